@@ -1,0 +1,83 @@
+# Needs Python 3.11+ and make. Everything it installs lands in .venv.
+#   PYTHON=/path/to/python3   which interpreter .venv is made with
+#   WHEELS=/path/to/wheels    install from this folder alone, with no network
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check docs bench mutants clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that runs and is new enough: a version manager's stub may exist and refuse.
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+# uv is quicker, but reads none of pip's settings: where it fails, pip gets its turn.
+WHEEL_OPTIONS := $(if $(WHEELS),--no-index --find-links "$(abspath $(WHEELS))")
+WORKERS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# An activated environment or a user's site must not leak into this one.
+export PYTHONNOUSERSITE := 1
+unexport PYTHONPATH PYTHONHOME
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(VENV)/.installed ## install the library, every extra and the tools into .venv
+
+demo: $(VENV)/.installed-run ## run the main job on real data, offline
+	$(BIN)/loloha demo
+
+test: $(VENV)/.installed ## run the tests, with branch coverage
+	$(BIN)/python -m pytest -n $(WORKERS) --cov
+
+check: $(VENV)/.installed docs ## lint, format, types, documentation, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+docs: $(VENV)/.installed ## build docs/_build/html, warnings as errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+
+bench: $(VENV)/.installed ## measure the speed, beside the straightforward method
+	$(BIN)/python -m benchmarks
+
+mutants: $(VENV)/.installed ## plant known bugs and see each one caught
+	$(BIN)/python tests/mutants.py
+
+clean: ## remove .venv and everything built
+	rm -rf $(VENV) build dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# Without ensurepip (Debian keeps it in a package of its own) the interpreter's pip, or uv, fills the environment.
+$(BIN)/python:
+	@found=; for python in $(if $(PYTHON),"$(PYTHON)",$(CANDIDATES)); do \
+		if "$$python" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "Python must be 3.11 or newer, found none as $(or $(PYTHON),$(CANDIDATES));" \
+			"install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	"$$found" -m venv $(VENV) >/dev/null 2>&1 || "$$found" -m venv --clear --without-pip $(VENV)
+
+# The command line and the compiled kernels: what the demo needs, and no more.
+$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+	$(call install,.[cli$(comma)fast])
+	@touch $@
+
+# Holds all that the demo needs too.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(call install,.[dev])
+	@touch $@ $(VENV)/.installed-run
+
+comma := ,
+define install
+@if command -v uv >/dev/null 2>&1 && \
+	uv pip install --quiet --python $(BIN)/python $(WHEEL_OPTIONS) -e '$(1)'; then :; \
+elif $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	$(BIN)/python -m pip install --quiet $(WHEEL_OPTIONS) -e '$(1)'; \
+else \
+	"$$($(BIN)/python -c 'import sys; print(sys._base_executable)')" -m pip \
+		--python $(BIN)/python install --quiet $(WHEEL_OPTIONS) -e '$(1)'; \
+fi
+endef
