@@ -5,6 +5,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check docs bench mutants clean
+# Two installations into one environment at a time would break it, even under make -j.
+.NOTPARALLEL:
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,8 +39,9 @@ check: $(VENV)/.installed docs ## lint, format, types, documentation, layers
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
+# -E reads every page again: one read before would keep its warnings to itself.
 docs: $(VENV)/.installed ## build docs/_build/html, warnings as errors
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
 bench: $(VENV)/.installed ## measure the speed, beside the straightforward method
 	$(BIN)/python -m benchmarks

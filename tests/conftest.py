@@ -1,0 +1,73 @@
+"""What all tests share: no network, the same examples every time, and the reference numbers."""
+
+import os
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+# Before anything imports matplotlib: no display is needed, or asked for.
+os.environ["MPLBACKEND"] = "Agg"
+
+# The same examples on every run and machine; a loaded machine is no failure.
+settings.register_profile("loloha", deadline=None, derandomize=True, database=None)
+settings.load_profile("loloha")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _is_here(address: Any) -> bool:
+    """Whether a socket address lies on this machine."""
+    if not isinstance(address, tuple):
+        return True  # a Unix socket's path
+    if address[0] in ("", "localhost"):
+        return True
+    try:
+        return ip_address(address[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """Fail the test that connects to another machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            original = getattr(socket.socket, name)
+
+            def guarded(self: socket.socket, address: Any, original: Any = original) -> Any:
+                if not _is_here(address):
+                    pytest.fail(f"tests must stay on this machine, got a connection to {address}")
+                return original(self, address)
+
+            patch.setattr(socket.socket, name, guarded)
+        yield
+
+
+def _beside_the_repository(folder: str) -> Path:
+    path = ROOT.parent / "shared" / folder
+    if not path.is_dir():
+        pytest.skip(f"no ../shared/{folder} beside this checkout; it is not part of the project")
+    return path
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Folder of independently computed numbers, where it lies beside the checkout."""
+    return _beside_the_repository("reference")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of real data sets, where it lies beside the checkout."""
+    return _beside_the_repository("data")

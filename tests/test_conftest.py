@@ -1,0 +1,23 @@
+"""The guard that keeps tests on this machine."""
+
+import socket
+
+import pytest
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "a.invalid"])
+def test_other_machines_are_out_of_reach(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.socket(family) as one,
+        pytest.raises(pytest.fail.Exception, match="stay on this machine"),
+    ):
+        one.connect((host, 80))
+
+
+def test_this_machine_is_within_reach() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        assert client.getpeername() == server.getsockname()

@@ -1,0 +1,253 @@
+"""What the documentation tells people to run, runs."""
+
+import doctest
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in path.parts]
+# Their Python is run ...
+RUN = [ROOT / "README.md", *DOCS]
+# ... and their command lines are looked up.
+LOOKED_UP = [*sorted(ROOT.glob("*.md")), *DOCS]
+
+FENCE = re.compile(r"^\s*(?P<ticks>`{3,}|~{3,})\s*(?P<info>.*?)\s*$")
+# ```python no-run: REASON
+NO_RUN = re.compile(r"\bno-run\b:?\s*(?P<reason>.*)$")
+PYTHON = {"python", "py", "pycon", "{code-block} python", "{code-block} pycon"}
+SHELL = {"console", "bash", "sh", "shell", "{code-block} console", "{code-block} bash"}
+OPERATORS = {"|", "||", "&&", "&", ";", "(", ")"}
+
+
+class Block(NamedTuple):
+    """One fenced block: its info string, its text and the number of its first line."""
+
+    info: str
+    text: str
+    line: int
+
+    @property
+    def language(self) -> str:
+        words = self.info.split()
+        return " ".join(words[:2] if words and words[0].startswith("{") else words[:1])
+
+    @property
+    def reason_not_to_run(self) -> str | None:
+        """Why the block is not run; None for one that is."""
+        marker = NO_RUN.search(self.info)
+        if marker is None:
+            return None
+        reason = marker["reason"]
+        assert reason, f"line {self.line}: a block that is not run must say why: no-run: REASON"
+        return reason
+
+
+def blocks(markdown: str) -> Iterator[Block]:
+    """All fenced blocks, outermost first."""
+    info, fence, start, inside = "", "", 0, []
+    for number, line in enumerate(markdown.splitlines(), 1):
+        found = FENCE.match(line)
+        if not fence:
+            if found:
+                info, fence, start, inside = found["info"], found["ticks"], number + 1, []
+        elif found and not found["info"] and found["ticks"].startswith(fence):
+            yield Block(info, textwrap.dedent("\n".join(inside)) + "\n", start)
+            fence = ""
+        else:
+            inside.append(line)
+    assert not fence, f"line {start - 1}: this block is never closed"
+
+
+def run_python(markdown: str, name: str) -> int:
+    """Run every Python block in one namespace; the number of blocks that ran."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    ran = 0
+    for block in blocks(markdown):
+        if block.language not in PYTHON or block.reason_not_to_run is not None:
+            continue
+        ran += 1
+        if block.text.lstrip().startswith(">>>"):
+            run_session(block, name, namespace)
+        else:
+            # Blank lines put the error's line number where the block stands in the file.
+            shifted = "\n" * (block.line - 1) + block.text
+            exec(compile(shifted, name, "exec"), namespace)
+    return ran
+
+
+def run_session(block: Block, name: str, namespace: dict[str, Any]) -> None:
+    """Compare an interactive session with what it prints."""
+    session = doctest.DocTestParser().get_doctest(block.text, namespace, name, name, block.line - 1)
+    session.globs = namespace
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    outcome = runner.run(session, out=report.append, clear_globs=False)
+    assert outcome.failed == 0, "".join(report)
+
+
+def commands(markdown: str) -> Iterator[tuple[int, list[str]]]:
+    """Every call of ``loloha`` in a shell block: its line and its arguments."""
+    for block in blocks(markdown):
+        if block.language not in SHELL:
+            continue
+        for number, line in shell_lines(block):
+            words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
+            for call in split(words):
+                arguments = arguments_of_loloha(call)
+                if arguments is not None:
+                    yield number, arguments
+
+
+def shell_lines(block: Block) -> Iterator[tuple[int, str]]:
+    """What is typed, with continued lines joined; in a console only what follows the prompt."""
+    start, typed = 0, ""
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if not typed:
+            start = number
+            if "console" in block.language:
+                if not line.startswith("$ "):
+                    continue
+                line = line[2:]
+        if line.endswith("\\"):
+            typed += line[:-1] + " "
+            continue
+        yield start, typed + line
+        typed = ""
+
+
+def split(words: list[str]) -> Iterator[list[str]]:
+    """The single commands of a line."""
+    call: list[str] = []
+    for word in [*words, ";"]:
+        if word in OPERATORS:
+            yield call
+            call = []
+        else:
+            call.append(word)
+
+
+def arguments_of_loloha(call: list[str]) -> list[str] | None:
+    """What is given to ``loloha``, None for a call of something else."""
+    while call and re.match(r"^[A-Z_]+=", call[0]):
+        call = call[1:]
+    if call[1:3] == ["-m", "loloha"]:
+        return call[3:]
+    if call and call[0].rpartition("/")[2] == "loloha":
+        return call[1:]
+    return None
+
+
+def misspelt(arguments: list[str], command: Any) -> str | None:
+    """The first word of a call that the command line does not know, None if it knows all."""
+    rest = iter(arguments)
+    for word in rest:
+        subcommands = getattr(command, "commands", None)
+        if word.startswith("-") and word != "-":
+            option = word.partition("=")[0]
+            if option == "--help":
+                continue
+            known = {name: one for one in command.params for name in one.opts + one.secondary_opts}
+            if option not in known:
+                return option
+            takes_value = not (known[option].is_flag or known[option].count)
+            if takes_value and "=" not in word:
+                next(rest, None)
+        elif subcommands is not None:
+            if word not in subcommands:
+                return word
+            command = subcommands[word]
+    return None
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", RUN, ids=name_of)
+def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_python(path.read_text(encoding="utf-8"), name_of(path))
+
+
+@pytest.mark.parametrize("path", LOOKED_UP, ids=name_of)
+def test_command_lines_exist(path: Path) -> None:
+    calls = list(commands(path.read_text(encoding="utf-8")))
+    if not calls:
+        return
+    from loloha.cli import app
+    from typer.main import get_command
+
+    program = get_command(app)
+    wrong = {number: misspelt(arguments, program) for number, arguments in calls}
+    assert not any(wrong.values()), {line: word for line, word in wrong.items() if word}
+
+
+def test_blocks_share_a_namespace_and_a_session_is_compared() -> None:
+    good = "```python\nx = 2\n```\ntext\n  ```pycon\n  >>> x + 1\n  3\n  ```\n"
+    assert run_python(good, "good.md") == 2
+    with pytest.raises(AssertionError, match=r"Expected:\n +4\n"):
+        run_python(good.replace("3", "4"), "wrong.md")
+
+
+def test_an_error_names_the_line_of_the_file() -> None:
+    with pytest.raises(ZeroDivisionError) as failure:
+        run_python("# Title\n\n```python\n\n1 / 0\n```\n", "bad.md")
+    last = failure.traceback[-1]
+    assert last.lineno + 1 == 5
+
+
+def test_a_block_is_left_out_only_for_a_reason() -> None:
+    assert run_python("```python no-run: needs a server\n1 / 0\n```\n", "a.md") == 0
+    with pytest.raises(AssertionError, match="must say why"):
+        run_python("```python no-run\n1 / 0\n```\n", "b.md")
+
+
+def test_an_open_block_is_refused() -> None:
+    with pytest.raises(AssertionError, match="never closed"):
+        run_python("```python\nx = 1\n", "c.md")
+
+
+def test_calls_are_found() -> None:
+    page = (
+        "```console\n$ loloha run t.csv \\\n    --out d  # why\nloloha printed this\n```\n"
+        "```bash\nA=1 .venv/bin/loloha plan | jq .x && python -m loloha demo; echo loloha\n```\n"
+        "```python\nloloha = 1\n```\n"
+    )
+    assert list(commands(page)) == [
+        (2, ["run", "t.csv", "--out", "d"]),
+        (7, ["plan"]),
+        (7, ["demo"]),
+    ]
+
+
+def test_misspelt_calls_are_seen() -> None:
+    import typer
+    from typer.main import get_command
+
+    app = typer.Typer()
+    campaign = typer.Typer()
+
+    @app.command()
+    def run(table: str, out: str = "", force: bool = False) -> None: ...
+
+    @campaign.command()
+    def show(name: str) -> None: ...
+
+    app.add_typer(campaign, name="campaign")
+    program = get_command(app)
+    for line, wrong in {
+        "run t --out rnu --force": None,
+        "run t --out=x --no-force --help": None,
+        "campaign show x": None,
+        "--help": None,
+        "rnu t": "rnu",
+        "run t --uot x": "--uot",
+        "campaign shwo x": "shwo",
+    }.items():
+        assert misspelt(line.split(), program) == wrong, line

@@ -1,0 +1,272 @@
+"""Imports run one way, and each outside library stays where it belongs."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+# From the ground up; a module may import from its own layer and from those below.
+# "loloha" is what the package itself offers: lazy, so it may name nearly everything.
+LAYERS = [
+    {"arrays", "errors", "rng", "law", "hashing", "checks", "report"},
+    {"channels", "kernels", "decode"},
+    {"encodings"},
+    {"protocols"},
+    {"client", "tally", "estimate", "privacy", "planning", "postprocess", "population"},
+    {"campaign", "wire", "datasets", "figure", "figures", "sender"},
+    {"loloha", "engines", "paper", "attacks", "audit", "collector"},
+    {"cli", "__main__"},
+]
+RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
+
+# Runs on a user's device, where only Python can be counted on.
+DEVICE = {
+    "errors", "rng", "law", "hashing", "checks", "report",
+    "channels", "encodings", "protocols", "client",
+}  # fmt: skip
+# The two objects that a protocol hands out lie above it: imported where they are made.
+DOORS = {("loloha.protocols.base", "client"), ("loloha.protocols.base", "tally")}
+STRANGERS = {("paper", "collector"), ("collector", "paper")}
+
+SQL = {"sqlalchemy", "alembic", "sqlite3", "psycopg", "duckdb", "pyspark"}
+SQL_HOMES = ("loloha.engines", "loloha.collector.store", "loloha.collector.migrations")
+HTTP = {
+    "http", "urllib", "socket", "socketserver", "ssl",
+    "aiohttp", "fastapi", "httpx", "httpx2", "requests", "starlette", "urllib3", "uvicorn",
+}  # fmt: skip
+HTTP_HOMES = {"collector", "cli", "__main__", "sender"}
+CLOCKS = {"time", "datetime"}
+# Hold and parse dates, but never ask for today's.
+DATES = {"campaign", "datasets"}
+READING_THE_CLOCK = {"now", "utcnow", "today"}
+
+
+FOR_TYPES = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+class Import(NamedTuple):
+    """One imported name and where the statement stands: "module", "function" or "typing"."""
+
+    target: str
+    place: str
+    line: int
+
+
+def imports(tree: ast.AST, place: str = "module") -> Iterator[Import]:
+    """Every import below ``tree``, at any level."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, place, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            dots = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield Import(f"{dots}.{alias.name}", place, node.lineno)
+        elif isinstance(node, ast.Call):
+            yield from dynamic_import(node, place)
+            yield from imports(node, place)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in FOR_TYPES:
+            yield from imports(ast.Module(node.body, []), "typing")
+            yield from imports(ast.Module(node.orelse, []), place)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from imports(node, "function" if place == "module" else place)
+        else:
+            yield from imports(node, place)
+
+
+def dynamic_import(call: ast.Call, place: str) -> Iterator[Import]:
+    """The import that ``import_module("name")`` makes."""
+    if ast.unparse(call.func).split(".")[-1] in ("import_module", "__import__") and call.args:
+        match call.args[0]:
+            case ast.Constant(str() as target):
+                yield Import(target, place, call.lineno)
+
+
+def part_of(target: str) -> str | None:
+    """Which part of loloha a dotted name belongs to, None if to none."""
+    root, _, rest = target.partition(".")
+    if root != "loloha":
+        return None
+    part = rest.partition(".")[0]
+    return part if part in RANK else "loloha"
+
+
+def misplaced(module: str, source: str, protocols: frozenset[str]) -> list[str]:
+    """What the source text of ``module`` does that it must not, one line each."""
+    tree = ast.parse(source)
+    own = module.partition(".")[2].partition(".")[0] or "loloha"
+    if own not in RANK:
+        return [f"{module} must have a place in LAYERS, got none; add it where it belongs"]
+    found: list[tuple[int, str]] = []
+    for one in imports(tree):
+        found += [(one.line, problem) for problem in misplaced_import(module, own, one)]
+    found += reads_the_clock(own, tree)
+    if own != "protocols":
+        found += asks_for_a_name(tree, protocols)
+    return [f"{module}:{line}: {problem}" for line, problem in sorted(set(found))]
+
+
+def misplaced_import(module: str, own: str, one: Import) -> Iterator[str]:
+    """What is wrong with one import."""
+    if one.target.startswith("."):
+        yield f"imports are written in full, got {one.target}"
+        return
+    root = one.target.partition(".")[0]
+    part = part_of(one.target)
+    if part is not None:
+        door = (module, part) in DOORS and one.place != "module"
+        if RANK[part] > RANK[own] and not door and one.target != "loloha.__version__":
+            yield f"{own} must not import from a layer above, got {one.target}"
+        if (own, part) in STRANGERS:
+            yield f"{own} must not know {part}, got {one.target}"
+    if own in DEVICE and one.place == "module":
+        at_home = part in DEVICE if part else root in sys.stdlib_module_names
+        if not at_home:
+            yield f"device code must load only Python's library, got {one.target}"
+    if root in SQL and not module.startswith(SQL_HOMES):
+        yield f"SQL must stay in {', '.join(SQL_HOMES)}, got {one.target}"
+    if root in HTTP and own not in HTTP_HOMES:
+        yield f"HTTP must stay in {', '.join(sorted(HTTP_HOMES))}, got {one.target}"
+    if root in CLOCKS and RANK[own] < RANK["collector"]:
+        parses = own in DATES and root == "datetime"
+        if own != "sender" and not parses:
+            yield f"nothing below collector must know clocks, got {one.target}"
+
+
+def reads_the_clock(own: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Where a module that may handle dates asks for today's."""
+    if own in DATES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in READING_THE_CLOCK:
+                yield node.lineno, f"{own} must not read the clock, got {ast.unparse(node)}"
+
+
+def asks_for_a_name(tree: ast.AST, protocols: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Where the code branches on the name of a protocol instead of asking the protocol."""
+    for node in ast.walk(tree):
+        asked: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.match_case):
+            asked = [node.pattern]
+        for side in asked:
+            for leaf in ast.walk(side):
+                if isinstance(leaf, ast.Constant) and leaf.value in protocols:
+                    yield leaf.lineno, f"no protocol must be asked for its name, got {leaf.value!r}"
+
+
+def registered() -> frozenset[str]:
+    """Names of all protocols, read from the classes that define them."""
+    return frozenset(
+        statement.value.value
+        for path in sorted((SOURCE / "loloha" / "protocols").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and ast.unparse(statement.target) == "name"
+        and isinstance(statement.value, ast.Constant)
+    )
+
+
+def module_name(path: Path) -> str:
+    """Dotted name of a source file; a package goes by its own name."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = sorted((SOURCE / "loloha").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=map(module_name, FILES))
+def test_every_module_keeps_to_its_layer(path: Path) -> None:
+    problems = misplaced(module_name(path), path.read_text(), registered())
+    assert not problems, "\n".join(problems)
+
+
+def test_all_protocols_are_known_by_name() -> None:
+    assert {"grr", "olh", "rappor", "l-grr", "biloloha", "ololoha", "dbitflippm"} <= registered()
+
+
+def planted(name: str, module: str, source: str, says: str) -> object:
+    return pytest.param(module, source, says, id=name)
+
+
+FAULTS = [
+    planted("a layer up", "loloha.rng", "from loloha.channels import Pair", "layer above"),
+    planted("up, in a function", "loloha.tally", "def f():\n import loloha.wire", "layer above"),
+    planted("up, as a module", "loloha.channels", "from loloha import encodings", "layer above"),
+    planted("up, for types", "loloha.hashing",
+            "if TYPE_CHECKING:\n from loloha.tally import Tally", "layer above"),
+    planted("up, by name", "loloha.wire", "import_module('loloha.paper.grid')", "layer above"),
+    planted("the lazy package", "loloha.wire", "from loloha import OLOLOHA", "layer above"),
+    planted("the command line", "loloha", "from loloha.cli import main", "layer above"),
+    planted("a door at the top", "loloha.protocols.base",
+            "from loloha.client import Client", "layer above"),
+    planted("a door elsewhere", "loloha.protocols.grr",
+            "def f():\n from loloha.client import Client", "layer above"),
+    planted("relative", "loloha.datasets.uci", "from . import dataset", "written in full"),
+    planted("no place", "loloha.utils", "", "place in LAYERS"),
+    planted("paper knows collector", "loloha.paper.grid",
+            "from loloha.collector import store", "must not know"),
+    planted("collector knows paper", "loloha.collector.service",
+            "import loloha.paper", "must not know"),
+    planted("numpy on the device", "loloha.encodings", "import numpy as np", "device code"),
+    planted("numpy through us", "loloha.hashing",
+            "from loloha.arrays import Ints", "device code"),
+    planted("numpy in a class", "loloha.client", "class A:\n import numpy", "device code"),
+    planted("numpy if present", "loloha.law",
+            "try:\n import numpy\nexcept ImportError:\n pass", "device code"),
+    planted("numpy where types are not checked", "loloha.rng",
+            "if TYPE_CHECKING:\n pass\nelse:\n import numpy", "device code"),
+    planted("SQL in the service", "loloha.collector.service", "import sqlalchemy", "SQL"),
+    planted("SQL in a command", "loloha.cli.tally", "def f():\n import duckdb", "SQL"),
+    planted("HTTP in a campaign", "loloha.campaign",
+            "from urllib.request import urlopen", "HTTP"),
+    planted("HTTP in an engine", "loloha.engines.spark", "import http.client", "HTTP"),
+    planted("a clock in the client", "loloha.client", "import time", "clocks"),
+    planted("a clock in the wire", "loloha.wire", "from datetime import datetime", "clocks"),
+    planted("today in a campaign", "loloha.campaign",
+            "from datetime import datetime\nx = datetime.now()", "read the clock"),
+    planted("today as a label", "loloha.datasets.table",
+            "import datetime\nx = datetime.date.today()", "read the clock"),
+    planted("asks for a name", "loloha.tally", "if p.name == 'rappor': pass", "'rappor'"),
+    planted("asks for one of them", "loloha.cli.run",
+            "b = name in ('grr', 'ololoha')", "'ololoha'"),
+    planted("matches a name", "loloha.engines.duckdb",
+            "match name:\n case 'l-grr': pass", "'l-grr'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "source", "says"), FAULTS)
+def test_a_planted_fault_is_seen(module: str, source: str, says: str) -> None:
+    problems = misplaced(module, source, registered())
+    assert any(says in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("loloha.channels", "from fractions import Fraction\nfrom loloha.rng import Rng"),
+        ("loloha.encodings", "def f():\n import numpy as np\n from loloha import kernels"),
+        ("loloha.encodings", "if TYPE_CHECKING:\n from loloha.arrays import Ints"),
+        ("loloha.protocols.base", "def f():\n from loloha.client import Client"),
+        ("loloha.protocols.grr", "from loloha.protocols.base import Protocol"),
+        ("loloha.protocols.grr", "if name == 'grr': pass"),
+        ("loloha.campaign", "from datetime import datetime\nx = datetime.fromisoformat(s)"),
+        ("loloha.datasets.label", "from datetime import date"),
+        ("loloha.sender", "import time, http.client"),
+        ("loloha.wire", "from loloha import __version__"),
+        ("loloha.collector.store", "import sqlalchemy, time"),
+        ("loloha.cli.run", "import loloha\nfrom loloha import paper, collector\nimport time"),
+        ("loloha", "def f():\n import_module('loloha.tally')"),
+        ("loloha.tally", "x = table['rappor']"),
+    ],
+)
+def test_what_is_allowed_passes(module: str, source: str) -> None:
+    assert misplaced(module, source, registered()) == []
