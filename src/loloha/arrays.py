@@ -1,0 +1,10 @@
+"""Names for the array types that the server side passes around (for annotations only)."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]

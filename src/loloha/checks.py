@@ -1,0 +1,64 @@
+"""Checks of public parameters, each with an error that says what to do."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection
+from typing import Any
+
+from loloha.errors import DomainError, ParameterError
+
+SMALLEST_EPS, LARGEST_EPS = 1e-6, 700.0
+
+
+def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
+    """``value`` as an int in low..high; accepts NumPy integers, refuses bool, floats, strings."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not low <= number <= high:
+        raise ParameterError(f"{name} must be an integer in {low}..{high}, got {value!r}; {advice}")
+    return number
+
+
+def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
+    """``value`` as a float in [low, high]; bool, strings, nan are refused."""
+    try:
+        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ParameterError(
+            f"{name} must be a number in [{low:g}, {high:g}], got {value!r}; {advice}"
+        )
+    return number
+
+
+def eps(name: str, value: Any) -> float:
+    """A privacy parameter in the range in which every formula is exact to double precision."""
+    return real(name, value, SMALLEST_EPS, LARGEST_EPS, "sensible values lie in 0.1..10")
+
+
+def choice(name: str, value: Any, options: Collection[str]) -> str:
+    """``value`` if it is one of ``options``."""
+    if not isinstance(value, str) or value not in options:
+        raise ParameterError(f"{name} must be one of {sorted(options)}, got {value!r}; choose one")
+    return value
+
+
+def value(candidate: Any, k: int) -> int:
+    """A user's value as an int in 0..k-1; the error tells its type at most, never the value."""
+    if isinstance(candidate, bool) or not hasattr(candidate, "__index__"):
+        raise DomainError(
+            f"value must be an integer in 0..{k - 1}, got something of type "
+            f"{type(candidate).__name__}; map labels to their position in the domain first"
+        )
+    number = operator.index(candidate)
+    if not 0 <= number < k:
+        raise DomainError(
+            f"value must be an integer in 0..{k - 1}, got one outside (not shown: it is private); "
+            "check the domain, or map such values to a label for 'other'"
+        )
+    return number

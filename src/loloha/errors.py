@@ -1,0 +1,37 @@
+"""The typed errors of loloha: one family, which one ``except LolohaError`` catches."""
+
+
+class LolohaError(Exception):
+    """Base of every error that loloha raises on purpose."""
+
+
+class ParameterError(LolohaError, ValueError):
+    """A public parameter is unusable; the message names it, shows it and says what to do."""
+
+
+class DomainError(LolohaError, ValueError):
+    """A user's value is outside the domain or of the wrong type; the value is never shown."""
+
+
+class BudgetError(LolohaError):
+    """A client's hard limit on its loss refuses the report that was asked for."""
+
+
+class StateError(LolohaError):
+    """A client's saved state is damaged, foreign or of another version, or forbids the request."""
+
+
+class WireError(LolohaError, ValueError):
+    """A message is truncated, extended, out of range, of another version or campaign."""
+
+
+class MergeError(LolohaError):
+    """Two tallies of different protocols cannot be added."""
+
+
+class CampaignError(LolohaError, ValueError):
+    """A campaign document is invalid or not the one that was agreed on."""
+
+
+class StoreError(LolohaError):
+    """The collector's store could not do what was asked; nothing was half-applied."""

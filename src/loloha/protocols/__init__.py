@@ -1,0 +1,92 @@
+"""The registry: every protocol by name, and how to make one from a name or a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loloha.errors import ParameterError
+from loloha.protocols.base import SPEC_VERSION, Protocol, Realised
+from loloha.protocols.dbitflip import DBitFlipPM
+from loloha.protocols.grr import LGRR
+from loloha.protocols.loloha import OLOLOHA, BiLOLOHA
+from loloha.protocols.oneshot import BLH, GRR, OLH, OUE, SUE
+from loloha.protocols.unary import LOSUE, LOUE, LSOUE, RAPPOR
+
+REGISTRY: dict[str, type[Protocol]] = {
+    cls.name: cls
+    for cls in (
+        GRR,
+        BLH,
+        OLH,
+        SUE,
+        OUE,
+        RAPPOR,
+        LOSUE,
+        LOUE,
+        LSOUE,
+        LGRR,
+        BiLOLOHA,
+        OLOLOHA,
+        DBitFlipPM,
+    )
+}
+"""Name -> class: command line, tables, collector, engines and the conformance suite iterate it."""
+
+__all__ = [
+    "BLH",
+    "GRR",
+    "LGRR",
+    "LOSUE",
+    "LOUE",
+    "LSOUE",
+    "OLH",
+    "OLOLOHA",
+    "OUE",
+    "RAPPOR",
+    "REGISTRY",
+    "SUE",
+    "BiLOLOHA",
+    "DBitFlipPM",
+    "Protocol",
+    "Realised",
+    "protocol",
+    "protocol_from_dict",
+]
+
+
+def protocol(name: str, **params: Any) -> Protocol:
+    """The protocol called ``name`` in the registry, e.g. ``protocol("ololoha", k=96, ...)``.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such protocol, or a parameter is unknown, missing or out of range.
+    """
+    cls = REGISTRY.get(str(name).lower())
+    if cls is None:
+        raise ParameterError(
+            f"protocol must be one of {sorted(REGISTRY)}, got {name!r}; choose one"
+        )
+    return cls.from_params(params)
+
+
+def protocol_from_dict(spec: Mapping[str, Any]) -> Protocol:
+    """The protocol that ``to_dict`` described.
+
+    Raises
+    ------
+    ParameterError
+        If the specification is of another version or type, or has unknown or missing keys.
+    """
+    if not {"type", "version"} <= set(spec):
+        raise ParameterError(
+            "spec must be an object with 'type', 'version' and the parameters; use to_dict()"
+        )
+    if spec["version"] != SPEC_VERSION or isinstance(spec["version"], bool):
+        raise ParameterError(
+            f"version must be {SPEC_VERSION}, got {spec['version']!r}; use a matching release"
+        )
+    return protocol(
+        spec["type"], **{name: spec[name] for name in spec if name not in ("type", "version")}
+    )

@@ -1,0 +1,27 @@
+"""What a device sends to the server in one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Key = int | tuple[int, ...] | None
+Answer = int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One sanitised answer of one user in one round.
+
+    Attributes
+    ----------
+    key : int, tuple of int or None
+        What the user drew once: the hash seed, the sampled buckets in ascending order, or nothing.
+    y : int or bytes
+        The symbol in 0..g-1, or the bits, eight to a byte, first bit lowest, padded with zeros.
+    """
+
+    key: Key
+    y: Answer
+
+    def __repr__(self) -> str:
+        return "Report(key and y hidden)"
