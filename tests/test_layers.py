@@ -18,7 +18,7 @@ LAYERS = [
     {"encodings"},
     {"protocols"},
     {"client", "tally", "estimate", "privacy", "planning", "postprocess", "population"},
-    {"campaign", "wire", "datasets", "figure", "figures", "sender"},
+    {"campaign", "wire", "datasets", "figure", "figures", "sender", "reportlog"},
     {"loloha", "engines", "paper", "attacks", "audit", "collector"},
     {"cli", "__main__"},
 ]

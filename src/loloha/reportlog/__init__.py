@@ -1,0 +1,36 @@
+"""Report logs: the Arrow form of reports, and Parquet files of them that say what they belong to.
+
+A log is a folder ``campaign=<fingerprint>/round=<round>/<digest>.parquet``. Each file holds reports
+of one round; its metadata repeat campaign, protocol and round, and its name is the digest of its
+content, so that a damaged, moved or foreign file is noticed before a single report is counted.
+"""
+
+from loloha.reportlog.arrow import (
+    FORMAT,
+    LARGEST_ROUND,
+    REPORTER_BYTES,
+    VERSION,
+    Agreement,
+    from_arrow,
+    rules,
+    schema,
+    to_arrow,
+)
+from loloha.reportlog.folder import Contents, LogFile, ReportLog
+from loloha.reportlog.writer import Writer
+
+__all__ = [
+    "FORMAT",
+    "LARGEST_ROUND",
+    "REPORTER_BYTES",
+    "VERSION",
+    "Agreement",
+    "Contents",
+    "LogFile",
+    "ReportLog",
+    "Writer",
+    "from_arrow",
+    "rules",
+    "schema",
+    "to_arrow",
+]

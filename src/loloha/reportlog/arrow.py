@@ -1,0 +1,286 @@
+"""The Arrow form of reports: one schema a kind of protocol, and the way from and to arrays."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Interface
+
+import numpy as np
+
+from loloha import checks
+from loloha.encodings import Encoding
+from loloha.errors import WireError
+from loloha.protocols import Protocol
+
+if TYPE_CHECKING:
+    from loloha.arrays import Bytes, Ints
+
+FORMAT, VERSION = "loloha-reports", 1
+METADATA = b"loloha"
+REPORTER_BYTES = 16
+LARGEST_ROUND = (1 << 53) - 1
+
+
+class Agreement(Interface):
+    """What a log needs to know of a campaign."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """The public rules."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What client and server agreed on, hexadecimal."""
+        ...
+
+
+def rules(campaign: Agreement | Protocol) -> Protocol:
+    """The protocol of a campaign; a bare protocol is a campaign with its own fingerprint."""
+    return campaign if isinstance(campaign, Protocol) else campaign.protocol
+
+
+def schema(campaign: Agreement | Protocol, *, round: int | None = None) -> Any:
+    """The Arrow schema of reports of a campaign.
+
+    Parameters
+    ----------
+    campaign : Campaign or Protocol
+    round : int, optional
+        The round that all reports belong to; it stands in the metadata. Without it, for reports of
+        several rounds, there is a column ``round`` int64.
+
+    Returns
+    -------
+    pyarrow.Schema
+        ``reporter`` binary(16), then by kind of protocol, signed integers and binary only:
+
+        ============== ============ =====================================================
+        kind           ``key``      ``y``
+        ============== ============ =====================================================
+        symbol         -            int32, the symbol
+        keyed symbol   int32, int64 int32, the symbol; keys of more than 31 bits are int64
+        bits           -            binary(ceil(k / 8)), the first bit lowest
+        sampled bits   -            int32[d] (fixed-size list), 2 bucket + bit, ascending
+        ============== ============ =====================================================
+
+        No column may hold nulls. The metadata entry ``loloha`` is a JSON object with format,
+        version, campaign, protocol and, where given, round.
+    """
+    import pyarrow as pa
+
+    protocol = rules(campaign)
+    columns = [("reporter", pa.binary(REPORTER_BYTES))]
+    if round is None:
+        columns.insert(0, ("round", pa.int64()))
+    columns += _report_columns(protocol.encoding)
+    fields = [pa.field(name, kind, nullable=False) for name, kind in columns]
+    return pa.schema(fields, {METADATA: origin(campaign, round)})
+
+
+def _report_columns(encoding: Encoding) -> list[tuple[str, Any]]:
+    import pyarrow as pa
+
+    if encoding.kind == "symbol":
+        return [("y", pa.int32())]
+    if encoding.kind == "keyed symbol":
+        return [("key", pa.int32() if encoding.key_bits < 32 else pa.int64()), ("y", pa.int32())]
+    if encoding.kind == "bits":
+        return [("y", pa.binary(encoding.shapes(1)[1][1]))]
+    answers = pa.list_(pa.field("element", pa.int32(), nullable=False), _sampled(encoding))
+    return [("y", answers)]
+
+
+def origin(campaign: Agreement | Protocol, round: int | None) -> bytes:
+    """What a file or stream says it belongs to: canonical JSON."""
+    said: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "campaign": campaign.fingerprint,
+        "protocol": rules(campaign).to_dict(),
+    }
+    if round is not None:
+        said["round"] = check_round(round)
+    return json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+
+
+def check_round(round: Any) -> int:
+    """``round`` as an int in 0..2^53 - 1."""
+    return checks.integer("round", round, 0, LARGEST_ROUND, "count rounds from 0")
+
+
+def to_arrow(
+    campaign: Agreement | Protocol, reporters: Any, keys: Any, ys: Any, *, rounds: Any
+) -> Any:
+    """Reports in arrays as an Arrow record batch.
+
+    Parameters
+    ----------
+    campaign : Campaign or Protocol
+    reporters : uint8[n, 16] or iterable of n bytes
+        One pseudonym a report.
+    keys, ys : array_like
+        As `Tally.update` takes them.
+    rounds : int or int64[n]
+        One round, which goes to the metadata, or the round of each report.
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+
+    Raises
+    ------
+    WireError
+        If shapes or types differ from these, or a report is out of range.
+    """
+    import pyarrow as pa
+
+    protocol = rules(campaign)
+    rows = _pseudonyms(reporters)
+    valid = protocol.tally().valid(keys, ys)
+    if not valid.all():
+        raise WireError(
+            f"every report must be one of {protocol.name}, got {np.count_nonzero(~valid)} out of "
+            "range; drop or repair them"
+        )
+    if len(rows) != len(valid):
+        raise WireError(
+            f"reporters must be as many as reports, {len(valid)}, got {len(rows)}; give one each"
+        )
+    one_round = np.ndim(rounds) == 0
+    columns = [_fixed_binary(rows)]
+    if not one_round:
+        columns.insert(0, pa.array(_many_rounds(rounds, len(valid)), pa.int64()))
+    form = schema(campaign, round=check_round(rounds) if one_round else None)
+    columns += _columns(protocol.encoding, keys, ys, form)
+    return pa.RecordBatch.from_arrays(columns, schema=form)
+
+
+def _columns(encoding: Encoding, keys: Any, ys: Any, form: Any) -> list[Any]:
+    import pyarrow as pa
+
+    if encoding.kind == "symbol":
+        return [pa.array(ys, pa.int32())]
+    if encoding.kind == "keyed symbol":
+        return [pa.array(keys, form.field("key").type), pa.array(ys, pa.int32())]
+    if encoding.kind == "bits":
+        return [_fixed_binary(ys)]
+    d = _sampled(encoding)
+    bits = np.unpackbits(ys, axis=1, count=d, bitorder="little")
+    answers = pa.array((2 * keys + bits).ravel(), pa.int32())
+    return [pa.FixedSizeListArray.from_arrays(answers, type=form.field("y").type)]
+
+
+def from_arrow(campaign: Agreement | Protocol, data: Any) -> tuple[Bytes, Ints | None, Any]:
+    """The arrays of an Arrow record batch (or table) of reports, in the order of its rows.
+
+    Parameters
+    ----------
+    campaign : Campaign or Protocol
+    data : pyarrow.RecordBatch or pyarrow.Table
+        With the columns of `schema`; a column ``round`` may be there and is not read.
+
+    Returns
+    -------
+    reporters : uint8[n, 16]
+    keys, ys : arrays
+        As `Tally.update` takes them; not checked for range, see `Tally.valid`.
+
+    Raises
+    ------
+    WireError
+        If a column is missing, of another type, or holds a null.
+    """
+    import pyarrow as pa
+
+    encoding = rules(campaign).encoding
+    expected = {"reporter": pa.binary(REPORTER_BYTES), **dict(_report_columns(encoding))}
+    found = {name: _column(data, name, kind) for name, kind in expected.items()}
+    reporters = _fixed_rows(found["reporter"], REPORTER_BYTES)
+    y = found["y"]
+    if encoding.kind == "bits":
+        return reporters, None, _fixed_rows(y, encoding.shapes(1)[1][1])
+    if encoding.kind == "sampled bits":
+        answers = _integers(y.flatten()).reshape(len(y), _sampled(encoding))
+        bits = np.packbits((answers & 1).astype(np.uint8), axis=1, bitorder="little")
+        return reporters, answers >> 1, bits
+    return reporters, _integers(found["key"]) if "key" in found else None, _integers(y)
+
+
+def _column(data: Any, name: str, kind: Any) -> Any:
+    """One column as one array, without nulls."""
+    import pyarrow as pa
+
+    places = data.schema.get_all_field_indices(name)
+    got = data.schema.field(places[0]).type if len(places) == 1 else f"{len(places)} of them"
+    # Lists are equal whatever their element is called.
+    same = len(places) == 1 and (got == kind or str(got) == str(kind) or _same_list(got, kind))
+    if not same:
+        raise WireError(
+            f"column {name!r} must be there once with type {kind}, got {got}; "
+            "see loloha.reportlog.schema"
+        )
+    column = data.column(places[0])
+    if column.null_count:
+        raise WireError(f"column {name!r} must hold no nulls, got {column.null_count}; drop them")
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    return column
+
+
+def _same_list(got: Any, kind: Any) -> bool:
+    import pyarrow as pa
+
+    lists = pa.types.is_fixed_size_list(got) and pa.types.is_fixed_size_list(kind)
+    same: bool = lists and (got.list_size, got.value_type) == (kind.list_size, kind.value_type)
+    return same
+
+
+def _integers(column: Any) -> Ints:
+    if column.null_count:
+        raise WireError("column 'y' must hold no nulls, got some in its lists; drop them")
+    numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def _fixed_rows(column: Any, width: int) -> Bytes:
+    data: Any = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+    start = column.offset * width
+    rows: Bytes = data[start : start + len(column) * width].reshape(len(column), width)
+    return rows
+
+
+def _fixed_binary(rows: Bytes) -> Any:
+    import pyarrow as pa
+
+    buffer = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), [None, buffer])
+
+
+def _pseudonyms(reporters: Any) -> Bytes:
+    if not isinstance(reporters, np.ndarray):
+        listed = list(reporters)
+        if any(len(one) != REPORTER_BYTES for one in listed):
+            raise WireError(f"reporters must have {REPORTER_BYTES} bytes each; send them whole")
+        reporters = np.frombuffer(b"".join(listed), np.uint8).reshape(-1, REPORTER_BYTES)
+    if reporters.dtype != np.uint8 or reporters.shape[1:] != (REPORTER_BYTES,):
+        raise WireError(
+            f"reporters must be uint8[n, {REPORTER_BYTES}], got {reporters.dtype} of shape "
+            f"{reporters.shape}; give the bytes of each pseudonym as a row"
+        )
+    return reporters
+
+
+def _many_rounds(rounds: Any, n: int) -> Ints:
+    numbers = np.asarray(rounds)
+    fits = numbers.dtype.kind in "iu" and numbers.shape == (n,)
+    if not fits or (n and not 0 <= int(numbers.min()) <= int(numbers.max()) <= LARGEST_ROUND):
+        raise WireError(f"rounds must be n integers in 0..{LARGEST_ROUND}; count rounds from 0")
+    return numbers.astype(np.int64)
+
+
+def _sampled(encoding: Any) -> int:
+    return int(encoding.d)

@@ -1,0 +1,216 @@
+"""Folders of Parquet files that say what they belong to, and are checked before they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loloha.errors import WireError
+from loloha.protocols import Protocol
+from loloha.reportlog.arrow import (
+    LARGEST_ROUND,
+    METADATA,
+    Agreement,
+    check_round,
+    origin,
+    rules,
+    schema,
+)
+
+if TYPE_CHECKING:
+    from loloha.reportlog.writer import Writer
+
+DIGEST_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file whose every statement about itself is true."""
+
+    path: Path
+    round: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What was found in a log.
+
+    Attributes
+    ----------
+    rounds : dict of int to tuple of LogFile
+        The files of each round, in ascending order; a round can be without reports.
+    refused : dict of str to tuple of Path
+        Files that are not read, by reason: "damaged" (unreadable, or changed since written),
+        "foreign" (not of this campaign, or no report log of this version), "mixed" (columns or
+        round differ from what its place says).
+    """
+
+    rounds: Mapping[int, tuple[LogFile, ...]]
+    refused: Mapping[str, tuple[Path, ...]]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for files in self.rounds.values() for file in files)
+
+    def must_be_clean(self) -> None:
+        """Refuse the log if any file was refused.
+
+        Raises
+        ------
+        WireError
+            With the count of each reason and the first such file.
+        """
+        if self.refused:
+            counts = ", ".join(f"{len(paths)} {why}" for why, paths in self.refused.items())
+            first = min(path for paths in self.refused.values() for path in paths)
+            raise WireError(
+                f"every file must be of this campaign and undamaged, got {counts}, the first is "
+                f"{str(first)!r}; remove them, or skip them knowingly (they are counted)"
+            )
+
+
+@dataclass(frozen=True)
+class ReportLog:
+    """A folder of reports of one campaign (others may lie beside them).
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds ``campaign=...``.
+    campaign : Campaign or Protocol
+        What the reports must belong to.
+    """
+
+    root: Path
+    campaign: Agreement | Protocol
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", Path(self.root))
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules that the reports follow."""
+        return rules(self.campaign)
+
+    @property
+    def folder(self) -> Path:
+        """Where the reports of this campaign lie."""
+        return self.root / f"campaign={self.campaign.fingerprint}"
+
+    def round_folder(self, round: int) -> Path:
+        """Where the reports of one round lie."""
+        return self.folder / f"round={check_round(round)}"
+
+    def writer(self) -> Writer:
+        """A `Writer` that adds files to this log."""
+        from loloha.reportlog.writer import Writer
+
+        return Writer(self)
+
+    def scan(self, *, rounds: Iterable[int] | None = None, verify: bool = True) -> Contents:
+        """Look at every file of the campaign before any report is read.
+
+        Parameters
+        ----------
+        rounds : iterable of int, optional
+            Only these.
+        verify : bool
+            Compare each file's content with the digest in its name: reads everything once, some
+            10^8 reports/s. Without it only the metadata are read.
+
+        Raises
+        ------
+        WireError
+            If the log has no folder of this campaign.
+        """
+        if not self.folder.is_dir():
+            others = sum(1 for _ in self.root.glob("campaign=*"))
+            raise WireError(
+                f"log must hold reports of campaign {self.campaign.fingerprint}, "
+                f"{str(self.root)!r} has none of it and {others} of others; "
+                "give the campaign or protocol that the log was written for"
+            )
+        wanted = None if rounds is None else {check_round(round) for round in rounds}
+        found: dict[int, list[LogFile]] = {}
+        refused: dict[str, list[Path]] = {}
+        places = list(self._places(wanted, found))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            looked = pool.map(lambda place: self._look(place[0], place[1], verify), places)
+            for (path, _), result in zip(places, looked, strict=True):
+                if isinstance(result, LogFile):
+                    found[result.round].append(result)
+                else:
+                    refused.setdefault(result, []).append(path)
+        return Contents(
+            {round: tuple(found[round]) for round in sorted(found)},
+            {reason: tuple(refused[reason]) for reason in sorted(refused)},
+        )
+
+    def _places(
+        self, wanted: set[int] | None, found: dict[int, list[LogFile]]
+    ) -> Iterator[tuple[Path, int | None]]:
+        """Every file with the round that its folder says; notes the rounds in ``found``."""
+        for entry in _visible(self.folder):
+            name, _, number = entry.name.partition("=")
+            # Only the one canonical writing, or a round could have two folders.
+            plain = number.isdecimal() and number.isascii() and str(int(number)) == number
+            is_round = name == "round" and plain and int(number) <= LARGEST_ROUND
+            if not (is_round and entry.is_dir()):
+                yield from ((path, None) for path in _files_below(entry))
+            elif wanted is None or int(number) in wanted:
+                found.setdefault(int(number), [])
+                for path in _visible(entry):
+                    yield from ((below, int(number)) for below in _files_below(path))
+
+    def _look(self, path: Path, round: int | None, verify: bool) -> LogFile | str:
+        """The file, or why it is refused."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if round is None or path.suffix != ".parquet" or path.parent != self.round_folder(round):
+            return "foreign"
+        try:
+            if verify and _digest(path) != path.stem:
+                return "damaged"
+            footer = pq.read_metadata(path)
+            found = footer.schema.to_arrow_schema()
+        except (OSError, pa.ArrowException):
+            return "damaged"
+        expected = schema(self.campaign, round=round)
+        said = (found.metadata or {}).get(METADATA)
+        if said != expected.metadata[METADATA]:
+            return "mixed" if self._is_ours(said) else "foreign"
+        if not found.equals(expected):
+            return "mixed"
+        return LogFile(path, round, footer.num_rows)
+
+    def _is_ours(self, said: bytes | None) -> bool:
+        """Whether a file of another round, or of several, says that it is of this campaign."""
+        try:
+            return said == origin(self.campaign, json.loads(said or b"{}").get("round"))
+        except (ValueError, AttributeError):
+            return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_DIGITS]
+
+
+def _visible(folder: Path) -> list[Path]:
+    """Entries in order; hidden ones are unfinished files, or notes of other tools."""
+    return sorted(path for path in folder.iterdir() if path.name[0] not in "._")
+
+
+def _files_below(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(below for entry in _visible(path) for below in _files_below(entry))
+    return [path]
