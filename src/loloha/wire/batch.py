@@ -1,0 +1,209 @@
+"""Many reports at once: from the bytes of an upload to arrays, with a reason for each refused one.
+
+One bad report never spoils the others; only an upload that cannot be read at all is an error.
+"""
+
+from __future__ import annotations
+
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.campaign import Campaign
+from loloha.wire.message import MESSAGE_VERSION, REPORTER_BYTES, TICKET_BYTES, Form
+from loloha.wire.refusal import REASONS, Refusal
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+LARGEST_ROUND = (1 << 53) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The readable reports of one upload.
+
+    Attributes
+    ----------
+    codes : int8[size]
+        For each report of the upload 0, or the `Refusal.code` of why it cannot be read.
+    index : int64[n]
+        Position in the upload of each report that can.
+    rounds : int64[n]
+        Their rounds.
+    reporters : S16[n]
+        Their pseudonyms.
+    keys, ys : arrays
+        In the array form of the protocol's encoding.
+    tickets : S16[n] or None
+        Given where the campaign assigns keys.
+    """
+
+    codes: Any
+    index: Ints
+    rounds: Ints
+    reporters: Any
+    keys: Any
+    ys: Any
+    tickets: Any = None
+
+    @property
+    def size(self) -> int:
+        """Reports in the upload."""
+        return len(self.codes)
+
+    @property
+    def refusals(self) -> list[tuple[int, Refusal]]:
+        """Position and reason of each report that cannot be read."""
+        return [(int(i), REASONS[self.codes[i] - 1]) for i in np.flatnonzero(self.codes)]
+
+
+class Reader:
+    """Reads uploads for one campaign.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.encoding = campaign.protocol.encoding
+        self.form = Form.of(self.encoding)
+        self.ticketed = campaign.keys == "assigned"
+
+    def read_json(self, body: bytes) -> Batch:
+        """One report, or an array of them.
+
+        Raises
+        ------
+        WireError
+            If ``body`` is not a JSON object or array.
+        """
+        from loloha.wire.text import messages
+
+        return self._collect(*messages(body))
+
+    def read_lines(self, body: bytes) -> Batch:
+        """One report a line (NDJSON); blank lines do not count."""
+        from loloha.wire.text import lines
+
+        return self._collect(*lines(body))
+
+    def read_arrow(self, body: bytes) -> Batch:
+        """An Arrow IPC stream; see `loloha.wire.arrow`.
+
+        Raises
+        ------
+        WireError
+            If it is damaged, compressed, or has other columns than the campaign's reports.
+        """
+        from loloha.wire.arrow import columns
+
+        codes, rounds, reporters, keys, ys, tickets = columns(body, self)
+        names = None if tickets is None else as_names(tickets)
+        index = np.arange(len(rounds))
+        return self._checked(codes, index, rounds, as_names(reporters), keys, ys, names)
+
+    def _collect(self, rows: list[Any], codes: Any) -> Batch:
+        """Turn decoded messages into columns; ``codes`` tells which of the upload they are."""
+        index = np.flatnonzero(codes == 0)
+        n, form = len(rows), self.form
+        fingerprint = self.campaign.fingerprint
+        reasons = np.zeros(n, dtype=np.int8)
+
+        def column(texts: list[str], width: int, reason: Refusal) -> Any:
+            raw, bad = _from_hex(texts, width)
+            reasons[bad & (reasons == 0)] = reason.code
+            return raw
+
+        if any(row.version != MESSAGE_VERSION for row in rows):
+            reasons[[row.version != MESSAGE_VERSION for row in rows]] = Refusal.VERSION.code
+        if any(row.campaign != fingerprint for row in rows):
+            foreign = np.array([row.campaign != fingerprint for row in rows])
+            reasons[foreign & (reasons == 0)] = Refusal.CAMPAIGN.code
+        reporters = column([row.reporter for row in rows], REPORTER_BYTES, Refusal.REPORTER)
+        keys = column([row.key for row in rows], form.key_bytes, Refusal.KEY)
+        ys = column([row.y for row in rows], form.answer_bytes, Refusal.ANSWER)
+        width = TICKET_BYTES if self.ticketed else 0
+        tickets = column([row.ticket for row in rows], width, Refusal.TICKET)
+        rounds = np.array([row.round for row in rows], dtype=np.int64)
+        codes = codes.copy()
+        codes[index] = reasons
+        good = reasons == 0
+        return self._checked(
+            codes,
+            index[good],
+            rounds[good],
+            as_names(reporters[good]),
+            self._keys(keys[good]),
+            ys[good] if form.packed else _numbers(ys[good]),
+            as_names(tickets[good]) if self.ticketed else None,
+        )
+
+    def _keys(self, raw: Any) -> Any:
+        form = self.form
+        if not form.groups:
+            return None
+        numbers = _numbers(raw.reshape(-1, form.group_bytes)).reshape(len(raw), form.groups)
+        return numbers[:, 0] if self.encoding.kind == "keyed symbol" else numbers
+
+    def _checked(
+        self, codes: Any, index: Any, rounds: Any, reporters: Any, keys: Any, ys: Any, tickets: Any
+    ) -> Batch:
+        """Refuse what is out of range, and what is refused already."""
+        valid = self.encoding.valid(keys, ys) if len(ys) else np.ones(0, dtype=bool)
+        for row in np.flatnonzero(~valid & (codes[index] == 0)):
+            key_holds = keys is None or self.encoding.is_key(_plain(keys[row]))
+            codes[index[row]] = (Refusal.ANSWER if key_holds else Refusal.KEY).code
+        good = codes[index] == 0
+        if not good.all():
+            index, rounds, reporters, ys = index[good], rounds[good], reporters[good], ys[good]
+            keys = None if keys is None else keys[good]
+            tickets = None if tickets is None else tickets[good]
+        return Batch(codes, index, rounds, reporters, keys, ys, tickets)
+
+
+def as_names(raw: Any) -> Any:
+    """Rows of 16 bytes, uint8[n, 16], as S16[n]: comparable and sortable, one element each."""
+    return np.ascontiguousarray(raw).reshape(-1).view("S16")
+
+
+def _from_hex(texts: list[str], width: int) -> tuple[Any, Any]:
+    """Rows of ``width`` bytes, uint8[n, width], and which texts were not of that form, bool[n]."""
+    n = len(texts)
+    bad = np.zeros(n, dtype=bool)
+    if any(len(text) != 2 * width for text in texts):
+        bad |= np.array([len(text) != 2 * width for text in texts])
+        texts = ["00" * width if wrong else text for text, wrong in zip(texts, bad, strict=True)]
+    try:
+        raw = binascii.unhexlify("".join(texts))
+    except ValueError:
+        rows = [_row(text) for text in texts]
+        bad |= np.array([row is None for row in rows])
+        raw = b"".join(bytes(width) if row is None else row for row in rows)
+    return np.frombuffer(raw, dtype=np.uint8).reshape(n, width), bad
+
+
+def _row(text: str) -> bytes | None:
+    try:
+        return binascii.unhexlify(text)
+    except ValueError:
+        return None
+
+
+def _numbers(raw: Any) -> Ints:
+    """Numbers from rows of bytes, most significant first; uint8[n, 0..8] to int64[n].
+
+    A number beyond int64 becomes negative, which no range check lets pass.
+    """
+    padded = np.zeros((len(raw), 8), dtype=np.uint8)
+    padded[:, 8 - raw.shape[1] :] = raw
+    numbers: Ints = padded.view(">i8").reshape(-1).astype(np.int64)
+    return numbers
+
+
+def _plain(key: Any) -> Any:
+    return tuple(map(int, key)) if isinstance(key, np.ndarray) else int(key)

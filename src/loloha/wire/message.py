@@ -1,0 +1,122 @@
+"""One report as JSON: within a campaign and a round, every message has the same length."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from loloha.campaign import Campaign
+from loloha.encodings import Encoding
+from loloha.report import Report
+
+if TYPE_CHECKING:
+    from loloha.report import Answer, Key
+
+MESSAGE_VERSION = 1
+REPORTER_BYTES = 16
+TICKET_BYTES = 16
+
+
+class Form(NamedTuple):
+    """How many bytes key and answer take; each is written as hexadecimal digits.
+
+    Attributes
+    ----------
+    groups : int
+        Numbers in the key: 0 without key, 1 for a seed, d for sampled buckets.
+    group_bytes : int
+        Bytes of each, most significant first.
+    answer_bytes : int
+        Bytes of the answer.
+    packed : bool
+        The answer is bits, eight to a byte, first bit lowest; else a number, most significant byte
+        first.
+    """
+
+    groups: int
+    group_bytes: int
+    answer_bytes: int
+    packed: bool
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of the whole key."""
+        return self.groups * self.group_bytes
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> Form:
+        """The form of an encoding's reports."""
+        groups = {"symbol": 0, "keyed symbol": 1, "bits": 0}.get(encoding.kind)
+        if groups is None:
+            groups = int(getattr(encoding, "d", 0))
+        group_bits = encoding.key_bits // groups if groups else 0
+        answer_bits = encoding.report_bits - encoding.key_bits
+        packed = encoding.kind in ("bits", "sampled bits")
+        return cls(groups, _bytes(group_bits), _bytes(answer_bits), packed)
+
+
+def encode(
+    campaign: Campaign, report: Report, *, round: int, reporter: str, ticket: str | None = None
+) -> bytes:
+    """The JSON message of one report.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        Its fingerprint travels with the report.
+    report : Report
+    round : int
+    reporter : str
+        `Client.reporter` of the same round.
+    ticket : str, optional
+        What the collector gave with the key, where it assigns keys.
+
+    Returns
+    -------
+    bytes
+        UTF-8; the length depends on campaign and round only.
+    """
+    form = Form.of(campaign.protocol.encoding)
+    message: dict[str, int | str] = {
+        "version": MESSAGE_VERSION,
+        "campaign": campaign.fingerprint,
+        "round": round,
+        "reporter": reporter,
+        "y": _answer_text(report.y, form),
+    }
+    if form.groups:
+        message["key"] = _key_text(report.key, form)
+    if ticket is not None:
+        message["ticket"] = ticket
+    return json.dumps(message, separators=(",", ":")).encode()
+
+
+def key_text(campaign: Campaign, key: Key) -> str:
+    """A key as it stands in messages."""
+    return _key_text(key, Form.of(campaign.protocol.encoding))
+
+
+def key_from_text(campaign: Campaign, text: str) -> Key:
+    """The key that `key_text` wrote; ValueError if it is of another length."""
+    form = Form.of(campaign.protocol.encoding)
+    raw = bytes.fromhex(text)
+    if len(raw) != form.key_bytes:
+        raise ValueError("key must have the length of the campaign's keys")
+    numbers = [
+        int.from_bytes(raw[start : start + form.group_bytes])
+        for start in range(0, len(raw), form.group_bytes)
+    ]
+    return numbers[0] if campaign.protocol.encoding.kind == "keyed symbol" else tuple(numbers)
+
+
+def _key_text(key: Key, form: Form) -> str:
+    numbers = key if isinstance(key, tuple) else (key or 0,)
+    return b"".join(number.to_bytes(form.group_bytes) for number in numbers).hex()
+
+
+def _answer_text(y: Answer, form: Form) -> str:
+    return y.hex() if isinstance(y, bytes) else y.to_bytes(form.answer_bytes).hex()
+
+
+def _bytes(bits: int) -> int:
+    return (bits + 7) // 8
