@@ -17,7 +17,7 @@ LAYERS = [
     {"channels", "kernels", "decode"},
     {"encodings"},
     {"protocols"},
-    {"client", "tally", "estimate", "privacy", "planning", "postprocess", "population"},
+    {"client", "tally", "estimate", "loss", "privacy", "planning", "postprocess", "population"},
     {"campaign", "wire", "datasets", "figure", "figures", "sender", "reportlog"},
     {"loloha", "engines", "paper", "attacks", "audit", "collector"},
     {"cli", "__main__"},
