@@ -18,7 +18,7 @@ LAYERS = [
     {"encodings"},
     {"protocols"},
     {"client", "tally", "estimate", "loss", "privacy", "planning", "postprocess", "population"},
-    {"campaign", "wire", "datasets", "figure", "figures", "sender", "reportlog"},
+    {"campaign", "wire", "datasets", "evaluation", "figure", "figures", "sender", "reportlog"},
     {"loloha", "engines", "paper", "attacks", "audit", "collector"},
     {"cli", "__main__"},
 ]
