@@ -1,0 +1,54 @@
+"""The command line: ``loloha``, or ``python -m loloha``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+# Libraries of the extra "cli" that a command can turn out to lack.
+EXTRA = frozenset({"typer", "click", "rich", "pyarrow", "narwhals", "matplotlib", "pooch"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the program's name; by default what the process was started with.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 failed, 2 the command line cannot be used, 130 interrupted.
+    """
+    try:
+        from loloha.cli.application import app
+
+        app(args=arguments, prog_name="loloha")
+    except ModuleNotFoundError as error:
+        if not is_extra(error):
+            raise
+        print(
+            f"error: {error.name} must be installed for this command; pip install 'loloha[cli]'",
+            file=sys.stderr,
+        )
+        return 1
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def is_extra(error: ModuleNotFoundError) -> bool:
+    """Whether what could not be imported comes with the extra ``cli``."""
+    return (error.name or "").partition(".")[0] in EXTRA
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that without typer `main` can still say what to install.
+    if name == "app":
+        from loloha.cli.application import app
+
+        return app
+    raise AttributeError(f"module 'loloha.cli' has no attribute {name!r}")

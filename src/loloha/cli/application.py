@@ -1,0 +1,78 @@
+"""The program: which commands there are, and how each of them may end."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from loloha import __version__
+from loloha.cli import console, data, demo, explain, protocols, run
+from loloha.errors import LolohaError, ParameterError
+
+COMMANDS = (run, explain, demo, protocols, data)
+"""Each of these modules adds its commands by ``register(app)``."""
+
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+class Program(TyperGroup):
+    """Ends every command with one line and an exit code, never with a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ParameterError as error:
+            console.fail(str(error))
+            raise typer.Exit(MISUSED) from None
+        except LolohaError as error:
+            console.fail(str(error))
+            raise typer.Exit(FAILED) from None
+        except BrokenPipeError:
+            # Whoever read our output has seen enough: typer ends this quietly.
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            console.fail(f"{where}{error.strerror or type(error).__name__}")
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            console.fail("interrupted; nothing was left half-written")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    name="loloha",
+    cls=Program,
+    no_args_is_help=True,
+    help="Private monitoring of how often each value of an evolving attribute occurs in a "
+    "population, under local differential privacy.",
+    epilog="Data goes to stdout, progress to stderr. Exit codes: 0 done, 1 failed, 2 the command "
+    "line cannot be used, 130 interrupted.",
+    rich_markup_mode="markdown",
+    # A traceback with the values of variables would show what users hold.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"loloha {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+for command in COMMANDS:
+    command.register(app)

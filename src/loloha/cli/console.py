@@ -1,0 +1,148 @@
+"""What the commands print: data on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with stable keys.")]
+LONG_ENOUGH_TO_TELL = 1.0
+WIDEST = 10_000
+
+
+def say(text: str) -> None:
+    """Tell how things go."""
+    typer.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """Tell what the user should know before believing the result."""
+    _tell("warning", "yellow", text)
+
+
+def fail(text: str) -> None:
+    """Tell why the command ends."""
+    _tell("error", "red", text)
+
+
+def show(text: str = "") -> None:
+    """Print a line of the result."""
+    typer.echo(text)
+
+
+def show_text(text: str) -> None:
+    """Print prose: wrapped in a terminal, a statement a line elsewhere."""
+    import textwrap
+
+    to = _console()
+    for line in text.splitlines():
+        wrapped = [line]
+        if to.is_terminal:
+            hanging = "  " if line.startswith("- ") else ""
+            wrapped = textwrap.wrap(line, min(to.width, 100), subsequent_indent=hanging) or [""]
+        show("\n".join(wrapped))
+
+
+def show_json(content: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print the result as JSON; see `to_json`."""
+    typer.echo(to_json(content))
+
+
+def to_json(content: Any) -> str:
+    """JSON text in which what JSON cannot say, nan and infinity, is null."""
+    return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
+    """Print rows below a header; numbers to the right, text to the left."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        # As Text, so that nothing in a label is taken for markup.
+        table.add_row(*(Text(shorten(cell)) for cell in row))
+    to = _console()
+    if not to.is_terminal:
+        # Whoever reads a pipe wants each row on one line.
+        to.width = WIDEST
+    to.print(table)
+
+
+def shorten(cell: Any) -> str:
+    """A cell of a table: five digits of a number, text without what a terminal would obey."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, float):
+        return f"{cell:.5g}"
+    return visible(str(cell))
+
+
+def visible(text: str) -> str:
+    """Text from a user's file, with control characters spelt out."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+@contextmanager
+def working(task: str) -> Iterator[None]:
+    """Show on stderr what takes its time, while it does.
+
+    In a terminal a spinner counts the seconds; elsewhere a line says what took a second or more.
+    """
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    start = time.monotonic()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    to = _console(stderr=True)
+    with Progress(*columns, console=to, transient=True, disable=not to.is_terminal) as progress:
+        progress.add_task(task, total=None)
+        yield
+    seconds = time.monotonic() - start
+    if seconds >= LONG_ENOUGH_TO_TELL:
+        say(f"{task}: {seconds:.1f} s")
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, (int, float)) or str(cell).endswith(" %")
+
+
+def _tell(kind: str, colour: str, text: str) -> None:
+    from rich.text import Text
+
+    message = Text.assemble((f"{kind}: ", f"bold {colour}"), visible(text))
+    _console(stderr=True).print(message, soft_wrap=True)
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _finite(item) for key, item in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(item) for item in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    if content is None or isinstance(content, (bool, int, float, str)):
+        return content
+    return str(content)

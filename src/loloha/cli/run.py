@@ -1,0 +1,155 @@
+"""``loloha run``: from a user's table to estimates, their error and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+from loloha.cli.folder import FILES, new_folder
+from loloha.cli.parameter import find_protocol, with_parameters
+from loloha.cli.source import load
+from loloha.cli.summary import show_summary, show_top
+
+if TYPE_CHECKING:
+    from loloha.cli.outcome import Outcome
+    from loloha.datasets import Dataset
+    from loloha.protocols import Protocol
+
+TABLE = "The table"
+LARGEST_SEED = (1 << 63) - 1
+
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Make the run repeatable, for study: no privacy then.", show_default=False),
+]
+Top = Annotated[int, typer.Option(help="How many values to show over the rounds.")]
+Level = Annotated[float, typer.Option(help="Level of the intervals.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(with_parameters(without={"k"})(run))
+
+
+def run(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV or Parquet file (wide: one user a row, one round a column; long: one report "
+            "a row), or a data set: syn, adult, acs:MT (any state).",
+            show_default=False,
+        ),
+    ],
+    *,
+    protocol: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="See `loloha protocols`.", show_default=False),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the results.", show_default=False)
+    ],
+    layout: Annotated[
+        str,
+        typer.Option(metavar="auto|wide|long", help="Form of the table.", rich_help_panel=TABLE),
+    ] = "auto",
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of users.", rich_help_panel=TABLE),
+    ] = None,
+    round_: Annotated[
+        str | None,
+        typer.Option(
+            "--round", metavar="COLUMN", help="Long: column of rounds.", rich_help_panel=TABLE
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Long: column of values.", rich_help_panel=TABLE),
+    ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|LABELS",
+            help="All labels that can occur: a file (JSON, CSV, a label a line) or "
+            '"a,b,c". Without it they are read off the data, which a deployment must not do.',
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    on_unknown: Annotated[
+        str,
+        typer.Option(
+            metavar="error|missing",
+            help="Labels outside the domain: refuse them, or take them as not reported.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "error",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=TABLE
+        ),
+    ] = None,
+    seed: Seed = None,
+    top: Top = 8,
+    level: Level = 0.95,
+    force: Force = False,
+    as_json: AsJson = False,
+    parameters: dict[str, Any],
+) -> None:
+    """Sanitise a table on simulated devices, estimate each round, compare with the truth.
+
+    Writes estimates.parquet and .csv, metrics.json and frequencies.png and .svg to DIR, all or
+    none. They hold the true frequencies of the table too: keep them as safe as the table itself.
+    """
+    check(top, level, seed)
+    cls = find_protocol(protocol, parameters, known={"k"})
+    options = {"user": user, "round": round_, "value": value}
+    options |= {"layout": None if layout == "auto" else layout}
+    options |= {"on_unknown": None if on_unknown == "error" else on_unknown}
+    with new_folder(out, FILES, force=force) as draft:
+        with console.working("reading the table"):
+            dataset = load(table, data, domain, **options)
+        rules = cls.from_params({**parameters, "k": dataset.k})
+        found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
+    if as_json:
+        console.show_json({**found.metrics(), "files": [str(out / name) for name in FILES]})
+    else:
+        show_summary(found)
+        show_top(found, top)
+        console.show(f"\nResults: {out}/ ({', '.join(FILES)})")
+
+
+def run_and_save(
+    dataset: Dataset, protocol: Protocol, folder: Path, *, seed: int | None, top: int, level: float
+) -> Outcome:
+    """Simulate all devices, estimate, and write `FILES` into ``folder``."""
+    import loloha
+    from loloha.cli.outcome import Outcome
+
+    if seed is None:
+        console.say("randomness: the operating system's (--seed makes a run repeatable)")
+    with console.working(f"simulating {dataset.n} devices over {dataset.tau} rounds"):
+        result = loloha.simulate(protocol, dataset.values, rng=seed)
+    with console.working("estimating, drawing and saving"):
+        found = Outcome(dataset, protocol, result, level, seed)
+        found.save(folder, top)
+    return found
+
+
+def check(top: int, level: float, seed: int | None) -> None:
+    """Refuse what only the end of a long run would trip over."""
+    from loloha import checks
+    from loloha.errors import ParameterError
+    from loloha.figure import MOST_PANELS
+
+    checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
+    if not 0 < level < 1:
+        raise ParameterError(f"level must be inside (0, 1), got {level!r}; 0.95 is usual")
+    if seed is not None:
+        checks.integer("seed", seed, 0, LARGEST_SEED, "leave it out for the system's randomness")

@@ -1,0 +1,84 @@
+"""The TABLE of a command: a user's file, or one of the data sets by name."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loloha.cli import console
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.datasets import Dataset
+
+BUILT_IN = ("syn", "adult", "acs:STATE")
+
+
+def load(table: str, data: Path | None, domain: str | None, **options: Any) -> Dataset:
+    """Values of users over rounds.
+
+    Parameters
+    ----------
+    table : str
+        Path of a CSV or Parquet file, or "syn", "adult", "acs:MT" (any state).
+    data : Path, optional
+        Where the files of Adult or of the person weights lie.
+    domain : str, optional
+        Path of a file with the labels, or the labels themselves, separated by commas.
+    **options
+        As for `loloha.datasets.table`; None means not given.
+
+    Raises
+    ------
+    LolohaError
+        If there is no such table, it is malformed, or an option does not go with it.
+    """
+    from loloha import datasets
+
+    given = {name: option for name, option in options.items() if option is not None}
+    if domain is not None:
+        given["domain"] = _domain(domain)
+    name, _, state = table.partition(":")
+    if name not in ("syn", "adult", "acs"):
+        _refuse("--data", data, f"a file as TABLE; {', '.join(BUILT_IN)} take it")
+        return _table(table, given)
+    for option in given:
+        _refuse("--" + option.replace("_", "-"), option, f"{name}; it is for files")
+    if name == "syn":
+        _refuse("--data", data, "syn; it is made up")
+        return datasets.syn()
+    if name == "adult":
+        return datasets.adult(data)
+    if not state:
+        raise ParameterError("TABLE must name a state, got 'acs'; write acs:MT for Montana")
+    return datasets.acs_weights(state, data)
+
+
+def _table(path: str, given: dict[str, Any]) -> Dataset:
+    """A user's file; what the loader warns of is told in a line each."""
+    from loloha import datasets
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", datasets.PrivacyWarning)
+        found = datasets.table(path, **given)
+    for one in caught:
+        console.warn(str(one.message))
+    return found
+
+
+def _domain(text: str) -> Any:
+    """A file where there is one; else labels, as numbers where all of them are."""
+    path = Path(text)
+    labels = [label.strip() for label in text.split(",")]
+    if len(labels) < 2 or path.is_file():
+        return path
+    try:
+        return [int(label) for label in labels]
+    except ValueError:
+        return labels
+
+
+def _refuse(flag: str, option: Any, goal: str) -> None:
+    if option is not None:
+        raise ParameterError(f"{flag} must be left out for {goal}")

@@ -1,0 +1,68 @@
+"""A run in a terminal: its errors, and the top values beside the truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loloha.cli import console
+
+if TYPE_CHECKING:
+    from loloha.cli.outcome import Outcome
+
+
+def show_summary(found: Outcome) -> None:
+    """Print what was run, its errors beside what theory expects, and the budget spent."""
+    data, measured = found.dataset, found.evaluation.to_dict()
+    console.show(console.visible(data.provenance))
+    console.show(repr(found.protocol))
+    console.show_table(
+        ("mean over rounds", "", "what it is"),
+        [
+            ("MSE, unbiased", measured["mse_unbiased"], "of the estimates as they are"),
+            ("  expected", measured["expected_mse"], "exact variance, averaged over the values"),
+            ("  V*", measured["v_star"], "variance of a value that nobody holds"),
+            ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
+            ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
+            ("coverage", found.coverage, f"share of {_level(found)} intervals that hold the truth"),
+            ("eps_avg", measured["eps_avg"], f"budget spent by a user; {_cap(found)}"),
+            ("reports", float(found.n.mean()), f"a round, of {data.n} users"),
+        ],
+    )
+    clipped, uniform = measured["mse_clipped"], measured["mse_uniform"]
+    if clipped is not None and clipped >= uniform:
+        console.warn(
+            "noise swamps the frequencies: answering 'uniform' would be as close; it takes more "
+            "users, a larger eps or a smaller domain (see `loloha plan`)"
+        )
+
+
+def show_top(found: Outcome, top: int) -> None:
+    """Print the largest frequencies of the last round, estimated and true."""
+    series = found.series
+    row = series.last_round()
+    shown = [
+        (
+            str(series.labels[column]),
+            *(
+                f"{100 * float(one[row, column]):.2f} %"
+                for one in (series.truth, series.frequencies, series.lower, series.upper)
+                if one is not None
+            ),
+        )
+        for column in series.top(top)
+    ]
+    console.show_table(
+        ("value", "truth", "estimate", f"{_level(found)} interval from", "to"),
+        shown,
+        title=f"Top values in round {console.visible(str(series.rounds[row]))}",
+    )
+
+
+def _level(found: Outcome) -> str:
+    return f"{100 * found.level:.4g} %"
+
+
+def _cap(found: Outcome) -> str:
+    if found.protocol.longitudinal:
+        return f"its cap is {found.protocol.cap:.4g}"
+    return "no cap: every report spends again"
