@@ -28,21 +28,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         app(args=arguments, prog_name="loloha")
     except ModuleNotFoundError as error:
-        if not is_extra(error):
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRA:
             raise
         print(
-            f"error: {error.name} must be installed for this command; pip install 'loloha[cli]'",
+            f"error: {library} must be installed for this command; pip install 'loloha[cli]'",
             file=sys.stderr,
         )
         return 1
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
-
-
-def is_extra(error: ModuleNotFoundError) -> bool:
-    """Whether what could not be imported comes with the extra ``cli``."""
-    return (error.name or "").partition(".")[0] in EXTRA
 
 
 def __getattr__(name: str) -> Any:
