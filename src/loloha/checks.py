@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection
+from numbers import Real
 from typing import Any
 
 from loloha.errors import DomainError, ParameterError
@@ -24,10 +25,10 @@ def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
 
 
 def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
-    """``value`` as a float in [low, high]; bool, strings, nan are refused."""
+    """``value`` as a float in [low, high]; accepts NumPy numbers, refuses bool, strings, nan."""
     try:
-        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if _is_real(value) else math.nan
+    except OverflowError:
         number = math.nan
     if not low <= number <= high:
         raise ParameterError(
@@ -50,15 +51,22 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
 
 def value(candidate: Any, k: int) -> int:
     """A user's value as an int in 0..k-1; the error tells its type at most, never the value."""
-    if isinstance(candidate, bool) or not hasattr(candidate, "__index__"):
+    try:
+        number = None if isinstance(candidate, bool) else operator.index(candidate)
+    except TypeError:
+        number = None
+    if number is None:
         raise DomainError(
             f"value must be an integer in 0..{k - 1}, got something of type "
             f"{type(candidate).__name__}; map labels to their position in the domain first"
         )
-    number = operator.index(candidate)
     if not 0 <= number < k:
         raise DomainError(
             f"value must be an integer in 0..{k - 1}, got one outside (not shown: it is private); "
             "check the domain, or map such values to a label for 'other'"
         )
     return number
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
