@@ -1,0 +1,125 @@
+"""Random sources: entropy by default, exact thresholds, seeds only where they are named."""
+
+import inspect
+import random
+import secrets
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loloha
+from loloha.errors import ParameterError
+from loloha.law import exact_law
+from loloha.protocols import REGISTRY
+from loloha.rng import SCALE, ScriptedRng, SecureRng, SimulationRng
+from variants import FLAGSHIPS, Variant
+
+
+def test_the_secure_source_reads_the_operating_system_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[str, int]] = []
+    monkeypatch.setattr(secrets, "randbits", lambda bits: seen.append(("bits", bits)) or 7)
+    monkeypatch.setattr(secrets, "randbelow", lambda n: seen.append(("below", n)) or n - 1)
+    rng = SecureRng()
+    assert rng.bernoulli(8)
+    assert not rng.bernoulli(7)
+    assert rng.below(5) == 4
+    assert seen == [("bits", 53), ("bits", 53), ("below", 5)]
+
+
+@pytest.mark.parametrize(
+    "make", [SecureRng, lambda: SimulationRng(0)], ids=["secure", "simulation"]
+)
+def test_certain_and_impossible_are_exact(make: Any) -> None:
+    """PAINS 13: the sampler compares integers; nothing is rounded at either end."""
+    rng = make()
+    assert all(rng.bernoulli(SCALE) for _ in range(100))
+    assert not any(rng.bernoulli(0) for _ in range(100))
+    assert {rng.below(1) for _ in range(20)} == {0}
+
+
+def test_a_threshold_is_a_probability_out_of_two_to_the_53() -> None:
+    """PAINS 13: of all 2^53 draws exactly ``threshold`` say yes."""
+    for threshold in (1, 2, SCALE // 3, SCALE - 1):
+        assert ScriptedRng([threshold - 1]).bernoulli(threshold)
+        assert not ScriptedRng([threshold]).bernoulli(threshold)
+
+
+def test_sampling_follows_the_threshold() -> None:
+    """Sees a source that ignores its threshold; two-sided, alpha = 2e-9 (z = 6)."""
+    n, seed, p = 40_000, 5, 0.3
+    rng = SimulationRng(seed)
+    hits = sum(rng.bernoulli(int(p * SCALE)) for _ in range(n))
+    z = (hits - n * p) / (n * p * (1 - p)) ** 0.5
+    assert abs(z) < 6, f"seed={seed} n={n} seen={hits} expected={n * p} z={z:.2f}"
+
+
+def test_equal_seeds_give_equal_draws() -> None:
+    """PAINS 12: tests and simulations can be repeated."""
+
+    def draws(seed: int) -> list[Any]:
+        rng = SimulationRng(seed)
+        return [rng.bernoulli(SCALE // 2) for _ in range(30)] + [rng.below(10) for _ in range(30)]
+
+    assert draws(1) == draws(1)
+    assert draws(1) != draws(2)
+
+
+def test_nothing_but_the_named_source_can_be_seeded() -> None:
+    """PAINS 12: a seed is given to a source called simulation, never to a protocol or client."""
+    with pytest.raises(TypeError):
+        SecureRng(7)  # type: ignore[call-arg]
+    for cls in (loloha.Client, *REGISTRY.values()):
+        assert "seed" not in inspect.signature(cls).parameters
+
+
+def test_a_script_is_replayed_and_bounded() -> None:
+    rng = ScriptedRng([0, 5, 2])
+    assert rng.bernoulli(1)
+    assert rng.below(6) == 5
+    assert not rng.finished()
+    assert ScriptedRng([]).finished()
+    with pytest.raises(ParameterError, match="the script ran out"):
+        ScriptedRng([]).below(3)
+    for draw in (3, -1):
+        with pytest.raises(ParameterError, match=r"each draw must lie in 0\.\.2, got "):
+            ScriptedRng([draw]).below(3)
+    with pytest.raises(ParameterError, match="each draw must lie in"):
+        ScriptedRng([SCALE]).bernoulli(1)
+
+
+@pytest.mark.parametrize("variant", FLAGSHIPS, ids=str)
+def test_the_client_draws_from_the_operating_system_alone(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PAINS 11: every other source raises, and the whole life of a client still works."""
+
+    def forbidden(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("the client path must draw from secrets only")
+
+    for name in ("random", "getrandbits", "randrange", "randint", "choice", "shuffle", "sample"):
+        monkeypatch.setattr(random, name, forbidden)
+    for name in ("random", "randbytes", "seed"):
+        monkeypatch.setattr(random.Random, name, forbidden)
+    for name in ("random", "randint", "choice", "default_rng", "RandomState", "Generator"):
+        monkeypatch.setattr(np.random, name, forbidden)
+    monkeypatch.setattr("loloha.rng.random.Random", forbidden)
+    client = variant.build().client()
+    for round in range(5):
+        client.report(round % 2, round=round)
+    client.reset()
+    client.report(0, round=9)
+    loloha.Client.from_dict(client.to_dict()).report(1, round=10)
+
+
+def test_a_client_is_secure_unless_told_otherwise() -> None:
+    """PAINS 11: two clients of one program never agree on what they draw."""
+    protocol = loloha.protocol("dbitflippm", k=256, eps_inf=1.0, d=128)
+    assert protocol.client().report(3, round=0) != protocol.client().report(3, round=0)
+    assert isinstance(protocol.client()._rng, SecureRng)
+
+
+def test_primitives_of_all_sources_agree_on_the_law() -> None:
+    assert exact_law(lambda rng: rng.bernoulli(SCALE // 4))[True] * 4 == 1
