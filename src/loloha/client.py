@@ -249,7 +249,7 @@ class Client:
             return cls._restore(state, protocol, rng)
         except StateError:
             raise
-        except (LolohaError, KeyError, TypeError, ValueError, AttributeError):
+        except (LolohaError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             # The cause could quote the state, so it is cut off.
             raise StateError(
                 "state must be what to_dict() gave; it is damaged, restore a backup"
@@ -271,7 +271,10 @@ class Client:
                 "state must be for the given protocol, it is for another one; "
                 "a changed protocol needs a new client (see Client.reset)"
             )
-        client = cls(stored, key=_key(body["key"]), limit=body["limit"], rng=rng)
+        key = _key(body["key"])
+        if stored.longitudinal and not stored.encoding.is_key(key):
+            raise StateError("state must hold the key of its client; restore a backup")
+        client = cls(stored, key=key, limit=body["limit"], rng=rng)
         client._memo = {int(x): _checked(stored, kept) for x, kept in body["memo"]}
         client._sent = {
             int(round): Report(_key(key), _checked(stored, y)) for round, key, y in body["sent"]
@@ -286,10 +289,8 @@ class Client:
     def _must_be_possible(self) -> None:
         """Refuse a state that no client can be in."""
         encoding = self.protocol.encoding
-        keyed = self.protocol.longitudinal == encoding.is_key(self._key) or self._key is None
         possible = (
-            keyed
-            and all(0 <= x < encoding.memo_symbols for x in self._memo)
+            all(0 <= x < encoding.memo_symbols for x in self._memo)
             and len(self._memo) <= encoding.memo_cells
             and all(round > self._floor for round in self._sent)
             and len(self._sent) <= min(KEPT_ROUNDS, self._reports)
@@ -353,7 +354,7 @@ class Client:
             raise StateError(
                 f"state must be readable at {str(path)!r}: {error.strerror}; check the path"
             ) from error
-        except ValueError:
+        except (ValueError, RecursionError):
             raise StateError(
                 f"state must be JSON at {str(path)!r}; it is damaged, restore a backup"
             ) from None

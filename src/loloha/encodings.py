@@ -154,7 +154,7 @@ class _SymbolEncoding(Encoding):
         return self.symbols
 
     def is_answer(self, y: Answer) -> bool:
-        return isinstance(y, int) and 0 <= y < self.symbols
+        return type(y) is int and 0 <= y < self.symbols
 
     def randomise(self, rng: Rng, x: int, channel: SymbolChannel) -> int:
         return channel.draw(rng, x)
@@ -256,7 +256,7 @@ class Hashed(_SymbolEncoding):
         return self.family.draw(rng)
 
     def is_key(self, key: Key) -> bool:
-        return isinstance(key, int) and self.family.is_key(key)
+        return type(key) is int and self.family.is_key(key)
 
     def memo_index(self, key: Key, v: int) -> int:
         return self.family.hash(_seed(key), v)
@@ -402,7 +402,7 @@ class SampledBuckets(Encoding):
         if not isinstance(key, tuple):
             return False
         buckets: tuple[Any, ...] = key
-        in_range = all(isinstance(bucket, int) and 0 <= bucket < self.b for bucket in buckets)
+        in_range = all(type(bucket) is int and 0 <= bucket < self.b for bucket in buckets)
         return in_range and len(key) == self.d and list(key) == sorted(set(key))
 
     def memo_index(self, key: Key, v: int) -> int:

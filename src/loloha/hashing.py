@@ -82,7 +82,6 @@ class HashFamily(ABC):
         """Symbols of ``values`` under ``keys``, both int64 and broadcast against each other."""
 
 
-@dataclass(frozen=True)
 class LinearHash(HashFamily):
     """``H_s(v) = <s, v> mod g`` over the digits of s and v in base g, g prime (MATH section 4.1).
 
@@ -156,7 +155,6 @@ class LinearHash(HashFamily):
         return total % self.g
 
 
-@dataclass(frozen=True)
 class AffineHash(HashFamily):
     """``H_{a,b}(v) = ((a v + b) mod P) mod g``, P = 2^31 - 1, for any g (MATH section 4.2).
 
@@ -198,7 +196,6 @@ class AffineHash(HashFamily):
         return ((keys >> 31) * values + (keys & MERSENNE_31)) % MERSENNE_31 % self.g
 
 
-@dataclass(frozen=True)
 class XXHash(HashFamily):
     """``xxh32(str(v), seed) mod g``: to read reports of existing tools, never a default (MATH 4.3).
 

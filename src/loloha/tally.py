@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from loloha.estimate import Estimate
 
 FORMAT, VERSION = "loloha-tally", 1
+MOST_REPORTS = 1 << 53
+"""Most reports that a message may claim: counts stay exact in floating point, sums in int64."""
+
 _SEPARATOR = b"\n"
+_DIGEST_BYTES = 32
 
 
 class Tally:
@@ -101,8 +105,8 @@ class Tally:
 
     def _shaped(self, keys: Any, ys: Any) -> tuple[Ints | None, Any]:
         encoding = self.protocol.encoding
-        keys = None if keys is None else _integers("keys", keys)
-        ys = np.asarray(ys)
+        keys = None if keys is None else _integers("keys", _array("keys", keys))
+        ys = _array("ys", ys)
         if encoding.kind in ("symbol", "keyed symbol"):
             ys = _integers("ys", ys)
         elif ys.dtype != np.uint8:
@@ -161,23 +165,23 @@ class Tally:
         return Estimate.from_tally(self)
 
     def to_bytes(self) -> bytes:
-        """A self-describing message: a JSON line (protocol, n, checksum) and the counts.
+        """A self-describing message: a JSON line (protocol, n), the counts, and a checksum.
 
-        Counts are little-endian int64, zlib-compressed.
+        Counts are little-endian int64, zlib-compressed; the checksum is the SHA-256 of all before.
         """
         import hashlib
         import zlib
 
-        body = zlib.compress(self.counts.astype("<i8").tobytes(), level=1)
         header = {
             "format": FORMAT,
             "version": VERSION,
             "protocol": self.protocol.to_dict(),
             "n": self.n,
-            "bytes": len(body),
-            "sha256": hashlib.sha256(body).hexdigest(),
         }
-        return json.dumps(header, separators=(",", ":")).encode() + _SEPARATOR + body
+        head = json.dumps(header, separators=(",", ":")).encode()
+        body = zlib.compress(self.counts.astype("<i8").tobytes(), level=1)
+        message = head + _SEPARATOR + body
+        return message + hashlib.sha256(message).digest()
 
     @classmethod
     def from_bytes(cls, message: bytes, *, protocol: Protocol | None = None) -> Self:
@@ -196,11 +200,10 @@ class Tally:
             If the message is damaged, of another version, or for another protocol.
         """
         import hashlib
-        import zlib
 
-        head, separator, body = message.partition(_SEPARATOR)
-        header = _header(head if separator else b"")
-        if len(body) != header["bytes"] or hashlib.sha256(body).hexdigest() != header["sha256"]:
+        head, _, body = message[:-_DIGEST_BYTES].partition(_SEPARATOR)
+        header = _header(head)
+        if hashlib.sha256(message[:-_DIGEST_BYTES]).digest() != message[-_DIGEST_BYTES:]:
             raise WireError("tally must be complete and unchanged, it is damaged; send it again")
         try:
             rules = protocol_from_dict(header["protocol"])
@@ -211,24 +214,25 @@ class Tally:
                 f"tally must follow {protocol!r}, got {rules!r}; use the campaign it was made for"
             )
         tally = cls(rules)
-        size = tally.counts.nbytes
-        # A hostile body must not inflate beyond the counts it claims to be.
-        unpacker = zlib.decompressobj()
-        raw = unpacker.decompress(body, size + 1)
-        if len(raw) != size or not unpacker.eof or unpacker.unused_data:
-            raise WireError("tally must hold one count a cell; it is damaged, send it again")
-        tally.counts = np.frombuffer(raw, dtype="<i8").astype(np.int64)
-        tally.n = int(header["n"])
-        if tally.n < 0 or int(tally.counts.min()) < 0:
-            raise WireError("tally must hold counts >= 0, got negative ones; send it again")
+        tally.counts = _unpacked(body, tally.counts.nbytes)
+        tally.n = header["n"]
+        # One report adds at most one to a cell.
+        if int(tally.counts.min()) < 0 or int(tally.counts.max()) > tally.n:
+            raise WireError(f"tally must hold counts in 0..{tally.n}, got others; send it again")
         return tally
 
     def __repr__(self) -> str:
         return f"Tally({self.protocol!r}, n={self.n})"
 
 
-def _integers(name: str, values: Any) -> Ints:
-    array = np.asarray(values)
+def _array(name: str, values: Any) -> Any:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise WireError(f"{name} must be an array, got rows of unequal length; pack them") from None
+
+
+def _integers(name: str, array: Any) -> Ints:
     if array.dtype.kind not in "iu" and array.size:
         raise WireError(f"{name} must be integers, got {array.dtype}; convert them")
     return array.astype(np.int64, copy=False)
@@ -237,12 +241,31 @@ def _integers(name: str, values: Any) -> Ints:
 def _header(head: bytes) -> Mapping[str, Any]:
     try:
         header = json.loads(head)
-        known = header["format"] == FORMAT and header["version"] == VERSION
-        complete = header.keys() == {"format", "version", "protocol", "n", "bytes", "sha256"}
-        if known and complete and isinstance(header["n"], int):
-            return dict(header)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        pass
-    raise WireError(
-        f"tally must be a message of format {FORMAT!r}, version {VERSION}; use a matching release"
-    )
+    except (ValueError, RecursionError):
+        header = None
+    if (
+        not isinstance(header, dict)
+        or header.keys() != {"format", "version", "protocol", "n"}
+        or (header["format"], header["version"]) != (FORMAT, VERSION)
+    ):
+        raise WireError(
+            f"tally must be a message of format {FORMAT!r}, version {VERSION}; "
+            "use a matching release"
+        )
+    if type(header["n"]) is not int or not 0 <= header["n"] <= MOST_REPORTS:
+        raise WireError(f"n must be an integer in 0..{MOST_REPORTS}, got another; send it again")
+    return header
+
+
+def _unpacked(body: bytes, size: int) -> Ints:
+    """Counts of ``size`` bytes; a hostile body must not inflate beyond them."""
+    import zlib
+
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(body, size + 1)
+    except zlib.error:
+        raw = b""
+    if len(raw) != size or not unpacker.eof or unpacker.unused_data:
+        raise WireError("tally must hold one count a cell; it is damaged, send it again")
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64)

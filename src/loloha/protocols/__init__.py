@@ -63,12 +63,7 @@ def protocol(name: str, **params: Any) -> Protocol:
     ParameterError
         If there is no such protocol, or a parameter is unknown, missing or out of range.
     """
-    cls = REGISTRY.get(str(name).lower())
-    if cls is None:
-        raise ParameterError(
-            f"protocol must be one of {sorted(REGISTRY)}, got {name!r}; choose one"
-        )
-    return cls.from_params(params)
+    return _registered(name).from_params(params)
 
 
 def protocol_from_dict(spec: Mapping[str, Any]) -> Protocol:
@@ -79,14 +74,23 @@ def protocol_from_dict(spec: Mapping[str, Any]) -> Protocol:
     ParameterError
         If the specification is of another version or type, or has unknown or missing keys.
     """
-    if not {"type", "version"} <= set(spec):
+    if not isinstance(spec, Mapping) or not {"type", "version"} <= spec.keys():
         raise ParameterError(
             "spec must be an object with 'type', 'version' and the parameters; use to_dict()"
         )
-    if spec["version"] != SPEC_VERSION or isinstance(spec["version"], bool):
+    params = dict(spec)
+    name, version = params.pop("type"), params.pop("version")
+    if type(version) is not int or version != SPEC_VERSION:
         raise ParameterError(
-            f"version must be {SPEC_VERSION}, got {spec['version']!r}; use a matching release"
+            f"version must be {SPEC_VERSION}, got {version!r}; use a matching release"
         )
-    return protocol(
-        spec["type"], **{name: spec[name] for name in spec if name not in ("type", "version")}
-    )
+    return _registered(name).from_params(params)
+
+
+def _registered(name: Any) -> type[Protocol]:
+    cls = REGISTRY.get(name.lower()) if isinstance(name, str) else None
+    if cls is None:
+        raise ParameterError(
+            f"protocol must be one of {sorted(REGISTRY)}, got {name!r}; choose one"
+        )
+    return cls

@@ -62,7 +62,6 @@ class SymbolChain(TwoRound):
         return second_symbol_channel(self.first_channel, self.eps_1, self.second)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LGRR(SymbolChain):
     """L-GRR: GRR over the k values, twice. Source: MATH sections 3 and 6."""
 

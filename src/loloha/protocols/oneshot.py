@@ -69,7 +69,6 @@ class _OneRoundSymbols(_OneRound):
         return symbol_channel(self.eps, self.symbols)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GRR(_OneRoundSymbols):
     """Generalised randomised response over the k values. Source: MATH section 2."""
 
@@ -123,7 +122,6 @@ class OLH(ChosenG, _OneRoundSymbols):
         return least_variance_g(self.k, self.eps, self.hash)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SUE(_OneRound):
     """Symmetric unary encoding (basic RAPPOR). Source: MATH section 2."""
 
@@ -143,7 +141,6 @@ class SUE(_OneRound):
         return symmetric_bit_channel(self.eps / 2)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OUE(_OneRound):
     """Optimised unary encoding. Source: MATH section 2."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -23,7 +22,6 @@ from loloha.encodings import Encoding, OneHot
 from loloha.protocols.two_round import TwoRound
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Unary(TwoRound):
     """Two rounds over each bit; subclasses name the block of each round (MATH section 5)."""
 
@@ -58,7 +56,6 @@ class _Unary(TwoRound):
         return second_bit_channel(self.first_channel, self.eps_1, self.second)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RAPPOR(_Unary):
     """RAPPOR (L-SUE): symmetric bits, twice. Source: MATH section 5."""
 
@@ -68,7 +65,6 @@ class RAPPOR(_Unary):
     _symmetric_first = True
 
 
-@dataclass(frozen=True, kw_only=True)
 class LOSUE(_Unary):
     """L-OSUE: optimised bits, then symmetric ones. Source: MATH section 5."""
 
@@ -78,7 +74,6 @@ class LOSUE(_Unary):
     _symmetric_first = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class LOUE(_Unary):
     """L-OUE: optimised bits, twice; needs e^eps_1 < (2 e^eps_inf + 1)/3. Source: MATH section 5."""
 
@@ -88,7 +83,6 @@ class LOUE(_Unary):
     _symmetric_first = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class LSOUE(_Unary):
     """L-SOUE: symmetric bits, then optimised; eps_1 has an upper bound. Source: MATH section 5."""
 
