@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Estimate:
         Unbiased, so possibly negative; see `loloha.postprocess` to project them. NaN where no
         user sampled the bucket.
     standard_errors : float64[bins]
-        Of a fixed population, with f replaced by the estimate clipped to [0, 1].
+        Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
     reach : int64[bins]
         Reports that could support the bin: n, but for sampled buckets.
     """
@@ -63,16 +63,19 @@ class Estimate:
         Raises
         ------
         ParameterError
-            If n < 1.
+            If n < 1, or there is not one count a bin.
         """
         n = checks.integer("n", n, 1, MOST_REPORTS, "wait for at least one report of the round")
-        realised = protocol.realised
-        q_star, contrast = float(realised.q_star), float(realised.contrast)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            frequencies = (support / reach - q_star) / contrast
-            spread = _variance(
-                float(realised.p_star), q_star, contrast, reach, np.clip(frequencies, 0, 1)
+        shapes = np.shape(support), np.shape(reach)
+        if shapes != ((protocol.bins,),) * 2:
+            raise ParameterError(
+                f"support and reach must have one count for each of {protocol.bins} bins, got "
+                f"shapes {shapes[0]} and {shapes[1]}; use Tally.support() and Tally.reach()"
             )
+        channel = _Channel.realised(protocol)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            frequencies = (support / reach - channel.q) / channel.contrast
+            spread = _variance(channel, n, reach, np.clip(frequencies, 0, 1))
         return cls(protocol, n, frequencies, np.sqrt(spread), reach)
 
     @property
@@ -100,23 +103,58 @@ class Estimate:
         ----------
         level : float
             In (0, 1).
-        bound : {"hoeffding", "chebyshev"}
-            MATH section 9; the first is the tighter one in practice.
+        bound : {"hoeffding", "chebyshev", "bernstein"}
+            MATH section 9. The second is the loosest; the third is tighter than the first where
+            few reports support a bin (q_star well below 1/2).
         """
-        error: Floats = simultaneous_error(self.protocol, self.reach, level=level, bound=bound)
-        return error
+        if bound != "bernstein":
+            error: Floats = simultaneous_error(self.protocol, self.reach, level=level, bound=bound)
+            return error
+        channel = _Channel.realised(self.protocol)
+        # The share of supporting reports, but for rounding.
+        share = np.clip(channel.q + self.frequencies * channel.contrast, 0, 1)
+        exponent = _exponent(self.protocol, level)
+        above, below = (_farthest(exponent, self.reach, seen) for seen in (share, 1 - share))
+        farthest: Floats = np.where(self.reach, np.maximum(above, below), np.inf)
+        return farthest / channel.contrast
 
 
-def variance(protocol: Protocol, n: Any, f: Any = 0.0) -> Any:
+class _Channel(NamedTuple):
+    """Pr[support] of users who do (p) and who do not (q) hold the value, and p - q."""
+
+    p: float
+    q: float
+    contrast: float
+
+    @classmethod
+    def formula(cls, protocol: Protocol) -> _Channel:
+        return cls(protocol.p_star, protocol.q_star, protocol.contrast)
+
+    @classmethod
+    def realised(cls, protocol: Protocol) -> _Channel:
+        exact = protocol.realised
+        return cls(float(exact.p_star), float(exact.q_star), float(exact.contrast))
+
+    @classmethod
+    def memoised(cls, protocol: Protocol) -> _Channel:
+        """Of the permanent round alone."""
+        p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
+        return cls(p, q, p - q)
+
+
+def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> Any:
     """Variance of one frequency estimate in one round.
 
     Parameters
     ----------
     protocol : Protocol
     n : int
-        Reports in the round, n >= 1; of these, a share d/b reaches a sampled bucket.
+        Reports in the round, n >= 1.
     f : float or float64[bins]
-        True frequency in [0, 1]; 0 gives the approximate variance V*.
+        True frequency in [0, 1] among the n; 0 gives the approximate variance V*.
+    reach : float or float64[bins], optional
+        Reports that could support the bin, in (0, n]: n, but for sampled buckets, where by
+        default their expected number n d/b is taken.
 
     Returns
     -------
@@ -126,20 +164,22 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0) -> Any:
     Raises
     ------
     ParameterError
-        If n < 1 or f lies outside [0, 1].
+        If n < 1, f lies outside [0, 1] or reach outside (0, n].
 
     Notes
     -----
-    The population is fixed: no f(1-f)/n term. Source: MATH section 1, Eq. (1), (2).
+    The population is fixed: no f(1-f)/n term. But users who sample a bucket are a sample of it,
+    drawn without replacement, which adds f(1-f) (n - reach) / ((n - 1) reach).
+    Source: MATH section 1, Eq. (1), (2).
     """
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
-    frequency: Any = np.asarray(f, dtype=np.float64)
-    if not bool(np.all((frequency >= 0) & (frequency <= 1))):
-        raise ParameterError("f must lie in [0, 1], got a value outside; give true frequencies")
-    spread = _variance(
-        protocol.p_star, protocol.q_star, protocol.contrast, expected_reach(protocol, n), frequency
+    frequency = _numbers("f", f, 0.0, 1.0, "give true frequencies")
+    reached = _numbers(
+        "reach", expected_reach(protocol, n) if reach is None else reach, 0.0, n, "see Estimate"
     )
-    return spread if spread.ndim else float(spread)
+    if not reached.all():
+        raise ParameterError("reach must be above 0, got 0; nothing is known of such a bin")
+    return _plain(_variance(_Channel.formula(protocol), n, reached, frequency))
 
 
 def expected_reach(protocol: Protocol, n: int) -> float:
@@ -148,9 +188,12 @@ def expected_reach(protocol: Protocol, n: int) -> float:
     return n * encoding.d / encoding.b if isinstance(encoding, SampledBuckets) else float(n)
 
 
-def _variance(p_star: float, q_star: float, contrast: float, reach: Any, f: Any) -> Any:
-    scatter = f * (p_star * (1 - p_star)) + (1 - f) * (q_star * (1 - q_star))
-    return scatter / (reach * contrast**2)
+def _variance(channel: _Channel, n: int, reach: Any, f: Any) -> Any:
+    """See the notes of `variance`; frequencies of NaN stay NaN."""
+    p, q, contrast = channel
+    scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
+    sampled = f * (1 - f) * (n - reach) / max(n - 1, 1)
+    return (scatter + sampled) / reach
 
 
 def simultaneous_error(
@@ -159,6 +202,7 @@ def simultaneous_error(
     *,
     level: float = 0.95,
     bound: str = "hoeffding",
+    f: Any = 0.0,
 ) -> Any:
     """Bound on max_v |f_hat(v) - f(v)| that holds with probability at least ``level``.
 
@@ -166,26 +210,60 @@ def simultaneous_error(
     ----------
     protocol : Protocol
     n : int or int64[bins]
-        Reports that reach a bin.
+        Reports that reach a bin, >= 0; see `expected_reach`.
     level : float
         1 - beta, in (0, 1).
-    bound : {"hoeffding", "chebyshev"}
+    bound : {"hoeffding", "chebyshev", "bernstein"}
+    f : float or float64[bins]
+        True frequencies in [0, 1], for "bernstein" only: the rarer, the tighter. Where they are
+        not known use `Estimate.simultaneous`.
 
     Returns
     -------
     float or float64[bins]
-        Source: MATH section 9.
+        ``inf`` where no report reaches the bin. Source: MATH section 9.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter lies outside its range.
     """
-    beta = 1 - _inside("level", level)
-    checks.choice("bound", bound, ("hoeffding", "chebyshev"))
-    reach = np.asarray(n, dtype=np.float64)
-    bins = protocol.bins
-    with np.errstate(divide="ignore"):
+    checks.choice("bound", bound, ("hoeffding", "chebyshev", "bernstein"))
+    reach = _numbers("n", n, 0, MOST_REPORTS, "give the number of reports that reach a bin")
+    channel = _Channel.formula(protocol)
+    exponent = _exponent(protocol, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
         if bound == "hoeffding":
-            error = np.sqrt(math.log(2 * bins / beta) / (2 * reach)) / protocol.contrast
+            error = np.sqrt(exponent / (2 * reach))
+        elif bound == "chebyshev":
+            error = np.sqrt(protocol.bins / (4 * reach * _beta(level)))
         else:
-            error = np.sqrt(bins / (4 * reach * beta)) / protocol.contrast
-    return error if error.ndim else float(error)
+            share = channel.q + _numbers("f", f, 0.0, 1.0, "give frequencies") * channel.contrast
+            # Bernstein: n e^2 = 2 L (s (1-s) + e/3). The variance of users drawn at random, which
+            # bounds that of fixed ones and of sampled buckets.
+            third = exponent / 3
+            spread = 2 * exponent * share * (1 - share)
+            error = np.where(reach, (third + np.sqrt(third**2 + reach * spread)) / reach, np.inf)
+    return _plain(error / channel.contrast)
+
+
+def _exponent(protocol: Protocol, level: float) -> float:
+    """L = ln(2 bins / beta): two tails for each bin."""
+    return math.log(2 * protocol.bins / _beta(level))
+
+
+def _beta(level: float) -> float:
+    return 1 - _inside("level", level)
+
+
+def _farthest(exponent: float, reach: Any, share: Any) -> Any:
+    """How far above the observed ``share`` its expectation s can lie by Bernstein's bound.
+
+    The largest x with n x^2 <= 2 L (s (1-s) + x/3), s = share + x: a quadratic in x.
+    """
+    half = exponent * (4 / 3 - 2 * share)
+    total = reach + 2 * exponent
+    return (half + np.sqrt(half**2 + 2 * exponent * total * share * (1 - share))) / total
 
 
 def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
@@ -201,21 +279,31 @@ def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
     n : int
         Reports in each round, by the same users, n >= 1.
     f : float or float64[bins]
-        True frequency in [0, 1].
+        True frequency in [0, 1], in both rounds.
 
     Returns
     -------
     float or float64[bins]
         In squared frequency. Source: MATH section 9.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1 or f lies outside [0, 1].
+
+    Notes
+    -----
+    It is the variance that the memos alone leave in the estimate. So where users change their
+    values, come or go, the covariance is at most the geometric mean of this at the two rounds'
+    frequencies and numbers of reports (Cauchy-Schwarz). Where memo cells are the values (L-GRR,
+    bits), a share s of the users who hold the same value in both rounds gives exactly s times
+    this at the frequency among them. Without a second round it is the whole variance.
     """
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
-    frequency: Any = np.asarray(f, dtype=np.float64)
+    frequency = _numbers("f", f, 0.0, 1.0, "give true frequencies")
     if not protocol.longitudinal:
-        floor = np.zeros_like(frequency)
-    else:
-        p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
-        floor = _variance(p, q, p - q, expected_reach(protocol, n), frequency)
-    return floor if floor.ndim else float(floor)
+        return _plain(np.zeros_like(frequency))
+    return _plain(_variance(_Channel.memoised(protocol), n, expected_reach(protocol, n), frequency))
 
 
 def normal_quantile(probability: float) -> float:
@@ -223,6 +311,26 @@ def normal_quantile(probability: float) -> float:
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)
+
+
+def _numbers(name: str, values: Any, low: float, high: float, advice: str) -> Any:
+    """``values`` as float64[...] in [low, high]."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(math.nan)
+    outside = ~((array >= low) & (array <= high))
+    if outside.any():
+        raise ParameterError(
+            f"{name} must lie in [{low:g}, {high:g}], got {np.count_nonzero(outside)} outside; "
+            f"{advice}"
+        )
+    return array
+
+
+def _plain(numbers: Any) -> Any:
+    """A float for a single number."""
+    return numbers if numbers.ndim else float(numbers)
 
 
 def _inside(name: str, value: float) -> float:
