@@ -1,14 +1,20 @@
 """Report logs of every protocol, made of any valid reports: engines only count."""
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from loloha import BiLOLOHA, DBitFlipPM
+from loloha.engines import Engine, make_engine
+from loloha.engines.spark import local_session
 from loloha.protocols import REGISTRY, Protocol
 from loloha.reportlog import ReportLog
 from loloha.rng import SimulationRng
@@ -24,8 +30,8 @@ def smallest(cls: type[Protocol]) -> Protocol:
 
 PROTOCOLS = [smallest(cls) for cls in REGISTRY.values()] + [
     BiLOLOHA(k=K, eps_inf=2.0, eps_1=1.0, hash="affine"),
-    DBitFlipPM(k=K, eps_inf=2.0, b=10, d=3),
     DBitFlipPM(k=K, eps_inf=2.0, b=5, d=1),
+    DBitFlipPM(k=K, eps_inf=2.0, b=10, d=3),
 ]
 
 
@@ -70,6 +76,17 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
     return one
 
 
+# One of each kind of key, answer and count.
+KINDS = {(p.encoding.kind, getattr(p, "hash", None)): p for p in PROTOCOLS}
+
+
+@pytest.fixture(params=KINDS.values(), ids=repr)
+def kind(request: pytest.FixtureRequest) -> Protocol:
+    """A protocol of every kind."""
+    one: Protocol = request.param
+    return one
+
+
 @pytest.fixture
 def draw() -> Callable[[Protocol, int, int], Reports]:
     """Valid reports of a protocol: (protocol, n, seed)."""
@@ -89,3 +106,37 @@ def make_log(tmp_path: Path) -> Callable[..., ReportLog]:
         return log
 
     return make
+
+
+@pytest.fixture
+def rewrite() -> Callable[..., None]:
+    """Replace what a file of a log holds, and keep its name true."""
+
+    def apply(path: Path, change: Callable[[Any], Any]) -> None:
+        pq.write_table(change(pq.read_table(path, partitioning=None)), path)
+        path.rename(path.with_name(sha256(path.read_bytes()).hexdigest()[:32] + ".parquet"))
+
+    return apply
+
+
+@pytest.fixture(params=["local", "duckdb"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The engines that start at once."""
+    return make_engine(request.param)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Engine]:
+    """Spark in one session for all tests: starting it takes some 15 s."""
+    pytest.importorskip("pyspark", reason="needs pyspark: pip install 'loloha[spark]'")
+    if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+        pytest.skip("no Java on this machine; Spark needs Java 17 or newer")
+    session = local_session()
+    session.sparkContext.setLogLevel("OFF")
+    # Small data: compiling a query and cutting it into tasks takes longer than running it.
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.files.openCostInBytes", "0")
+    yield make_engine("spark", session=session)
+    session.stop()

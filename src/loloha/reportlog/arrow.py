@@ -192,20 +192,21 @@ def from_arrow(campaign: Agreement | Protocol, data: Any) -> tuple[Bytes, Ints |
     WireError
         If a column is missing, of another type, or holds a null.
     """
-    import pyarrow as pa
+    reporters = _fixed_rows(_column(data, "reporter", _fixed(REPORTER_BYTES)), REPORTER_BYTES)
+    return reporters, *answers_from_arrow(rules(campaign).encoding, data)
 
-    encoding = rules(campaign).encoding
-    expected = {"reporter": pa.binary(REPORTER_BYTES), **dict(_report_columns(encoding))}
-    found = {name: _column(data, name, kind) for name, kind in expected.items()}
-    reporters = _fixed_rows(found["reporter"], REPORTER_BYTES)
+
+def answers_from_arrow(encoding: Encoding, data: Any) -> tuple[Ints | None, Any]:
+    """Keys and ys alone: `from_arrow` where nobody asks who reported."""
+    found = {name: _column(data, name, kind) for name, kind in _report_columns(encoding)}
     y = found["y"]
     if encoding.kind == "bits":
-        return reporters, None, _fixed_rows(y, encoding.shapes(1)[1][1])
+        return None, _fixed_rows(y, encoding.shapes(1)[1][1])
     if encoding.kind == "sampled bits":
         answers = _integers(y.flatten()).reshape(len(y), _sampled(encoding))
         bits = np.packbits((answers & 1).astype(np.uint8), axis=1, bitorder="little")
-        return reporters, answers >> 1, bits
-    return reporters, _integers(found["key"]) if "key" in found else None, _integers(y)
+        return answers >> 1, bits
+    return _integers(found["key"]) if "key" in found else None, _integers(y)
 
 
 def _column(data: Any, name: str, kind: Any) -> Any:
@@ -246,6 +247,12 @@ def _integers(column: Any) -> Ints:
     return numbers
 
 
+def _fixed(width: int) -> Any:
+    import pyarrow as pa
+
+    return pa.binary(width)
+
+
 def _fixed_rows(column: Any, width: int) -> Bytes:
     data: Any = np.frombuffer(column.buffers()[1] or b"", np.uint8)
     start = column.offset * width
@@ -271,7 +278,8 @@ def _pseudonyms(reporters: Any) -> Bytes:
             f"reporters must be uint8[n, {REPORTER_BYTES}], got {reporters.dtype} of shape "
             f"{reporters.shape}; give the bytes of each pseudonym as a row"
         )
-    return reporters
+    rows: Bytes = reporters
+    return rows
 
 
 def _many_rounds(rounds: Any, n: int) -> Ints:

@@ -1,0 +1,168 @@
+"""What every engine does: from the files of a report log to one tally a round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from loloha.datasets.dataset import ExtraError
+from loloha.errors import ParameterError
+from loloha.protocols import Protocol
+from loloha.reportlog import Contents, LogFile, ReportLog
+from loloha.tally import Tally
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+# Rows of results that an engine is asked for at once: some 1 GiB.
+MOST_PLACES = 1 << 24
+
+
+class RoundCounts(NamedTuple):
+    """What an engine found in one round."""
+
+    round: int
+    counts: Ints
+    n: int
+    duplicates: int
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class RoundTally:
+    """The tally of one round, and what was not counted.
+
+    Attributes
+    ----------
+    round : int
+    tally : Tally
+    duplicates : int
+        Further rows of reporters whose rows all agree.
+    conflicts : int
+        Further rows of reporters whose rows contradict each other.
+    invalid : int
+        Rows whose key or y is not one of the protocol's. All four add up to the rows of the log.
+    """
+
+    round: int
+    tally: Tally
+    duplicates: int
+    conflicts: int
+    invalid: int
+
+
+class Engine(ABC):
+    """A way of counting the reports in Parquet files.
+
+    A subclass says how to count; it is one file, and one line of the registry.
+    """
+
+    name: ClassVar[str]
+    """Name in the registry."""
+    summary: ClassVar[str]
+    """One line for tables."""
+
+    @abstractmethod
+    def count(
+        self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
+    ) -> Iterator[RoundCounts]:
+        """Count the valid reports of each round.
+
+        Parameters
+        ----------
+        protocol : Protocol
+        rounds : mapping of int to files
+            Files whose metadata have been checked; rounds without any may be left out.
+        guard : bool
+            Whether one report of each reporter counts, chosen as `loloha.engines.sql.statement`
+            says; else every row counts.
+        """
+
+    def tally(
+        self, log: ReportLog, contents: Contents, *, guard: bool = True
+    ) -> Iterator[RoundTally]:
+        """Tally every round of a log.
+
+        Parameters
+        ----------
+        log : ReportLog
+        contents : Contents
+            What `ReportLog.scan` found; only these files are read.
+        guard : bool
+            The replay guard: one report of each reporter in each round. Without it the log is
+            trusted to hold no report twice.
+
+        Yields
+        ------
+        RoundTally
+            In ascending order of rounds.
+        """
+        protocol = log.protocol
+        for part in _parts(contents.rounds, protocol.encoding.cells):
+            filled = {round: files for round, files in part.items() if _rows(files)}
+            found = {one.round: one for one in self.count(protocol, filled, guard=guard)}
+            for round in part:
+                yield _round_tally(protocol, round, _rows(part[round]), found.pop(round, None))
+
+
+def _parts(
+    rounds: Mapping[int, Sequence[LogFile]], cells: int
+) -> Iterator[dict[int, Sequence[LogFile]]]:
+    """Rounds in groups whose results fit in memory together."""
+    size = max(1, MOST_PLACES // cells)
+    ordered = sorted(rounds)
+    for start in range(0, len(ordered), size):
+        yield {round: rounds[round] for round in ordered[start : start + size]}
+
+
+def _rows(files: Sequence[LogFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def _round_tally(
+    protocol: Protocol, round: int, rows: int, found: RoundCounts | None
+) -> RoundTally:
+    tally = Tally(protocol)
+    if found is None:
+        return RoundTally(round, tally, 0, 0, rows)
+    tally.counts, tally.n = found.counts, found.n
+    invalid = rows - found.n - found.duplicates - found.conflicts
+    return RoundTally(round, tally, found.duplicates, found.conflicts, invalid)
+
+
+def library(module: str, extra: str) -> Any:
+    """Import what an engine runs on.
+
+    Raises
+    ------
+    ExtraError
+        If it is not installed; says which extra brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ExtraError(
+            f"{package} must be installed for this engine; pip install 'loloha[{extra}]'"
+        ) from error
+
+
+def plain_path(path: Path) -> str:
+    """An absolute path for engines that take some characters of a path for a pattern.
+
+    Raises
+    ------
+    ParameterError
+        If it has such characters.
+    """
+    text = str(path.absolute())
+    if set(text) & set("*?[]{}\\"):
+        raise ParameterError(
+            f"path must be without any of * ? [ ] {{ }} \\, got {text!r}; "
+            "rename the folder, or use engine 'local'"
+        )
+    return text

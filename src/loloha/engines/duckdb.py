@@ -1,0 +1,56 @@
+"""DuckDB: the tally as one SQL statement over Parquet files, on all cores of this machine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from loloha.engines import sql
+from loloha.engines.base import Engine, RoundCounts, library, plain_path
+from loloha.engines.result import by_round
+from loloha.protocols import Protocol
+from loloha.reportlog import LogFile
+
+
+class DuckDB(Engine):
+    """In this process, on all cores; what does not fit in memory goes to a temporary folder.
+
+    Parameters
+    ----------
+    threads : int, optional
+        By default one a core.
+    memory : str, optional
+        Most that DuckDB may take, such as "4GB"; by default 80 % of the machine's.
+    """
+
+    name: ClassVar[str] = "duckdb"
+    summary: ClassVar[str] = "SQL in this process; the default"
+
+    def __init__(self, *, threads: int | None = None, memory: str | None = None) -> None:
+        self.threads = threads
+        self.memory = memory
+
+    def count(
+        self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
+    ) -> Iterator[RoundCounts]:
+        if not rounds:
+            return
+        files = [plain_path(file.path) for files in rounds.values() for file in files]
+        query = sql.statement(protocol, "duckdb", parquet(files), guard=guard)
+        with tempfile.TemporaryDirectory(prefix="loloha-") as spill:
+            config: dict[str, Any] = {"temp_directory": spill}
+            if self.threads is not None:
+                config["threads"] = self.threads
+            if self.memory is not None:
+                config["memory_limit"] = self.memory
+            with library("duckdb", "engines").connect(config=config) as connection:
+                table = library("pyarrow", "engines").table(connection.sql(query))
+        yield from by_round(protocol, table)
+
+
+def parquet(files: Sequence[str]) -> str:
+    """The FROM of Parquet files in a log's folders."""
+    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+    types = "{'campaign': VARCHAR, 'round': BIGINT}"
+    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {types})"

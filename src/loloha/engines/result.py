@@ -1,0 +1,59 @@
+"""The rows that a SQL statement gave, as counts of each round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from loloha.engines.base import RoundCounts
+from loloha.engines.sql import counts_of
+from loloha.errors import WireError
+from loloha.protocols import Protocol
+
+COLUMNS = ("round", "place", "n", "duplicates", "conflicts")
+
+
+def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
+    """Counts of each round.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    table : pyarrow.Table
+        What `loloha.engines.sql.statement` asks for, in any order.
+
+    Raises
+    ------
+    WireError
+        If a column is missing, is no whole number, or holds what no log of the protocol gives.
+    """
+    columns = [_integers(table, name) for name in COLUMNS]
+    order = np.argsort(columns[0], kind="stable")
+    columns = [column[order] for column in columns]
+    starts = np.unique(columns[0], return_index=True)[1]
+    for part in np.split(np.arange(len(order)), starts[1:]):
+        if len(part):
+            here = slice(part[0], part[-1] + 1)
+            round, places, n, duplicates, conflicts = (column[here] for column in columns)
+            try:
+                counts, reports = counts_of(protocol, places, n)
+            except IndexError:
+                raise WireError(
+                    f"places must be those of {protocol.name}, got one outside; "
+                    "give the protocol that the statement was made for"
+                ) from None
+            yield RoundCounts(
+                int(round[0]), counts, reports, int(duplicates.sum()), int(conflicts.sum())
+            )
+
+
+def _integers(table: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    found = table.schema.get_all_field_indices(name)
+    column = table.column(found[0]) if len(found) == 1 else None
+    if column is None or not pa.types.is_integer(column.type) or column.null_count:
+        raise WireError(f"column {name!r} must hold whole numbers; keep the statement's columns")
+    return column.cast(pa.int64()).to_numpy()

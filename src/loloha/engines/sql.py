@@ -1,0 +1,297 @@
+"""The tally of a report log as one SQL statement, for each dialect that a warehouse may speak.
+
+Every statement gives rows (round, place, n, duplicates, conflicts): how many reports fell on which
+place, and how many further rows of the same reporters were not counted. What a place is depends on
+the kind of protocol; `counts_of` makes counts of it.
+
+============== ===================================================================
+kind           place
+============== ===================================================================
+symbol         y
+keyed symbol   key * g + y (linear family); each value that the report supports (affine)
+bits           256 * (position of a byte) + (the byte)
+sampled bits   2 * bucket + bit
+============== ===================================================================
+
+Where a report falls on several places, place -1 holds every report once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha import checks
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.errors import ParameterError
+from loloha.hashing import MERSENNE_31, AffineHash, HashFamily, LinearHash
+from loloha.protocols import Protocol
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+EVERY_REPORT = -1
+_DIGITS = "'0123456789ABCDEF'"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one family of databases writes what the statements need.
+
+    Attributes
+    ----------
+    half : str
+        The byte 80 hexadecimal, half of all pseudonyms come before it.
+    quotient, pair, item, hexadecimal, ascending : str
+        Templates: a / b in whole numbers, an array of two, an item of an array counted from 1, a
+        binary's digits in upper case, whether the halves of an array's items ascend.
+    series, each : str
+        Templates: the numbers from a to b - 1 as a table, an array and -1 as rows.
+    """
+
+    name: str
+    half: str
+    quotient: str
+    pair: str
+    item: str
+    hexadecimal: str
+    ascending: str
+    series: str
+    each: str
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(
+            name="duckdb",
+            half=r"'\x80'::BLOB",
+            quotient="({0} // {1})",
+            pair="[{0}, {1}]",
+            item="{0}[{1}]",
+            hexadecimal="hex({0})",
+            ascending="list_sort(list_distinct(list_transform({0}, lambda a: a // 2)))"
+            " = list_transform({0}, lambda a: a // 2)",
+            series="(SELECT unnest(range({0}, {1})) AS {2})",
+            each="unnest(list_append({0}, -1))",
+        ),
+        Dialect(
+            name="postgres",
+            half=r"'\x80'::bytea",
+            quotient="({0} / {1})",
+            pair="ARRAY[{0}, {1}]",
+            item="{0}[{1}]",
+            # By bytes, whatever the database's language is.
+            hexadecimal="(upper(encode({0}, 'hex')) COLLATE \"C\")",
+            ascending="(SELECT array_agg(DISTINCT a / 2 ORDER BY a / 2) FROM unnest({0}) AS u (a))"
+            " = (SELECT array_agg(a / 2 ORDER BY i)"
+            " FROM unnest({0}) WITH ORDINALITY AS u (a, i))",
+            series="(SELECT generate_series({0}, {1} - 1) AS {2})",
+            each="unnest(array_append({0}, -1))",
+        ),
+        Dialect(
+            name="spark",
+            half="X'80'",
+            quotient="({0} div {1})",
+            pair="array({0}, {1})",
+            item="element_at({0}, {1})",
+            hexadecimal="hex({0})",
+            ascending="array_sort(array_distinct(transform({0}, a -> a div 2)))"
+            " = transform({0}, a -> a div 2)",
+            series="(SELECT explode(sequence({0}, {1} - 1)) AS {2})",
+            each="explode(array_append({0}, -1))",
+        ),
+    )
+}
+
+
+class _Recipe(NamedTuple):
+    """The parts of a statement that depend on the kind of protocol."""
+
+    report: str
+    """The report as one value, ordered alike everywhere."""
+    valid: str
+    """Whether key and y are in range."""
+    placed: str | None
+    """From ``counted`` to rows with a place; None where the report is its only place."""
+
+
+def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = True) -> str:
+    """The SQL that tallies all rounds of a campaign.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    dialect : {"duckdb", "postgres", "spark"}
+    source : str
+        A table (or what stands for one after FROM) with the columns round, reporter, key and y as
+        in `loloha.reportlog.schema`, and reports of this campaign only.
+    guard : bool
+        Count one report of each reporter in each round.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ParameterError
+        If there is no such dialect, or the protocol's hash has no SQL form.
+
+    Notes
+    -----
+    Of a reporter's contradicting reports the smallest counts if the pseudonym starts with a zero
+    bit, else the largest: a fair coin that every engine tosses alike, in whatever order rows come.
+    A client that by mistake draws twice then adds noise but no bias; the smallest alone would
+    favour small symbols.
+    """
+    speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
+    recipe = _recipe(protocol.encoding, speech)
+    read = (
+        f"reports AS (\n  SELECT round, reporter, {recipe.report} AS report\n"
+        f"  FROM {source}\n  WHERE {recipe.valid}\n)"
+    )
+    counted = _GUARDED.format(half=speech.half) if guard else _TRUSTED
+    if recipe.placed is None:
+        sums = _SUMS if guard else "0 AS duplicates, 0 AS conflicts"
+        last = f"SELECT round, report AS place, count(*) AS n,\n  {sums}\nFROM counted"
+        return f"WITH {read},\n{counted}\n{last}\nGROUP BY round, report"
+    last = f"SELECT round, place, count(*) AS n,\n  {_SUMS_ONCE}\nFROM placed"
+    return (
+        f"WITH {read},\n{counted},\nplaced AS (\n{recipe.placed}\n)\n{last}\nGROUP BY round, place"
+    )
+
+
+_TRUSTED = "counted AS (\n  SELECT round, report, 0 AS duplicates, 0 AS conflicts FROM reports\n)"
+_GUARDED = """counted AS (
+  SELECT round,
+    CASE WHEN reporter < {half} THEN min(report) ELSE max(report) END AS report,
+    CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
+    CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
+  FROM reports
+  GROUP BY round, reporter
+)"""
+_SUM = "CAST(sum({0}) AS BIGINT) AS {1}"
+_SUMS = ", ".join(_SUM.format(name, name) for name in ("duplicates", "conflicts"))
+_SUMS_ONCE = ", ".join(
+    _SUM.format(f"CASE WHEN place = {EVERY_REPORT} THEN {name} ELSE 0 END", name)
+    for name in ("duplicates", "conflicts")
+)
+
+
+def _recipe(encoding: Encoding, speech: Dialect) -> _Recipe:
+    if isinstance(encoding, Symbols):
+        return _Recipe("y", f"y BETWEEN 0 AND {encoding.k - 1}", None)
+    if isinstance(encoding, Hashed):
+        return _hashed(encoding.family, speech)
+    if isinstance(encoding, OneHot):
+        return _one_hot(encoding.k, speech)
+    if isinstance(encoding, SampledBuckets):
+        return _sampled(encoding, speech)
+    raise ParameterError(
+        f"protocol must be of a kind that SQL can count, got {encoding.kind!r}; use engine 'local'"
+    )
+
+
+def _hashed(family: HashFamily, speech: Dialect) -> _Recipe:
+    symbols = f"y BETWEEN 0 AND {family.g - 1}"
+    if isinstance(family, LinearHash):
+        valid = f"key BETWEEN 1 AND {family.size - 1} AND {symbols}"
+        return _Recipe(f"CAST(key AS BIGINT) * {family.g} + y", valid, None)
+    if not isinstance(family, AffineHash):
+        raise ParameterError(
+            f"hash must be 'linear' or 'affine' for SQL, got {family.name!r}; use engine 'local'"
+        )
+    shift, key = 1 << 31, speech.item.format("report", 1)
+    valid = (
+        f"key BETWEEN {shift} AND {MERSENNE_31 * shift - 1} AND key % {shift} < {MERSENNE_31}"
+        f" AND {symbols}"
+    )
+    hashed = (
+        f"({speech.quotient.format(key, shift)} * place + {key} % {shift})"
+        f" % {MERSENNE_31} % {family.g}"
+    )
+    placed = (
+        "  SELECT round, place, duplicates, conflicts\n"
+        f"  FROM counted CROSS JOIN {speech.series.format(EVERY_REPORT, family.k, 'place')} AS v\n"
+        f"  WHERE place = {EVERY_REPORT} OR {hashed} = {speech.item.format('report', 2)}"
+    )
+    return _Recipe(speech.pair.format("key", "CAST(y AS BIGINT)"), valid, placed)
+
+
+def _one_hot(k: int, speech: Dialect) -> _Recipe:
+    size, last = (k + 7) // 8, k % 8
+    digits = speech.hexadecimal.format("y")
+    valid = f"octet_length(y) = {size}"
+    if last:
+        # The bits after the last must be zero; upper-case digits sort as numbers do.
+        valid += f" AND substr({digits}, {2 * size - 1}, 2) <= '{(1 << last) - 1:02X}'"
+
+    def digit(offset: str) -> str:
+        return f"(position(substr(report, 2 * byte + {offset}, 1) IN {_DIGITS}) - 1)"
+
+    placed = (
+        f"  SELECT round, duplicates, conflicts,\n    CASE WHEN byte = {EVERY_REPORT}"
+        f" THEN {EVERY_REPORT}\n    ELSE 256 * byte + 16 * {digit('1')} + {digit('2')} END AS place"
+        f"\n  FROM counted CROSS JOIN {speech.series.format(EVERY_REPORT, size, 'byte')} AS b"
+    )
+    return _Recipe(digits, valid, placed)
+
+
+def _sampled(encoding: SampledBuckets, speech: Dialect) -> _Recipe:
+    first, last = speech.item.format("y", 1), speech.item.format("y", encoding.d)
+    valid = f"{first} >= 0 AND {last} < {2 * encoding.b} AND {speech.ascending.format('y')}"
+    placed = (
+        f"  SELECT round, duplicates, conflicts, {speech.each.format('report')} AS place\n"
+        "  FROM counted"
+    )
+    return _Recipe("y", valid, placed)
+
+
+def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
+    """Counts of one round, int64[cells], and how many reports they hold.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    places, n : int64[rows]
+        Those of one round in the result of `statement`; a place may come several times.
+    """
+    encoding = protocol.encoding
+    counts: Ints = np.zeros(encoding.cells, dtype=np.int64)
+    all_of_them = places == EVERY_REPORT
+    reports = int(n[all_of_them].sum()) if _falls_on_many(encoding) else int(n.sum())
+    places, n = places[~all_of_them], n[~all_of_them]
+    fold: Callable[[Any, Ints, Ints, Ints], None] = _FOLDS.get(encoding.kind, _fold_cells)
+    fold(encoding, counts, places, n)
+    return counts, reports
+
+
+def _falls_on_many(encoding: Encoding) -> bool:
+    affine = isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash)
+    return affine or encoding.kind in _FOLDS
+
+
+def _fold_cells(encoding: Encoding, counts: Ints, places: Ints, n: Ints) -> None:
+    np.add.at(counts, places, n)
+
+
+def _fold_bytes(encoding: OneHot, counts: Ints, places: Ints, n: Ints) -> None:
+    for bit in range(8):
+        having = (places >> bit & 1).astype(bool)
+        np.add.at(counts, 8 * (places[having] >> 8) + bit, n[having])
+
+
+def _fold_answers(encoding: SampledBuckets, counts: Ints, places: Ints, n: Ints) -> None:
+    ones = (places & 1).astype(bool)
+    np.add.at(counts, places[ones] >> 1, n[ones])
+    np.add.at(counts, encoding.b + (places >> 1), n)
+
+
+_FOLDS: dict[str, Callable[[Any, Ints, Ints, Ints], None]] = {
+    OneHot.kind: _fold_bytes,
+    SampledBuckets.kind: _fold_answers,
+}
