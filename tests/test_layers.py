@@ -14,14 +14,17 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 # "loloha" is what the package itself offers: lazy, so it may name nearly everything.
 LAYERS = [
     {"arrays", "errors", "rng", "law", "hashing", "checks", "report"},
-    {"channels", "kernels", "decode"},
+    {"channels", "kernels", "decode", "compiled"},
     {"encodings"},
     {"protocols"},
-    {"client", "tally", "estimate", "loss", "privacy", "planning", "postprocess", "population"},
+    {
+        "client", "tally", "estimate", "loss", "privacy", "planning", "postprocess",
+        "population", "prospect", "samplers",
+    },
     {"campaign", "wire", "datasets", "evaluation", "figure", "figures", "sender", "reportlog"},
     {"loloha", "engines", "paper", "attacks", "audit", "collector"},
     {"cli", "__main__"},
-]
+]  # fmt: skip
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 # Runs on a user's device, where only Python can be counted on.

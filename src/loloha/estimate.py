@@ -93,7 +93,7 @@ class Estimate:
         level : float
             Chance, in (0, 1), that the interval of one given bin holds its true frequency.
         """
-        width = normal_quantile((1 + _inside("level", level)) / 2) * self.standard_errors
+        width = normal_quantile((1 + check_level(level)) / 2) * self.standard_errors
         return self.frequencies - width, self.frequencies + width
 
     def simultaneous(self, level: float = 0.95, bound: str = "hoeffding") -> Floats:
@@ -253,7 +253,7 @@ def _exponent(protocol: Protocol, level: float) -> float:
 
 
 def _beta(level: float) -> float:
-    return 1 - _inside("level", level)
+    return 1 - check_level(level)
 
 
 def _farthest(exponent: float, reach: Any, share: Any) -> Any:
@@ -333,8 +333,9 @@ def _plain(numbers: Any) -> Any:
     return numbers if numbers.ndim else float(numbers)
 
 
-def _inside(name: str, value: float) -> float:
-    number = checks.real(name, value, 0.0, 1.0, "0.95 is usual")
+def check_level(level: Any) -> float:
+    """``level`` as a float strictly between 0 and 1."""
+    number = checks.real("level", level, 0.0, 1.0, "0.95 is usual")
     if number in (0.0, 1.0):
-        raise ParameterError(f"{name} must be inside (0, 1), got {value!r}; 0.95 is usual")
+        raise ParameterError(f"level must be inside (0, 1), got {level!r}; 0.95 is usual")
     return number
