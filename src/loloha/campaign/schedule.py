@@ -13,6 +13,7 @@ from loloha.errors import CampaignError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_START = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
+_LAST_END = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LONGEST_ROUND = 366 * 86400
 
 
@@ -48,6 +49,11 @@ class Schedule:
     def ends(self, round: int) -> int:
         """First second after a round, in Unix seconds."""
         return self.begins(round + 1)
+
+    @property
+    def last(self) -> int:
+        """Number of the last round that ends before the year 9999."""
+        return self.round_at(_LAST_END) - 1
 
     def to_dict(self) -> dict[str, Any]:
         """Start as text in UTC, and seconds."""

@@ -1,0 +1,160 @@
+"""Routes about campaigns: create them with an admin key, list and show them to everybody."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from loloha.campaign import Campaign, require_strong_privacy, verdict
+from loloha.campaign.schedule import to_text
+from loloha.collector.body import read_body
+from loloha.collector.context import Context
+from loloha.collector.document import described, problems, takes
+from loloha.collector.problem import Problem
+from loloha.collector.secret import hashed, new_secret
+from loloha.collector.tag import tagged
+from loloha.collector.terms import Entry
+from loloha.errors import LolohaError
+
+_KNOWN = {"campaign", "terms", "token", "expected_users", "accept_weak_privacy"}
+
+
+def routes(context: Context) -> APIRouter:
+    """The routes, over one context."""
+    router = APIRouter(tags=["campaigns"])
+
+    @router.post(
+        "/v1/campaigns",
+        status_code=201,
+        summary="Create a campaign",
+        responses={
+            **described("Created"),
+            **described("Created", status=201),
+            **problems(400, 401, 403, 413),
+        },
+        openapi_extra={**takes("NewCampaign"), "security": [{"admin": []}]},
+    )
+    async def create(request: Request) -> Response:
+        """Create a campaign; it can never be changed.
+
+        The same document again answers 200 and leaves it as it is, with its first terms and token.
+        """
+        context.require_admin(request)
+        asked = _asked(await read_body(request, context.settings.largest_body))
+        try:
+            campaign = Campaign.from_dict(asked.get("campaign"))
+            terms = context.settings.terms(asked.get("terms", {}))
+            require_strong_privacy(
+                campaign, accept_weak_privacy=_flag(asked, "accept_weak_privacy")
+            )
+            users = asked.get("expected_users")
+            found = None if users is None else verdict(campaign, users).to_dict()
+        except LolohaError as error:
+            raise Problem(422, str(error), kind="campaign") from None
+        token = new_secret() if _flag(asked, "token") else None
+        entry, new = await context.run(
+            lambda: context.store.create(
+                campaign, terms, token=hashed(token) if token else None, now=context.clock()
+            )
+        )
+        answer = {
+            "campaign": show_entry(entry, context.clock()),
+            "created": new,
+            "verdict": found,
+            "token": token if new else None,
+        }
+        return Response(
+            msgspec.json.encode(answer),
+            201 if new else 200,
+            headers={"Location": f"/v1/campaigns/{campaign.fingerprint}"},
+            media_type="application/json",
+        )
+
+    @router.get(
+        "/v1/campaigns",
+        summary="List campaigns",
+        responses={**described("Campaigns"), **problems()},
+    )
+    async def list_all(request: Request) -> Response:
+        """All campaigns, the oldest first."""
+        fingerprints = await context.run(context.store.fingerprints)
+        known = [await context.known(fingerprint) for fingerprint in fingerprints]
+        now = context.clock()
+        return tagged(request, {"campaigns": [summary(one.entry, now) for one in known]})
+
+    @router.get(
+        "/v1/campaigns/{fingerprint}",
+        summary="Show a campaign",
+        responses={**described("Campaign"), **problems(404)},
+    )
+    async def show(fingerprint: str, request: Request) -> Response:
+        """One campaign with its document, its terms, and which rounds are open."""
+        known = await context.known(fingerprint)
+        return tagged(request, show_entry(known.entry, context.clock()))
+
+    @router.get(
+        "/v1/campaigns/{fingerprint}/document",
+        summary="The campaign's document",
+        responses={
+            200: {
+                "description": "Canonical JSON: its SHA-256 is the fingerprint",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            },
+            **problems(404),
+        },
+    )
+    async def document(fingerprint: str) -> Response:
+        """The bytes that devices check against the fingerprint they pinned."""
+        known = await context.known(fingerprint)
+        return Response(known.entry.campaign.to_json(), media_type="application/json")
+
+    return router
+
+
+def summary(entry: Entry, now: float) -> dict[str, Any]:
+    """A campaign without its labels, which can be many, as JSON data."""
+    campaign = entry.campaign
+    first, last = entry.terms.open_rounds(campaign.schedule, now)
+    return {
+        "fingerprint": campaign.fingerprint,
+        "name": campaign.name,
+        "protocol": campaign.protocol.to_dict(),
+        "bins": campaign.protocol.bins,
+        "schedule": campaign.schedule.to_dict(),
+        "keys": campaign.keys,
+        "terms": entry.terms.to_dict(),
+        "needs_token": entry.token is not None,
+        "created": to_text(entry.created),
+        "now": {
+            "round": campaign.schedule.round_at(now),
+            "first_open": first,
+            "last_open": last,
+        },
+    }
+
+
+def show_entry(entry: Entry, now: float) -> dict[str, Any]:
+    """A campaign with its document, as JSON data."""
+    return {**summary(entry, now), "document": entry.campaign.to_dict()}
+
+
+def _asked(body: bytes) -> dict[str, Any]:
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None
+    if not isinstance(asked, dict) or not set(asked) <= _KNOWN:
+        raise Problem(
+            422, f"body must be an object with some of {sorted(_KNOWN)}; correct it", kind="body"
+        )
+    return asked
+
+
+def _flag(asked: dict[str, Any], name: str) -> bool:
+    flag = asked.get(name, False)
+    if not isinstance(flag, bool):
+        raise Problem(422, f"{name} must be true or false; correct it", kind="body")
+    return flag

@@ -1,0 +1,197 @@
+"""Estimates of rounds, computed once for each state of a round, and their forms on the wire."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha import postprocess
+from loloha.campaign.schedule import to_text
+from loloha.collector.context import Known
+from loloha.collector.store import Store
+from loloha.estimate import Estimate
+
+if TYPE_CHECKING:
+    from loloha.arrays import Floats
+
+NO_REPORTS, TOO_FEW = "no_reports", "minimum_cohort"
+_MOST_NUMBERS = 20_000_000
+
+
+class Estimates:
+    """Remembers the estimates that were asked for last; a round's grow stale with its n.
+
+    Parameters
+    ----------
+    store : callable
+        Gives the open store.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._kept: OrderedDict[tuple[int, int], Estimate] = OrderedDict()
+        self._numbers = 0
+        self._lock = Lock()
+
+    def of(self, known: Known, round: int, n: int) -> Estimate | None:
+        """The estimate of a round that is known to have ``n`` reports or more, None without any."""
+        place = (known.entry.id, round)
+        with self._lock:
+            kept = self._kept.get(place)
+            if kept is not None and kept.n == n:
+                self._kept.move_to_end(place)
+                return kept
+        store: Store = self._store()
+        tally = store.tally(known.entry, round)
+        if not tally.n:
+            return None
+        estimate = tally.estimate()
+        self._keep(place, estimate)
+        return estimate
+
+    def _keep(self, place: tuple[int, int], estimate: Estimate) -> None:
+        with self._lock:
+            replaced = self._kept.pop(place, None)
+            self._kept[place] = estimate
+            self._numbers += estimate.frequencies.size - (
+                replaced.frequencies.size if replaced else 0
+            )
+            while self._numbers > _MOST_NUMBERS and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._numbers -= dropped.frequencies.size
+
+
+def withheld(known: Known, n: int) -> str | None:
+    """Why estimates of a round with n reports are not shown, None if they are."""
+    if n == 0:
+        return NO_REPORTS
+    return TOO_FEW if n < known.entry.terms.minimum_cohort else None
+
+
+def parameters(known: Known) -> dict[str, Any]:
+    """What devices really do: protocol, g, realised probabilities and losses."""
+    protocol = known.entry.campaign.protocol
+    return {"protocol": protocol.to_dict(), "g": protocol.g, **protocol.realised.to_dict()}
+
+
+def frame(known: Known, round: int, n: int, level: float, now: float) -> dict[str, Any]:
+    """Everything about a round's estimates but the numbers."""
+    entry = known.entry
+    schedule = entry.campaign.schedule
+    return {
+        "campaign": entry.campaign.fingerprint,
+        "round": round,
+        "begins": to_text(schedule.begins(round)),
+        "ends": to_text(schedule.ends(round)),
+        "state": state(known, round, now),
+        "n": n,
+        "minimum_cohort": entry.terms.minimum_cohort,
+        "level": level,
+        "withheld": withheld(known, n),
+        "parameters": parameters(known),
+    }
+
+
+def state(known: Known, round: int, now: float) -> str:
+    """Whether a round takes reports: "future", "open" or "closed"."""
+    first, last = known.entry.terms.open_rounds(known.entry.campaign.schedule, now)
+    if round > last:
+        return "future"
+    return "open" if round >= first else "closed"
+
+
+def numbers(known: Known, estimate: Estimate, level: float, *, projected: bool) -> dict[str, Any]:
+    """The columns of an estimate, as arrays and a list of labels."""
+    lower, upper = estimate.interval(level)
+    columns: dict[str, Any] = {
+        "labels": known.labels,
+        "frequencies": estimate.frequencies,
+        "standard_errors": estimate.standard_errors,
+        "lower": lower,
+        "upper": upper,
+    }
+    if projected:
+        columns["projected"] = _projected(estimate.frequencies)
+    return columns
+
+
+def simultaneous(estimate: Estimate, level: float) -> float:
+    """Bound on the error of all frequencies of the round at once."""
+    return float(np.max(estimate.simultaneous(level)))
+
+
+def table(known: Known, round: int, n: int, columns: dict[str, Any], level: float) -> Any:
+    """The columns as an Arrow table, each row with the realised parameters that it rests on."""
+    import pyarrow as pa
+
+    size = len(columns["labels"])
+    told = parameters(known)
+    named = {
+        "round": pa.array(np.full(size, round, dtype=np.int64)),
+        "value": pa.array(np.arange(size, dtype=np.int64)),
+        "label": pa.array(columns["labels"], pa.string()),
+        "frequency": _floats(columns["frequencies"]),
+        "standard_error": _floats(columns["standard_errors"]),
+        "lower": _floats(columns["lower"]),
+        "upper": _floats(columns["upper"]),
+        **({"projected": _floats(columns["projected"])} if "projected" in columns else {}),
+        "n": pa.array(np.full(size, n, dtype=np.int64)),
+        "p_star": pa.array(np.full(size, told["p_star"])),
+        "q_star": pa.array(np.full(size, told["q_star"])),
+    }
+    about = {
+        "campaign": known.entry.campaign.fingerprint,
+        "name": known.entry.campaign.name,
+        "level": level,
+        "parameters": told,
+    }
+    metadata = {"loloha": json.dumps(about, sort_keys=True)}
+    return pa.table(named).replace_schema_metadata(metadata)
+
+
+def to_csv(rows: Any) -> bytes:
+    """An Arrow table as CSV with a header."""
+    from pyarrow import csv
+
+    sink = io.BytesIO()
+    csv.write_csv(rows, sink)
+    return sink.getvalue()
+
+
+def to_parquet(rows: Any) -> bytes:
+    """An Arrow table as a Parquet file."""
+    from pyarrow import parquet
+
+    sink = io.BytesIO()
+    parquet.write_table(rows, sink)
+    return sink.getvalue()
+
+
+def most_frequent(shown: Sequence[Estimate], top: int) -> list[int]:
+    """The ``top`` values that are most frequent over the rounds shown, in ascending order."""
+    if not shown:
+        return []
+    mean = np.nanmean(np.stack([estimate.frequencies for estimate in shown]), axis=0)
+    order = np.argsort(-np.nan_to_num(mean, nan=-np.inf), kind="stable")
+    return sorted(int(value) for value in order[:top])
+
+
+def _projected(frequencies: Floats) -> Any:
+    """On the simplex; unknown frequencies stay unknown."""
+    known = np.isfinite(frequencies)
+    projected = np.full(len(frequencies), np.nan)
+    if known.any():
+        projected[known] = postprocess.project_simplex(frequencies[known])
+    return projected
+
+
+def _floats(column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(column, pa.float64(), from_pandas=True)

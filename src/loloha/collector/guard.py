@@ -1,0 +1,162 @@
+"""Who has reported in a round, in memory: tells first reports from repeated and conflicting ones.
+
+A hash table over arrays: some 40 bytes a report, and no Python object for any of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+ROW_BYTES = 24
+_SMALLEST = 1 << 10
+
+
+class Seen(IntEnum):
+    """What the guard knows of a report."""
+
+    NEW = 0
+    SAME = 1
+    DIFFERENT = 2
+
+
+class Guard:
+    """The reporters of one round, each with a digest of the report that counts."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._names = np.empty((_SMALLEST, 2), dtype=np.uint64)
+        self._digests = np.empty(_SMALLEST, dtype=np.uint64)
+        # Secret and odd: who picks pseudonyms cannot pick them to meet in one slot.
+        self._factor = np.uint64(secrets.randbits(64) | 1)
+        self._slots = np.full(2 * _SMALLEST, -1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def classify(self, reporters: Any, digests: Any) -> Any:
+        """What is known of n reports, in the order in which they arrived; nothing is added.
+
+        Parameters
+        ----------
+        reporters : S16[n]
+        digests : uint64[n]
+
+        Returns
+        -------
+        int8[n]
+            A `Seen` each; the first of several reports of one new reporter is new.
+        """
+        _, first, group = np.unique(reporters, return_index=True, return_inverse=True)
+        rows = self._find(_names(reporters[first]))
+        known = rows >= 0
+        counted = np.where(known, self._digests[np.where(known, rows, 0)], digests[first])
+        seen = np.where(counted[group] == digests, Seen.SAME, Seen.DIFFERENT).astype(np.int8)
+        seen[first[~known]] = Seen.NEW
+        return seen
+
+    def add(self, reporters: Any, digests: Any) -> None:
+        """Remember n reporters, none of them known, all different."""
+        n = len(reporters)
+        self._reserve(self._n + n)
+        rows = np.arange(self._n, self._n + n)
+        self._names[rows] = _names(reporters)
+        self._digests[rows] = digests
+        self._n += n
+        self._place(rows)
+
+    def _find(self, names: Any) -> Ints:
+        """Row of each name, -1 if there is none."""
+        found = np.full(len(names), -1, dtype=np.int64)
+        slots, waiting = self._slot(names), np.arange(len(names))
+        while waiting.size:
+            rows = self._slots[slots]
+            same = (rows >= 0) & (self._names[rows] == names[waiting]).all(axis=1)
+            found[waiting[same]] = rows[same]
+            go_on = (rows >= 0) & ~same
+            waiting, slots = waiting[go_on], (slots[go_on] + 1) & (len(self._slots) - 1)
+        return found
+
+    def _place(self, rows: Ints) -> None:
+        slots = self._slot(self._names[rows])
+        while rows.size:
+            free = self._slots[slots] < 0
+            # Of several rows that want one slot the last gets it, the others go on.
+            self._slots[slots[free]] = rows[free]
+            homeless = self._slots[slots] != rows
+            rows, slots = rows[homeless], (slots[homeless] + 1) & (len(self._slots) - 1)
+
+    def _slot(self, names: Any) -> Ints:
+        shift = np.uint64(64 - (len(self._slots).bit_length() - 1))
+        mixed = (names[:, 0] ^ (names[:, 1] >> np.uint64(32))) * self._factor
+        slots: Ints = (mixed >> shift).astype(np.int64)
+        return slots
+
+    def _reserve(self, n: int) -> None:
+        """Room for n rows, with at most half of the slots taken."""
+        if n <= len(self._digests):
+            return
+        room = 1 << (n - 1).bit_length()
+        self._names = np.resize(self._names[: self._n], (room, 2)) if self._n else _room(room)
+        self._digests = np.resize(self._digests, room)
+        self._slots = np.full(2 * room, -1, dtype=np.int64)
+        self._place(np.arange(self._n))
+
+
+def _room(rows: int) -> Any:
+    return np.empty((rows, 2), dtype=np.uint64)
+
+
+def _names(reporters: Any) -> Any:
+    return np.ascontiguousarray(reporters).view(np.uint64).reshape(-1, 2)
+
+
+def digest_rows(secret: bytes, keys: Any, ys: Any) -> Any:
+    """Keyed digests of n reports, uint64[n]: equal for equal reports, useless without the secret.
+
+    Parameters
+    ----------
+    secret : bytes
+        Of the campaign.
+    keys, ys : arrays
+        In the array form of the protocol's encoding.
+    """
+    n = len(ys)
+    if not n:
+        return np.zeros(0, dtype=np.uint64)
+    columns = [_bytes(column) for column in (keys, ys) if column is not None]
+    rows = np.concatenate(columns, axis=1)
+    width, raw = rows.shape[1], rows.tobytes()
+    blake = hashlib.blake2b
+    digests = [
+        blake(raw[start : start + width], digest_size=8, key=secret).digest()
+        for start in range(0, n * width, width)
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def _bytes(column: Any) -> Any:
+    return np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8)
+
+
+def pack(reporters: Any, digests: Any) -> bytes:
+    """The rows as bytes, in ascending order of the reporter: the order of arrival is not kept."""
+    order = np.argsort(reporters)
+    rows = np.empty((len(order), ROW_BYTES), dtype=np.uint8)
+    rows[:, :16] = _bytes(reporters[order])
+    rows[:, 16:] = _bytes(digests[order])
+    return rows.tobytes()
+
+
+def unpack(packed: bytes) -> tuple[Any, Any]:
+    """Reporters S16[n] and digests uint64[n] that `pack` wrote."""
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, ROW_BYTES)
+    reporters = np.ascontiguousarray(rows[:, :16]).reshape(-1).view("S16")
+    return reporters, np.ascontiguousarray(rows[:, 16:]).reshape(-1).view(np.uint64)

@@ -1,0 +1,46 @@
+"""The opt-in log of reports: Parquet files, each report in exactly one of them.
+
+Reports wait in the store until they are delivered. A crash between writing a file and forgetting
+its reports writes the same file again, under the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from loloha import reportlog
+from loloha.campaign import Campaign
+from loloha.collector.terms import Entry
+
+
+class Keep:
+    """Packs reports for the store and writes them to a log.
+
+    Parameters
+    ----------
+    folder : path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def pack(self, campaign: Campaign, round: int, reporters: Any, keys: Any, ys: Any) -> bytes:
+        """n reports of one round as bytes."""
+        import numpy as np
+
+        names = np.ascontiguousarray(reporters).view(np.uint8).reshape(-1, reportlog.REPORTER_BYTES)
+        batch = reportlog.to_arrow(campaign, names, keys, ys, rounds=round)
+        packed: bytes = batch.serialize().to_pybytes()
+        return packed
+
+    def deliver(self, entry: Entry, round: int, packed: Sequence[bytes]) -> None:
+        """Write one file with the reports of ``packed``, durable when this returns."""
+        import pyarrow as pa
+
+        form = reportlog.schema(entry.campaign, round=round)
+        batches = [pa.ipc.read_record_batch(pa.py_buffer(one), form) for one in packed]
+        table = pa.Table.from_batches(batches, form).combine_chunks()
+        with reportlog.ReportLog(self.folder, entry.campaign).writer() as writer:
+            writer.write(round, *reportlog.from_arrow(entry.campaign, table))

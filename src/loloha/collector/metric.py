@@ -1,0 +1,64 @@
+"""What the service counts about itself; never a label for a value, a user or an address."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Iterable
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from loloha.collector.submission import DUPLICATE, Receipt
+from loloha.wire.refusal import REASONS
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+
+
+class Metrics:
+    """The metrics of one application."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.reports = Counter(
+            "loloha_reports", "Reports by what became of them", ["outcome"], registry=self.registry
+        )
+        self.requests = Counter(
+            "loloha_requests", "Requests", ["route", "method", "status"], registry=self.registry
+        )
+        self.request_seconds = Histogram(
+            "loloha_request_seconds",
+            "Time to answer",
+            ["route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.commit_seconds = Histogram(
+            "loloha_commit_seconds", "Time of a commit", buckets=_SECONDS, registry=self.registry
+        )
+        self.waiting = Gauge(
+            "loloha_waiting_reports", "Reports that wait for a commit", registry=self.registry
+        )
+        self.failures = Counter(
+            "loloha_store_failures", "Commits that failed", registry=self.registry
+        )
+        for outcome in ("accepted", "duplicate", *REASONS):
+            self.reports.labels(outcome)
+
+    def count(self, receipts: Iterable[Receipt]) -> None:
+        """Add what became of the reports of a commit."""
+        found: Counts[int] = Counts()
+        for receipt in receipts:
+            codes, counts = np.unique(receipt.codes, return_counts=True)
+            found.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
+        for code, count in found.items():
+            self.reports.labels(_name(code)).inc(count)
+
+    def text(self) -> bytes:
+        """In the format that Prometheus reads."""
+        return generate_latest(self.registry)
+
+
+def _name(code: int) -> str:
+    return {0: "accepted", DUPLICATE: "duplicate"}.get(code) or str(REASONS[code - 1])

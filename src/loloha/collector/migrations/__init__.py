@@ -1,0 +1,1 @@
+"""Ordered migrations of the store's tables; each one is final once it is released."""

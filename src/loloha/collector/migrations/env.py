@@ -1,0 +1,6 @@
+"""What alembic runs: the migrations, within the transaction that `upgrade` began."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], render_as_batch=True)
+context.run_migrations()

@@ -1,0 +1,92 @@
+"""Errors as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from loloha.wire import Refusal
+
+MEDIA_TYPE = "application/problem+json"
+
+TITLES = {
+    400: "The request cannot be read",
+    401: "A key or token is needed",
+    403: "The key or token is not the right one",
+    404: "There is no such thing",
+    405: "The method does not exist here",
+    409: "The request contradicts what is known",
+    410: "The round is closed",
+    413: "The body is too large",
+    415: "The type of the body is not known",
+    422: "The request is not valid",
+    425: "The round has not begun",
+    429: "Too many requests",
+    500: "The collector failed",
+    503: "The collector cannot answer now",
+}
+STATUS_OF = {
+    Refusal.EARLY: 425,
+    Refusal.LATE: 410,
+    Refusal.CONFLICT: 409,
+    Refusal.CAMPAIGN: 409,
+}
+RETRY_SECONDS = 2
+
+
+class Problem(HTTPException):
+    """An answer that is an error.
+
+    Parameters
+    ----------
+    status : int
+    detail : str
+        What is wrong, and what to do; nothing secret.
+    kind : str
+        Short name, for programs.
+    extra : dict, optional
+        More members of the document.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        kind: str | None = None,
+        headers: dict[str, str] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(status, detail, headers)
+        self.kind = kind
+        self.extra = extra or {}
+
+
+def refused(reason: Refusal) -> Problem:
+    """The answer to a single report that is refused."""
+    status = STATUS_OF.get(reason, 422)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if reason is Refusal.EARLY else None
+    return Problem(status, reason.help, kind=reason, headers=headers, extra={"reason": str(reason)})
+
+
+def unavailable(detail: str, seconds: int = RETRY_SECONDS) -> Problem:
+    """The answer while the store cannot be written: come back."""
+    return Problem(503, detail, kind="unavailable", headers={"Retry-After": str(seconds)})
+
+
+def response(error: HTTPException) -> Response:
+    """The problem document of an error."""
+    status = error.status_code
+    kind = getattr(error, "kind", None)
+    document = {
+        "type": f"urn:loloha:problem:{kind}" if kind else "about:blank",
+        "title": TITLES.get(status, "The request failed"),
+        "status": status,
+        "detail": str(error.detail),
+        **getattr(error, "extra", {}),
+    }
+    body = msgspec.json.encode(document)
+    return Response(body, status, headers=dict(error.headers or {}), media_type=MEDIA_TYPE)

@@ -1,0 +1,152 @@
+"""The application: everything that a collector answers over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from loloha import __version__
+from loloha.collector import campaigns, results, upload
+from loloha.collector.context import Context
+from loloha.collector.document import SCHEMAS, described, problems
+from loloha.collector.metric import CONTENT_TYPE, Metrics
+from loloha.collector.problem import Problem, response, unavailable
+from loloha.collector.settings import Settings
+from loloha.collector.shield import HEADERS, Shield
+from loloha.errors import StoreError
+
+DESCRIPTION = """Collects reports that were sanitised on devices, and shows estimates.
+
+Sending reports is idempotent: a reporter counts once a round. Errors are problem documents
+(RFC 9457). Moments are in UTC; rounds are integers from 0.
+"""
+
+
+def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) -> FastAPI:
+    """The ASGI application of one collector.
+
+    Parameters
+    ----------
+    settings : Settings
+    clock : callable
+        Unix seconds: decides which rounds are open.
+
+    Returns
+    -------
+    FastAPI
+        Opens the store when it starts, and writes what waits before it ends.
+    """
+    metrics = Metrics()
+    context = Context(settings, clock, metrics)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(context.open)
+        yield
+        await asyncio.to_thread(context.close)
+
+    app = FastAPI(
+        title="loloha collector",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=life,
+        # Their pages load scripts from other hosts.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.context = context
+    for part in (upload, campaigns, results):
+        app.include_router(part.routes(context))
+    _add_operations(app, context)
+    _answer_errors_as_problems(app)
+    _complete_openapi(app)
+    if settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "Content-Encoding", "If-None-Match"],
+            expose_headers=["ETag", "Retry-After"],
+        )
+    app.add_middleware(
+        Shield,
+        metrics=metrics,
+        rate_limit=settings.rate_limit,
+        shared=bool(settings.allowed_origins),
+    )
+    return app
+
+
+def _add_operations(app: FastAPI, context: Context) -> None:
+    @app.get(
+        "/healthz",
+        tags=["operations"],
+        summary="Whether reports can be counted",
+        responses={**described("Health"), **problems()},
+    )
+    async def health() -> Response:
+        """Answers 200 if the store can be read, 503 otherwise."""
+        await context.run(lambda: context.store.ping())
+        body = b'{"status":"ok","version":"%s"}' % __version__.encode()
+        return Response(body, media_type="application/json")
+
+    @app.get(
+        "/metrics",
+        tags=["operations"],
+        summary="Metrics for Prometheus",
+        responses={200: {"description": "Metrics", "content": {"text/plain": {}}}, **problems()},
+    )
+    async def metrics() -> Response:
+        """Counts of reports and requests, times of commits; no label for any value."""
+        return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+
+def _answer_errors_as_problems(app: FastAPI) -> None:
+    @app.exception_handler(HTTPException)
+    async def problem(_: Request, error: HTTPException) -> Response:
+        return response(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        # What was sent is not repeated.
+        wrong = [
+            ".".join(str(part) for part in one["loc"]) + ": " + one["msg"] for one in error.errors()
+        ]
+        return response(Problem(422, "; ".join(wrong), kind="invalid"))
+
+    @app.exception_handler(StoreError)
+    async def failed(_: Request, error: StoreError) -> Response:
+        return response(unavailable(str(error)))
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        answer = response(Problem(500, "the collector has a fault; tell whoever runs it"))
+        # The shield is inside of what catches faults.
+        answer.headers.update(HEADERS)
+        return answer
+
+
+def _complete_openapi(app: FastAPI) -> None:
+    """Add the schemas of bodies that no framework model describes."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = generate()
+            components = document.setdefault("components", {})
+            components.setdefault("schemas", {}).update(SCHEMAS)
+            bearer = {"type": "http", "scheme": "bearer"}
+            components["securitySchemes"] = {"admin": bearer}
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,141 @@
+"""How a collector runs: flags, then `LOLOHA_*` variables, then a TOML file, then these defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from loloha.collector.terms import Terms
+from loloha.errors import ParameterError
+
+SHORTEST_KEY = 16
+
+
+class Settings(BaseSettings):
+    """Everything that can be set.
+
+    Attributes
+    ----------
+    store : str
+        ``sqlite:///PATH`` or ``postgresql://USER@HOST/DATABASE``.
+    host, port
+        Where to listen; by default only this machine can connect.
+    admin_key : str, optional
+        An admin key beside those of the store, of at least 16 characters. Only as a variable or
+        in the file, never as a flag.
+    late_seconds, early_seconds, minimum_cohort : int
+        Defaults for the `Terms` of new campaigns.
+    rate_limit : str
+        Requests that one address may send, e.g. "200/second"; empty for no limit.
+    largest_body, largest_unpacked : int
+        Bytes of an upload, as received and after decompression.
+    largest_queue : int
+        Reports that may wait for a commit before uploads are asked to come back later.
+    keep_reports : path, optional
+        Folder of a Parquet log of all reports; by default none is kept.
+    allowed_origins : list of str
+        Web pages that may send reports, e.g. "https://app.example".
+    trusted_proxies : str
+        Addresses whose X-Forwarded-For is believed, separated by commas.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="LOLOHA_", extra="forbid", frozen=True)
+
+    store: str = "sqlite:///loloha.db"
+    host: str = "127.0.0.1"
+    port: int = Field(8770, ge=0, le=65535)
+    admin_key: SecretStr | None = None
+    late_seconds: int = 86_400
+    early_seconds: int = 60
+    minimum_cohort: int = 100
+    rate_limit: str = "200/second"
+    largest_body: int = Field(16 << 20, ge=1024)
+    largest_unpacked: int = Field(64 << 20, ge=1024)
+    largest_queue: int = Field(1_000_000, ge=1)
+    keep_reports: Path | None = None
+    allowed_origins: list[str] = []
+    trusted_proxies: str = "127.0.0.1"
+
+    @field_validator("admin_key")
+    @classmethod
+    def _is_long(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < SHORTEST_KEY:
+            raise ValueError(f"must have at least {SHORTEST_KEY} characters; draw a random one")
+        return key
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _is_rate(cls, rate: str) -> str:
+        from limits import parse
+
+        if rate:
+            parse(rate)
+        return rate
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # The file is named by the caller, so it comes in beside the flags but ranks below.
+        given = init_settings() if isinstance(init_settings, InitSettingsSource) else {}
+        file = given.pop("toml_file", None)
+        flags = InitSettingsSource(settings_cls, given)
+        sources: tuple[PydanticBaseSettingsSource, ...] = (flags, env_settings)
+        return (*sources, TomlConfigSettingsSource(settings_cls, file)) if file else sources
+
+    @classmethod
+    def read(cls, file: Path | None = None, **flags: Any) -> Self:
+        """The settings of a run; flags that are None were not given.
+
+        Raises
+        ------
+        ParameterError
+            If the file cannot be read, or something is unknown or out of range.
+        """
+        given = {name: value for name, value in flags.items() if value is not None}
+        if file is not None and not file.is_file():
+            raise ParameterError(f"config must be a TOML file, got {str(file)!r}; check the path")
+        try:
+            if file is not None:
+                given["toml_file"] = file
+            settings = cls(**given)
+            settings.terms({})
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            name = ".".join(map(str, first["loc"])) or "settings"
+            raise ParameterError(
+                f"{name} must be valid: {first['msg']}; see `loloha serve --help`"
+            ) from None
+        except ValueError as error:
+            # Of the file's syntax, or of the terms.
+            raise ParameterError(f"settings must be valid: {error}") from None
+        return settings
+
+    def terms(self, plain: Any) -> Terms:
+        """The terms of a new campaign: what was asked for, else the defaults set here.
+
+        Raises
+        ------
+        CampaignError
+            If something is unknown or out of range.
+        """
+        defaults = {
+            "late_seconds": self.late_seconds,
+            "early_seconds": self.early_seconds,
+            "minimum_cohort": self.minimum_cohort,
+        }
+        return Terms.from_dict({**defaults, **plain} if isinstance(plain, dict) else plain)

@@ -1,0 +1,5 @@
+"""The collector's memory: sums, and a guard against counting a report twice. All SQL is here."""
+
+from loloha.collector.store.store import Round, Store
+
+__all__ = ["Round", "Store"]

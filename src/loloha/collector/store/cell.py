@@ -1,0 +1,78 @@
+"""Counts in parts: only those that a commit touches are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.encodings import Encoding, Hashed
+from loloha.hashing import LinearHash
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+CELLS = 4096
+_WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))
+
+
+def count_cells(encoding: Encoding, keys: Any, ys: Any) -> tuple[Ints, Ints]:
+    """The cells that n valid reports add to, ascending, and how much; int64 each."""
+    if isinstance(encoding, Hashed) and isinstance(encoding.family, LinearHash):
+        # The table can be far larger than a batch: never make all of it.
+        cells, added = np.unique(keys * encoding.family.g + ys, return_counts=True)
+        return cells, added.astype(np.int64)
+    counts = np.zeros(encoding.cells, dtype=np.int64)
+    encoding.count(counts, keys, ys)
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
+
+
+def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) -> dict[int, bytes]:
+    """The parts that hold ``cells``, after adding.
+
+    Parameters
+    ----------
+    parts : dict of int to bytes
+        Those there were, by number.
+    cells, added : int64[n]
+        As `count_cells` gives them.
+    total : int
+        Cells of the whole table: the last part is shorter.
+    """
+    numbers = cells // CELLS
+    edges = np.flatnonzero(np.diff(numbers)) + 1
+    changed = {}
+    for place, more in zip(np.split(cells, edges), np.split(added, edges), strict=True):
+        number = int(place[0] // CELLS)
+        first = number * CELLS
+        size = min(CELLS, total - first)
+        packed = parts.get(number)
+        counts = np.zeros(size, dtype=np.int64) if packed is None else unpack_part(packed, size)
+        counts[place - first] += more
+        changed[number] = pack_part(counts)
+    return changed
+
+
+def pack_part(counts: Ints) -> bytes:
+    """Counts >= 0 in the narrowest integers that hold them, little-endian."""
+    largest = int(counts.max())
+    width = next(width for width in _WIDTHS if largest <= np.iinfo(width).max)
+    return counts.astype(width).tobytes()
+
+
+def unpack_part(packed: bytes, size: int) -> Ints:
+    """What `pack_part` packed; ``size`` tells how many counts it holds."""
+    width = {dtype.itemsize: dtype for dtype in _WIDTHS}[len(packed) // size]
+    return np.frombuffer(packed, dtype=width).astype(np.int64)
+
+
+def whole(parts: Iterable[tuple[int, bytes]], total: int) -> Ints:
+    """All counts of a table, int64[total]."""
+    counts = np.zeros(total, dtype=np.int64)
+    for number, packed in parts:
+        first = number * CELLS
+        size = min(CELLS, total - first)
+        counts[first : first + size] = unpack_part(packed, size)
+    return counts

@@ -1,0 +1,256 @@
+"""What one commit does: checks each report against the guard and adds the new ones to the sums."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.collector.guard import Guard, Seen, pack, unpack
+from loloha.collector.store import statement
+from loloha.collector.store.cell import CELLS, add_to_parts, count_cells
+from loloha.collector.submission import DUPLICATE, Receipt, Submission
+from loloha.collector.terms import Entry
+from loloha.wire import Refusal
+from loloha.wire.refusal import REASONS
+
+if TYPE_CHECKING:
+    import sqlalchemy as sql
+
+ACCEPTED, DUPLICATES = "accepted", "duplicate"
+NO_ROUND = -1
+_MOST_SEGMENTS = 256
+_PARTS_AT_ONCE = 500
+
+
+@dataclass
+class _Open:
+    """The guard of a round that is in memory, and where its next segment goes."""
+
+    guard: Guard
+    segment: int
+
+
+@dataclass
+class _Change:
+    """What is to be remembered once the commit has taken place."""
+
+    open: _Open
+    reporters: Any
+    digests: Any
+
+
+class Record:
+    """Writes submissions into an open transaction; remembers them only once it is told to.
+
+    Parameters
+    ----------
+    dialect : {"sqlite", "postgresql"}
+    most_rows : int
+        Reports whose guards stay in memory; guards of rounds not used of late go first and are
+        read again when they are needed.
+    keeps : callable, optional
+        Packs reports for the log of reports, where one is kept.
+    """
+
+    def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
+        self.most_rows = most_rows
+        self.keeps = keeps
+        self._guards: OrderedDict[tuple[int, int], _Open] = OrderedDict()
+        self._changes: list[_Change] = []
+        self._put_parts = statement.put_parts(dialect)
+        self._add_outcomes = statement.add_outcomes(dialect)
+
+    def forget(self) -> None:
+        """Drop everything in memory: after a failure only the database knows what is counted."""
+        self._guards.clear()
+        self._changes.clear()
+
+    def remember(self) -> None:
+        """The transaction has committed."""
+        for change in self._changes:
+            change.open.guard.add(change.reporters, change.digests)
+            change.open.segment += 1
+        self._changes.clear()
+        rows = sum(len(one.guard) for one in self._guards.values())
+        while rows > self.most_rows and len(self._guards) > 1:
+            _, dropped = self._guards.popitem(last=False)
+            rows -= len(dropped.guard)
+
+    def write(
+        self, connection: sql.Connection, submissions: Sequence[Submission], now: float
+    ) -> list[Receipt]:
+        """Write all submissions; a receipt for each, valid once the transaction has committed."""
+        codes = [submission.batch.codes.copy() for submission in submissions]
+        by_entry: dict[int, list[int]] = {}
+        for place, submission in enumerate(submissions):
+            by_entry.setdefault(submission.entry.id, []).append(place)
+        for places in by_entry.values():
+            mine = [submissions[place] for place in places]
+            self._write_entry(connection, mine, [codes[place] for place in places], now)
+        return [Receipt(each) for each in codes]
+
+    def _write_entry(
+        self, connection: sql.Connection, mine: list[Submission], codes: list[Any], now: float
+    ) -> None:
+        entry = mine[0].entry
+        first, last = self._close_rounds(connection, entry, now)
+        events: Counter[tuple[int, str]] = Counter()
+        rounds = np.concatenate([one.batch.rounds for one in mine])
+        fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
+        fates[rounds > last] = Refusal.EARLY.code
+        columns = _Columns.of(mine)
+        for round in np.unique(rounds[fates == 0]):
+            rows = np.flatnonzero(rounds == round)
+            fates[rows] = self._write_round(connection, entry, int(round), columns.take(rows))
+            for kind, code in ((ACCEPTED, 0), (DUPLICATES, DUPLICATE)):
+                events[int(round), kind] += int(np.count_nonzero(fates[rows] == code))
+            conflicts = int(np.count_nonzero(fates[rows] == Refusal.CONFLICT.code))
+            events[int(round), Refusal.CONFLICT] += conflicts
+        start = 0
+        for one, code in zip(mine, codes, strict=True):
+            end = start + len(one.batch.index)
+            code[one.batch.index] = fates[start:end]
+            start = end
+        arrived = max(NO_ROUND, entry.campaign.schedule.round_at(now))
+        for reason, count in _reasons(codes).items():
+            if reason is not Refusal.CONFLICT:
+                events[arrived, reason] += count
+        self._count(connection, entry, events)
+
+    def _close_rounds(
+        self, connection: sql.Connection, entry: Entry, now: float
+    ) -> tuple[int, int]:
+        """First and last open round; what is closed is closed for ever, and its guard deleted."""
+        first, last = entry.terms.open_rounds(entry.campaign.schedule, now)
+        stored: int = connection.execute(statement.FIRST_OPEN, {"entry": entry.id}).scalar_one()
+        if stored >= first:
+            return stored, last
+        closing = {"entry": entry.id, "first": first}
+        connection.execute(statement.SET_FIRST_OPEN, closing)
+        connection.execute(statement.DELETE_CLOSED, closing)
+        for place in [place for place in self._guards if place[0] == entry.id]:
+            if place[1] < first:
+                del self._guards[place]
+        return first, last
+
+    def _write_round(
+        self, connection: sql.Connection, entry: Entry, round: int, columns: _Columns
+    ) -> Any:
+        """Count the new reports of one round; the fate of each."""
+        opened = self._opened(connection, entry, round)
+        seen = opened.guard.classify(columns.reporters, columns.digests)
+        fates = np.zeros(len(seen), dtype=np.int8)
+        fates[seen == Seen.SAME] = DUPLICATE
+        fates[seen == Seen.DIFFERENT] = Refusal.CONFLICT.code
+        new = np.flatnonzero(seen == Seen.NEW)
+        if not new.size:
+            return fates
+        fresh = columns if new.size == len(seen) else columns.take(new)
+        place = {"campaign_id": entry.id, "round": round, "segment": opened.segment}
+        rows = pack(fresh.reporters, fresh.digests)
+        connection.execute(statement.INSERT_GUARD, {**place, "rows": rows})
+        if self.keeps is not None:
+            reports = self.keeps(entry.campaign, round, fresh.reporters, fresh.keys, fresh.ys)
+            connection.execute(statement.INSERT_KEPT, {**place, "reports": reports})
+        self._add_cells(connection, entry, round, fresh)
+        self._changes.append(_Change(opened, fresh.reporters, fresh.digests))
+        return fates
+
+    def _opened(self, connection: sql.Connection, entry: Entry, round: int) -> _Open:
+        place = (entry.id, round)
+        if place not in self._guards:
+            self._guards[place] = self._load(connection, *place)
+        self._guards.move_to_end(place)
+        return self._guards[place]
+
+    def _load(self, connection: sql.Connection, campaign_id: int, round: int) -> _Open:
+        place = {"entry": campaign_id, "at": round}
+        found = connection.execute(statement.GUARD, place).all()
+        guard = Guard()
+        if not found:
+            return _Open(guard, 0)
+        reporters, digests = unpack(b"".join(rows for _, rows in found))
+        guard.add(reporters, digests)
+        if len(found) > _MOST_SEGMENTS:
+            connection.execute(statement.DELETE_GUARD, place)
+            merged = {"campaign_id": campaign_id, "round": round, "segment": found[-1].segment}
+            rows = pack(reporters, digests)
+            connection.execute(statement.INSERT_GUARD, {**merged, "rows": rows})
+        return _Open(guard, found[-1].segment + 1)
+
+    def _add_cells(
+        self, connection: sql.Connection, entry: Entry, round: int, columns: _Columns
+    ) -> None:
+        encoding = entry.campaign.protocol.encoding
+        cells, added = count_cells(encoding, columns.keys, columns.ys)
+        touched = np.unique(cells // CELLS).tolist()
+        place = {"entry": entry.id, "at": round}
+        parts: dict[int, bytes] = {}
+        for start in range(0, len(touched), _PARTS_AT_ONCE):
+            few = {"parts": touched[start : start + _PARTS_AT_ONCE]}
+            found = connection.execute(statement.PARTS, {**place, **few})
+            parts.update((part, counts) for part, counts in found)
+        changed = add_to_parts(parts, cells, added, encoding.cells)
+        rows = [
+            {"campaign_id": entry.id, "round": round, "part": part, "counts": counts}
+            for part, counts in changed.items()
+        ]
+        if rows:
+            connection.execute(self._put_parts, rows)
+
+    def _count(
+        self, connection: sql.Connection, entry: Entry, events: Counter[tuple[int, str]]
+    ) -> None:
+        rows = [
+            {"campaign_id": entry.id, "round": round, "kind": str(kind), "count": count}
+            for (round, kind), count in events.items()
+            if count
+        ]
+        if rows:
+            connection.execute(self._add_outcomes, rows)
+
+
+@dataclass
+class _Columns:
+    """The columns of several uploads as one."""
+
+    reporters: Any
+    digests: Any
+    keys: Any
+    ys: Any
+
+    @classmethod
+    def of(cls, submissions: Sequence[Submission]) -> _Columns:
+        def joined(columns: list[Any]) -> Any:
+            return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+        batches = [submission.batch for submission in submissions]
+        keyed = batches[0].keys is not None
+        return cls(
+            joined([batch.reporters for batch in batches]),
+            joined([submission.digests for submission in submissions]),
+            joined([batch.keys for batch in batches]) if keyed else None,
+            joined([batch.ys for batch in batches]),
+        )
+
+    def take(self, rows: Any) -> _Columns:
+        if len(rows) == len(self.ys):
+            return self
+        keys = None if self.keys is None else self.keys[rows]
+        return _Columns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
+
+
+def _reasons(codes: list[Any]) -> Counter[Refusal]:
+    """How often each reason stands in the arrays of codes."""
+    found: Counter[Refusal] = Counter()
+    for each in codes:
+        refused = each[each > 0]
+        if refused.size:
+            numbers, counts = np.unique(refused, return_counts=True)
+            for number, count in zip(numbers, counts, strict=True):
+                found[REASONS[number - 1]] += int(count)
+    return found

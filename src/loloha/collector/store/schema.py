@@ -1,0 +1,80 @@
+"""The tables. Only sums and the replay guard of open rounds are kept, never a report."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData()
+
+
+def _of_campaign() -> Column[int]:
+    return Column("campaign_id", Integer, ForeignKey("campaign.id"), primary_key=True)
+
+
+# One row. Whoever writes holds the newest epoch; an older writer notices and stops.
+writer = Table(
+    "writer",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+)
+
+# SHA-256 of each admin key.
+admin_key = Table("admin_key", metadata, Column("sha256", LargeBinary, primary_key=True))
+
+campaign = Table(
+    "campaign",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("document", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    # SHA-256 of the submit token, where one is needed.
+    Column("token", LargeBinary),
+    # Keys the digests of the guard, and the tickets of assigned keys.
+    Column("secret", LargeBinary, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    # Rounds below it are closed for ever, even if the clock goes back.
+    Column("first_open", BigInteger, nullable=False),
+)
+
+# How many reports were accepted, duplicates, or refused for which reason; round -1: before any.
+outcome = Table(
+    "outcome",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# The counts of a round, `CELLS` to a part, in the narrowest integers that hold them.
+cell = Table(
+    "cell",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("counts", LargeBinary, nullable=False),
+)
+
+# Reporters and digests, a segment a commit; gone when the round is closed.
+guard = Table(
+    "guard",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("segment", Integer, primary_key=True),
+    Column("rows", LargeBinary, nullable=False),
+)
+
+# Reports on their way to the opt-in log of reports; empty where none is kept.
+kept = Table(
+    "kept",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("segment", Integer, primary_key=True),
+    Column("reports", LargeBinary, nullable=False),
+)

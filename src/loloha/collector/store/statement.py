@@ -1,0 +1,61 @@
+"""The statements of a commit, built once: building them anew would cost more than running them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from loloha.collector.store.schema import campaign, cell, guard, kept, outcome, writer
+
+_entry: sql.BindParameter[int] = sql.bindparam("entry")
+_round: sql.BindParameter[int] = sql.bindparam("at")
+
+EPOCH = sql.select(writer.c.epoch).with_for_update()
+
+FIRST_OPEN = sql.select(campaign.c.first_open).where(campaign.c.id == _entry)
+SET_FIRST_OPEN = (
+    sql.update(campaign).where(campaign.c.id == _entry).values(first_open=sql.bindparam("first"))
+)
+DELETE_CLOSED = sql.delete(guard).where(
+    guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
+)
+
+GUARD = (
+    sql.select(guard.c.segment, guard.c.rows)
+    .where(guard.c.campaign_id == _entry, guard.c.round == _round)
+    .order_by(guard.c.segment)
+)
+DELETE_GUARD = sql.delete(guard).where(guard.c.campaign_id == _entry, guard.c.round == _round)
+INSERT_GUARD = sql.insert(guard)
+INSERT_KEPT = sql.insert(kept)
+
+PARTS = sql.select(cell.c.part, cell.c.counts).where(
+    cell.c.campaign_id == _entry,
+    cell.c.round == _round,
+    cell.c.part.in_(sql.bindparam("parts", expanding=True)),
+)
+
+
+def insert(dialect: str, table: sql.Table) -> Any:
+    """An INSERT of this dialect, which can say what to do with rows that are there."""
+    return {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](table)
+
+
+def put_parts(dialect: str) -> Any:
+    """Write parts, whether they were there or not."""
+    statement = insert(dialect, cell)
+    return statement.on_conflict_do_update(
+        index_elements=["campaign_id", "round", "part"],
+        set_={"counts": statement.excluded.counts},
+    )
+
+
+def add_outcomes(dialect: str) -> Any:
+    """Add to the numbers of a round."""
+    statement = insert(dialect, outcome)
+    return statement.on_conflict_do_update(
+        index_elements=["campaign_id", "round", "kind"],
+        set_={"count": outcome.c.count + statement.excluded.count},
+    )

@@ -1,0 +1,51 @@
+"""Answers with an ETag: whoever polls gets 304 and no body while nothing has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from fastapi import Response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+def tagged(request: Request, content: Any) -> Response:
+    """JSON with the hash of its bytes as tag."""
+    body = msgspec.json.encode(content)
+    tag = _quoted(hashlib.sha256(body).hexdigest()[:32])
+    return not_modified(request, tag) or _json(body, tag)
+
+
+def tag_of(*parts: Any) -> str:
+    """A tag of everything that an answer depends on."""
+    return _quoted(hashlib.sha256(repr(parts).encode()).hexdigest()[:32])
+
+
+def not_modified(request: Request, tag: str) -> Response | None:
+    """304 if the client has what the tag stands for, else None."""
+    known = request.headers.get("if-none-match", "")
+    if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+        return Response(status_code=304, headers=_headers(tag))
+    return None
+
+
+def with_tag(response: Response, tag: str) -> Response:
+    """Add the tag to an answer."""
+    response.headers.update(_headers(tag))
+    return response
+
+
+def _json(body: bytes, tag: str) -> Response:
+    return Response(body, headers=_headers(tag), media_type="application/json")
+
+
+def _headers(tag: str) -> dict[str, str]:
+    # The browser may keep it, but has to ask each time whether it still holds.
+    return {"ETag": tag, "Cache-Control": "no-cache"}
+
+
+def _quoted(digits: str) -> str:
+    return f'"{digits}"'

@@ -1,0 +1,100 @@
+"""What a collector promises for one campaign, beside the campaign's own rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from loloha import checks
+from loloha.campaign import Campaign, Schedule
+from loloha.errors import CampaignError, ParameterError
+
+_YEAR = 366 * 86400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Tolerances and the minimum cohort; fixed when the campaign is created.
+
+    Parameters
+    ----------
+    late_seconds : int
+        A round takes reports until so long after its end; then it is closed for ever.
+    early_seconds : int
+        And from so long before its beginning, for clocks that run ahead.
+    minimum_cohort : int
+        Estimates of a round with fewer reports are withheld.
+    """
+
+    late_seconds: int = 86_400
+    early_seconds: int = 60
+    minimum_cohort: int = 100
+
+    def __post_init__(self) -> None:
+        advice = "0 tolerates nothing"
+        checks.integer("late_seconds", self.late_seconds, 0, _YEAR, advice)
+        checks.integer("early_seconds", self.early_seconds, 0, _YEAR, advice)
+        checks.integer("minimum_cohort", self.minimum_cohort, 1, 1 << 53, "1 shows every round")
+
+    def open_rounds(self, schedule: Schedule, now: float) -> tuple[int, int]:
+        """First and last round that takes reports at ``now``; last < first if none does."""
+        first = schedule.round_at(now - self.late_seconds)
+        return max(0, first), schedule.round_at(now + self.early_seconds)
+
+    def to_dict(self) -> dict[str, int]:
+        """As JSON data."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """As the store keeps it."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Self:
+        """What `to_dict` returned; what is left out has its default.
+
+        Raises
+        ------
+        CampaignError
+            If something is unknown or out of range.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(plain, Mapping) or not set(plain) <= known:
+            raise CampaignError(
+                f"terms must be an object with some of {sorted(known)}, got another; correct it"
+            )
+        try:
+            return cls(**plain)
+        except ParameterError as error:
+            raise CampaignError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A campaign as the collector knows it.
+
+    Attributes
+    ----------
+    id : int
+        In the store.
+    campaign : Campaign
+    terms : Terms
+    token : bytes or None
+        SHA-256 of the submit token, where one is needed.
+    secret : bytes
+        Keys digests and tickets.
+    created : int
+        Unix seconds.
+    """
+
+    id: int
+    campaign: Campaign
+    terms: Terms
+    token: bytes | None
+    secret: bytes
+    created: int
+
+    def __repr__(self) -> str:
+        return f"Entry({self.campaign.fingerprint!r})"

@@ -1,0 +1,113 @@
+"""Routes that devices use: send reports, fetch an assigned key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from loloha.collector.body import read_body, unpack
+from loloha.collector.context import Context, Known
+from loloha.collector.document import described, problems, uploads
+from loloha.collector.problem import Problem, refused, unavailable
+from loloha.collector.secret import check_tickets, ticket
+from loloha.collector.submission import Submission
+from loloha.errors import StoreError, WireError
+from loloha.rng import SecureRng
+from loloha.wire.message import key_text
+
+# Smaller bodies are read faster than a thread is woken.
+_SMALL = 1 << 15
+
+_READERS = {
+    "application/json": "read_json",
+    "application/x-ndjson": "read_lines",
+    "application/vnd.apache.arrow.stream": "read_arrow",
+}
+
+
+def routes(context: Context) -> APIRouter:
+    """The routes, over one context."""
+    router = APIRouter(tags=["devices"])
+
+    @router.post(
+        "/v1/campaigns/{fingerprint}/reports",
+        summary="Send reports",
+        responses={**described("Receipt"), **problems(400, 401, 403, 404, 409, 410, 413, 415)},
+        openapi_extra=uploads(),
+    )
+    async def send_reports(fingerprint: str, request: Request) -> Response:
+        """Count reports, each reporter once a round.
+
+        Answers once they are durable. Sending again is safe: what was counted is a duplicate. A
+        batch answers 200 and lists what was refused; a single report that is refused is an error.
+        """
+        known = await context.known(fingerprint)
+        context.require_token(request, known.entry)
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media not in _READERS:
+            raise Problem(
+                415, f"content-type must be one of {', '.join(_READERS)}; say which", kind="type"
+            )
+        body = await read_body(request, context.settings.largest_body)
+        packing = request.headers.get("content-encoding", "").strip().lower()
+        arguments = (known, media, body, packing, context.settings.largest_unpacked)
+        if packing or len(body) > _SMALL:
+            submission, single = await context.run(_prepare, *arguments)
+        else:
+            submission, single = _prepare(*arguments)
+        try:
+            receipt = await asyncio.wrap_future(context.committer.submit(submission))
+        except StoreError as error:
+            raise unavailable(str(error)) from None
+        problem = receipt.refused if single else []
+        if problem:
+            raise refused(problem[0][1])
+        answer = {
+            "accepted": receipt.accepted,
+            "duplicates": receipt.duplicates,
+            "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
+        }
+        return _json(answer)
+
+    @router.post(
+        "/v1/campaigns/{fingerprint}/keys",
+        summary="Have a key assigned",
+        responses={**described("AssignedKey"), **problems(401, 403, 404, 409)},
+    )
+    async def assign_key(fingerprint: str, request: Request) -> Response:
+        """Draw a key for a new device, where the campaign's keys are assigned.
+
+        Nothing is remembered about it: the ticket proves that it was drawn here.
+        """
+        known = await context.known(fingerprint)
+        context.require_token(request, known.entry)
+        campaign = known.entry.campaign
+        if campaign.keys != "assigned":
+            raise Problem(
+                409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"
+            )
+        key = campaign.protocol.enroll(SecureRng())
+        return _json({"key": key_text(campaign, key), "ticket": ticket(known.entry, key)})
+
+    return router
+
+
+def _prepare(
+    known: Known, media: str, body: bytes, packing: str, largest: int
+) -> tuple[Submission, bool]:
+    """An upload ready for the commit, and whether it was a single report."""
+    body = unpack(body, packing, largest)
+    try:
+        batch = getattr(known.reader, _READERS[media])(body)
+    except WireError as error:
+        raise Problem(400, str(error), kind="unreadable") from None
+    single = media == "application/json" and body.lstrip()[:1] == b"{"
+    batch = check_tickets(known.entry, batch)
+    return Submission.of(known.entry, batch), single
+
+
+def _json(content: Any) -> Response:
+    return Response(msgspec.json.encode(content), media_type="application/json")

@@ -1,0 +1,439 @@
+"""The store: nothing is counted twice, and what is closed stays closed."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import alembic.autogenerate
+import alembic.migration
+import numpy as np
+import pytest
+import sqlalchemy as sql
+
+import loloha
+from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
+from loloha.campaign import Campaign, Labels, Range
+from loloha.collector.store import Round, Store, schema
+from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
+from loloha.collector.store.database import Database, sqlite_path
+from loloha.collector.submission import Receipt, Submission
+from loloha.collector.terms import Entry, Terms
+from loloha.errors import ParameterError, StoreError
+from loloha.protocols import REGISTRY
+from loloha.wire import Refusal
+from loloha.wire.batch import Batch
+
+NOW = START + 60
+TERMS = Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1)
+
+
+def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) -> Entry:
+    return store.create(one or campaign(), terms, token=None, now=NOW)[0]
+
+
+def record(store: Store, entry: Entry, encoded: list[bytes], now: float = NOW) -> Receipt:
+    submission = Submission.of(entry, batch(entry.campaign, encoded))
+    return store.record([submission], now)[0]
+
+
+def counted(receipt: Receipt) -> tuple[int, int, list[tuple[int, Refusal]]]:
+    return receipt.accepted, receipt.duplicates, receipt.refused
+
+
+def test_reports_are_counted_once_whatever_is_sent_again(store: Store) -> None:
+    entry = entry_of(store)
+    some = clients(entry.campaign, 30)
+    sent = messages(entry.campaign, some, 0)
+    assert counted(record(store, entry, sent[:20])) == (20, 0, [])
+    assert counted(record(store, entry, sent[10:])) == (10, 10, [])
+    assert counted(record(store, entry, [*sent, *sent])) == (0, 60, [])
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+    assert store.rounds(entry) == [Round(0, 30, 70, {})]
+
+
+def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: Store) -> None:
+    entry = entry_of(store)
+    some = clients(entry.campaign, 6)
+    sent = messages(entry.campaign, some, 0)
+    uploads = [sent[:4] + sent[:2], sent[2:]]
+    together = [Submission.of(entry, batch(entry.campaign, one)) for one in uploads]
+    first, second = store.record(together, NOW)
+    assert counted(first) == (4, 2, [])
+    assert counted(second) == (2, 2, [])
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+
+
+def other_answers(entry: Entry, some: list[Any], round: int) -> list[bytes]:
+    """Other reports under the same pseudonyms."""
+    from loloha.report import Report
+    from loloha.wire import encode
+
+    changed = []
+    for one in some:
+        report = one.report(0, round=round)
+        other = Report(report.key, 1 - report.y)
+        changed.append(encode(entry.campaign, other, round=round, reporter=one.reporter(round)))
+    return changed
+
+
+def test_a_different_second_report_is_refused_and_counted_as_conflict(store: Store) -> None:
+    # PAINS 17.
+    entry = entry_of(store)
+    some = clients(entry.campaign, 5)
+    record(store, entry, messages(entry.campaign, some, 0))
+    receipt = record(store, entry, other_answers(entry, some[:3], 0))
+    assert counted(receipt) == (0, 0, [(i, Refusal.CONFLICT) for i in range(3)])
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+    (round,) = store.rounds(entry)
+    assert (round.n, round.conflicts, round.version) == (5, 3, 8)
+
+
+def test_the_guard_outlives_the_process(store: Store, store_url: str) -> None:
+    entry = entry_of(store)
+    some = clients(entry.campaign, 20)
+    sent = messages(entry.campaign, some, 0)
+    for start in range(0, 20, 5):
+        record(store, entry, sent[start : start + 5])
+    again = Store(store_url)
+    found = again.entry(entry.campaign.fingerprint)
+    assert found == entry
+    assert counted(record(again, found, sent)) == (0, 20, [])
+    assert len(record(again, found, other_answers(entry, some, 0)).refused) == 20
+    assert again.tally(found, 0) == expected(entry.campaign, some, 0)
+    again.close()
+
+
+def test_an_older_writer_stops_when_a_newer_one_has_taken_over(
+    store: Store, store_url: str
+) -> None:
+    entry = entry_of(store)
+    sent = messages(entry.campaign, clients(entry.campaign, 4), 0)
+    record(store, entry, sent[:2])
+    newer = Store(store_url)
+    with pytest.raises(StoreError, match="taken it over"):
+        record(store, entry, sent[2:])
+    assert counted(record(newer, entry, sent)) == (2, 2, [])
+    newer.close()
+
+
+def test_rounds_take_reports_within_the_tolerance_only(store: Store) -> None:
+    entry = entry_of(store)
+    some = clients(entry.campaign, 1)
+
+    def sent(round: int, now: float) -> list[tuple[int, Refusal]]:
+        return record(store, entry, messages(entry.campaign, some, round), now).refused
+
+    early, late = [(0, Refusal.EARLY)], [(0, Refusal.LATE)]
+    assert sent(1, START + HOUR - 61) == early
+    assert sent(1, START + HOUR - 60) == []
+    assert sent(0, START + 2 * HOUR - 1) == []
+    assert sent(0, START + 2 * HOUR) == late
+    assert sent(5, START + 2 * HOUR) == early
+    assert store.rounds(entry) == [
+        # Early and late reports belong to the round in which they arrived.
+        Round(0, 1, 0, {"early": 1}),
+        Round(1, 1, 0, {}),
+        Round(2, 0, 0, {"early": 1, "late": 1}),
+    ]
+
+
+def test_reports_before_the_first_round_are_noted_apart(store: Store) -> None:
+    entry = entry_of(store)
+    record(store, entry, messages(entry.campaign, clients(entry.campaign, 1), 0), START - 61)
+    assert store.rounds(entry) == [Round(-1, 0, 0, {"early": 1})]
+
+
+def test_what_is_closed_stays_closed_though_the_clock_goes_back(
+    store: Store, store_url: str
+) -> None:
+    entry = entry_of(store)
+    some = clients(entry.campaign, 3)
+    sent = messages(entry.campaign, some, 0)
+    record(store, entry, sent)
+    record(store, entry, messages(entry.campaign, some, 2), START + 2 * HOUR)
+    with store.database.read() as connection:
+        left = connection.execute(sql.select(schema.guard.c.round)).scalars().all()
+    assert set(left) == {2}
+    again = Store(store_url)
+    for one in (record(again, entry, sent, NOW), record(again, entry, sent, NOW)):
+        assert one.refused == [(i, Refusal.LATE) for i in range(3)]
+    assert again.tally(entry, 0).n == 3
+    again.close()
+
+
+def test_two_campaigns_never_touch_each_other(store: Store) -> None:
+    # PAINS 20: the same clients, rounds and pseudonyms in both.
+    one = entry_of(store, campaign("one"))
+    two = entry_of(store, campaign("two", protocol=loloha.RAPPOR(k=5, eps_inf=2.0, eps_1=1.0)))
+    first, second = clients(one.campaign, 8), clients(two.campaign, 5)
+    for secret in (first, second):
+        for user, client in enumerate(secret):
+            client._secret = user.to_bytes(32)
+    together = [
+        Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
+        for entry, some in ((one, first), (two, second), (one, first))
+    ]
+    receipts = store.record(together, NOW)
+    assert [counted(each) for each in receipts] == [(8, 0, []), (5, 0, []), (0, 8, [])]
+    assert store.tally(one, 0) == expected(one.campaign, first, 0)
+    assert store.tally(two, 0) == expected(two.campaign, second, 0)
+    assert store.rounds(one) == [Round(0, 8, 8, {})]
+    assert store.rounds(two) == [Round(0, 5, 0, {})]
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_protocol_is_counted_as_its_tally_counts(name: str, sqlite_url: str) -> None:
+    sizes = {"eps_inf": 2.0, "eps_1": 1.0} if REGISTRY[name].longitudinal else {"eps": 1.0}
+    if "b" in REGISTRY[name].__dataclass_fields__:
+        sizes = {"eps_inf": 2.0, "b": 4, "d": 2}
+    protocol = loloha.protocol(name, k=9, **sizes)
+    store = Store(sqlite_url)
+    entry = entry_of(store, campaign(protocol=protocol, domain=Labels(tuple("abcdefghi"))))
+    for one in store.fingerprints():
+        assert store.entry(one) == entry
+    some = clients(entry.campaign, 40)
+    sent = messages(entry.campaign, some, 0)
+    for part in (sent[:7], sent[5:30], sent[30:]):
+        record(store, entry, part)
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+    store.close()
+
+
+def test_a_large_table_is_kept_in_the_parts_that_are_touched(store: Store) -> None:
+    k = 1 << 20
+    large = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
+    entry = entry_of(store, large)
+    family = large.protocol.encoding.family
+    rng = np.random.default_rng(3)
+    n = 200
+    keys, ys = family.draw_many(n, rng), rng.integers(0, 2, n)
+    upload = Batch(
+        np.zeros(n, dtype=np.int8),
+        np.arange(n),
+        np.zeros(n, dtype=np.int64),
+        np.frombuffer(rng.bytes(16 * n), "S16"),
+        keys,
+        ys,
+    )
+    store.record([Submission.of(entry, upload)], NOW)
+    tally = large.protocol.tally()
+    tally.update(keys, ys)
+    assert store.tally(entry, 0) == tally
+    with store.database.read() as connection:
+        sizes = connection.execute(sql.select(sql.func.length(schema.cell.c.counts))).scalars()
+        assert set(sizes) == {CELLS}
+
+
+def test_a_campaign_is_created_once_and_keeps_its_first_terms(store: Store) -> None:
+    one, new = store.create(campaign(), TERMS, token=b"t", now=NOW)
+    assert new
+    again, new = store.create(campaign(), Terms(), token=None, now=NOW + 5)
+    assert not new
+    assert again == one
+    assert store.entry("0" * 64) is None
+
+
+def test_guards_that_are_not_in_use_leave_memory_and_come_back(store: Store) -> None:
+    store._record.most_rows = 10
+    entry = entry_of(store, terms=Terms(late_seconds=10 * HOUR))
+    some = clients(entry.campaign, 8)
+    now = START + 3 * HOUR
+    for _ in range(2):
+        for round in range(3):
+            record(store, entry, messages(entry.campaign, some, round), now)
+            assert len(store._record._guards) == 1
+    assert [(one.n, one.duplicates) for one in store.rounds(entry)] == [(8, 8)] * 3
+
+
+def test_many_small_segments_are_merged_when_they_are_read(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.collector.store.record._MOST_SEGMENTS", 3)
+    entry = entry_of(store)
+    sent = messages(entry.campaign, clients(entry.campaign, 9), 0)
+    for one in sent[:8]:
+        record(store, entry, [one])
+    again = Store(store_url)
+    assert counted(record(again, entry, sent)) == (1, 8, [])
+    with again.database.read() as connection:
+        assert connection.execute(sql.select(sql.func.count(schema.guard.c.rows))).scalar() == 2
+    again.close()
+    last = Store(store_url)
+    assert counted(record(last, entry, sent)) == (0, 9, [])
+    last.close()
+
+
+def test_migrations_make_the_tables_that_the_code_expects(store: Store) -> None:
+    with store.database.write() as connection:
+        context = alembic.migration.MigrationContext.configure(connection)
+        assert alembic.autogenerate.compare_metadata(context, schema.metadata) == []
+
+
+# -- failures
+
+
+def test_a_full_disk_leaves_nothing_half_applied_and_passes(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    entry = entry_of(store)
+    some = clients(entry.campaign, 400)
+    sent = messages(entry.campaign, some, 0)
+    record(store, entry, sent[:100])
+    with store.database.write() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    def fill() -> None:
+        for start in range(100, 400, 100):
+            record(store, entry, sent[start : start + 100])
+
+    with pytest.raises(StoreError, match="try again"):
+        fill()
+    before = store.tally(entry, 0).n
+    assert store.tally(entry, 0) == expected(entry.campaign, some[:before], 0)
+    with store.database.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+    assert counted(record(store, entry, sent)) == (400 - before, before, [])
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+    store.close()
+
+
+def test_a_locked_database_is_an_error_that_passes(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 0.1)
+    store = Store(sqlite_url)
+    entry = entry_of(store)
+    sent = messages(entry.campaign, clients(entry.campaign, 5), 0)
+    path = sqlite_path(sqlite_url)
+    assert path is not None
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="try again"):
+        record(store, entry, sent)
+    # Reading goes on.
+    assert store.tally(entry, 0).n == 0
+    other.execute("ROLLBACK")
+    other.close()
+    assert counted(record(store, entry, sent)) == (5, 0, [])
+    store.close()
+
+
+@pytest.mark.postgres
+def test_a_lost_connection_is_an_error_that_passes(postgresql_url: str) -> None:
+    store = Store(postgresql_url)
+    entry = entry_of(store)
+    sent = messages(entry.campaign, clients(entry.campaign, 6), 0)
+    record(store, entry, sent[:2])
+    engine = sql.create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND query LIKE '%guard%'"
+    )
+
+    def lose() -> None:
+        with store.database.write() as connection:
+            connection.execute(sql.select(schema.guard.c.segment))
+            with engine.connect() as other:
+                other.execute(sql.text(kill))
+            connection.execute(sql.select(schema.guard.c.segment))
+
+    with pytest.raises(StoreError, match="try again"):
+        lose()
+    engine.dispose()
+    assert counted(record(store, entry, sent)) == (4, 2, [])
+    store.close()
+
+
+def test_a_failing_commit_makes_the_guard_be_read_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The worst case: the commit took place, and the connection broke before it said so.
+    entry = entry_of(store)
+    some = clients(entry.campaign, 6)
+    sent = messages(entry.campaign, some, 0)
+    record(store, entry, sent[:2])
+    honest = Database.write
+
+    @contextmanager
+    def lossy(self: Database) -> Iterator[sql.Connection]:
+        with honest(self) as connection:
+            yield connection
+        raise StoreError("store must be reachable, it is not; try again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "write", lossy)
+        with pytest.raises(StoreError):
+            record(store, entry, sent[:5])
+    assert counted(record(store, entry, sent)) == (1, 5, [])
+    assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "sqlite://", "sqlite:///:memory:", "mysql://a:secret@b/c", "nonsense", "a://"]
+)
+def test_other_stores_are_refused_without_showing_the_address(url: str) -> None:
+    with pytest.raises(ParameterError, match="store must be") as caught:
+        Store(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_errors_show_no_parameters(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store(f"sqlite:///{tmp_path}/no/such/folder.db")
+    assert "folder" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    password = "postgresql://u:pass-word@127.0.0.1:1/x"
+    assert "pass-word" not in repr(Database(password))
+    with pytest.raises(StoreError) as caught:
+        Store(password)
+    assert "pass-word" not in str(caught.value)
+
+
+# -- parts of counts
+
+
+def test_parts_take_the_narrowest_integers() -> None:
+    for largest, width in ((0, 1), (255, 1), (256, 2), (1 << 16, 4), (1 << 32, 8)):
+        counts = np.array([0, largest, 1], dtype=np.int64)
+        packed = pack_part(counts)
+        assert len(packed) == 3 * width
+        assert (unpack_part(packed, 3) == counts).all()
+
+
+def test_adding_to_parts_is_adding_to_the_whole() -> None:
+    rng = np.random.default_rng(4)
+    total = 2 * CELLS + 100
+    whole = np.zeros(total, dtype=np.int64)
+    parts: dict[int, bytes] = {}
+    for _ in range(5):
+        cells = np.unique(rng.integers(0, total, 300))
+        added = rng.integers(1, 200, len(cells))
+        whole[cells] += added
+        parts.update(add_to_parts(parts, cells, added, total))
+    for number, packed in parts.items():
+        part = whole[number * CELLS : (number + 1) * CELLS]
+        assert (unpack_part(packed, len(part)) == part).all()
+
+
+def test_cells_of_linear_hashing_are_those_of_its_tally() -> None:
+    protocol = loloha.OLOLOHA(k=50, eps_inf=2.0, eps_1=1.0, g=3)
+    rng = np.random.default_rng(5)
+    keys = protocol.encoding.family.draw_many(500, rng)
+    ys = rng.integers(0, 3, 500)
+    cells, added = count_cells(protocol.encoding, keys, ys)
+    tally = protocol.tally()
+    tally.update(keys, ys)
+    assert (np.flatnonzero(tally.counts) == cells).all()
+    assert (tally.counts[cells] == added).all()
+
+
+def test_rounds_open_and_close_by_the_terms() -> None:
+    schedule = campaign().schedule
+    terms = Terms(late_seconds=2 * HOUR, early_seconds=0)
+    assert terms.open_rounds(schedule, START - 1) == (0, -1)
+    assert terms.open_rounds(schedule, START) == (0, 0)
+    assert terms.open_rounds(schedule, START + 10 * HOUR) == (8, 10)
+    assert terms.open_rounds(schedule, START + 11 * HOUR - 0.5) == (8, 10)
+    assert Clock(3.0)() == 3.0
