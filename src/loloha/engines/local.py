@@ -89,8 +89,11 @@ class _Part:
         self.n = self.duplicates = self.conflicts = 0
 
     def count(self, keys: Any, ys: Any) -> None:
-        """Add valid reports."""
-        self.protocol.encoding.count(self.counts, keys, ys)
+        """Add those reports that are valid."""
+        encoding = self.protocol.encoding
+        if not encoding.admit(self.counts, keys, ys):
+            keys, ys = _select(encoding.valid(keys, ys), keys, ys)
+            encoding.count(self.counts, keys, ys)
         self.n += len(ys)
 
     def add(self, other: _Part) -> None:
@@ -126,7 +129,7 @@ def _count_piece(piece: _Piece, part: _Part) -> None:
         for batch in parquet.iter_batches(
             rows, row_groups=piece.groups, columns=columns, use_threads=False
         ):
-            part.count(*_valid(encoding, *answers_from_arrow(encoding, batch)))
+            part.count(*answers_from_arrow(encoding, batch))
 
 
 def _count_share(share: tuple[list[Path], int, int], part: _Part) -> None:
@@ -159,11 +162,6 @@ def _rows_of_share(
             else:
                 here = columns[0][:, 0].astype(np.int64) * passes >> 8 == number
                 yield _select(here, *columns)
-
-
-def _valid(encoding: Encoding, keys: Any, ys: Any) -> Any:
-    valid = encoding.valid(keys, ys)
-    return (keys, ys) if valid.all() else _select(valid, keys, ys)
 
 
 def _select(rows: Any, *columns: Any) -> Any:

@@ -17,6 +17,7 @@ from loloha.reportlog.arrow import (
     to_arrow,
 )
 from loloha.reportlog.folder import Contents, LogFile, ReportLog
+from loloha.reportlog.generation import generate
 from loloha.reportlog.writer import Writer
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ReportLog",
     "Writer",
     "from_arrow",
+    "generate",
     "rules",
     "schema",
     "to_arrow",

@@ -1,0 +1,144 @@
+"""Making report logs of any size from a data set, a few users at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.errors import ParameterError
+from loloha.protocols import Protocol
+from loloha.reportlog import crowd
+from loloha.reportlog.arrow import REPORTER_BYTES
+from loloha.reportlog.folder import ReportLog
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+
+MOST_USERS, MOST_ROUNDS = 1 << 40, 1 << 20
+# What one thread holds: users x rounds, and bytes of all their reports and memos.
+_REPORTS_AT_ONCE = 1 << 22
+_BYTES_AT_ONCE = 1 << 28
+_MOST_USERS_AT_ONCE = 1 << 18
+
+
+def generate(
+    log: ReportLog,
+    values: Any,
+    *,
+    users: int | None = None,
+    rounds: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    rng: int,
+) -> Ints:
+    """Write the reports that a population sends, without ever holding them all.
+
+    Parameters
+    ----------
+    log : ReportLog
+        Where to; rounds are 0, 1, ...
+    values : int[n, tau]
+        0..k-1, -1 where a user does not report.
+    users : int, optional
+        How many users to simulate: user u holds row u mod n. By default n.
+    rounds : int, optional
+        How many rounds: round t holds column t mod tau. By default tau.
+    progress : callable, optional
+        Told the number of users that are done.
+    rng : int
+        Seed: equal arguments write equal files.
+
+    Returns
+    -------
+    int64[rounds, k]
+        How many users held each value in each round: the truth.
+
+    Raises
+    ------
+    ParameterError
+        If values, users or rounds are not as described.
+
+    Notes
+    -----
+    Reports follow the law of `Client`; a pseudonym is 16 random bytes, as an HMAC under a secret
+    looks to everyone else. Users are handled in chunks, with all their rounds, so that each keeps
+    a memo; each chunk becomes a row group of each round's file.
+    """
+    protocol = log.protocol
+    values = _checked(values, protocol.k)
+    users = len(values) if users is None else _positive("users", users, MOST_USERS)
+    rounds = values.shape[1] if rounds is None else _positive("rounds", rounds, MOST_ROUNDS)
+    seed = checks.integer("rng", rng, 0, (1 << 128) - 1, "give a seed, so that it can be repeated")
+    columns = np.arange(rounds) % values.shape[1]
+    truth: Ints = np.zeros((rounds, protocol.k), dtype=np.int64)
+
+    def make(number: int, first: int, last: int) -> _Chunk:
+        held = values[np.arange(first, last)[:, None] % len(values), columns]
+        source = np.random.default_rng([seed, number])
+        made = [
+            (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
+            for _, keys, ys in crowd.reports(protocol, held, source)
+        ]
+        return held, made
+
+    with log.writer() as writer:
+        for held, made in _in_order(make, users, _users_at_once(protocol, rounds)):
+            for round, (reporters, keys, ys) in enumerate(made):
+                rows = np.frombuffer(reporters, np.uint8).reshape(-1, REPORTER_BYTES)
+                writer.write(round, rows, keys, ys)
+                counted = np.bincount(held[:, round] + 1, minlength=protocol.k + 1)
+                truth[round] += counted[1:]
+            if progress is not None:
+                progress(len(held))
+    return truth
+
+
+_Chunk = tuple[Any, list[tuple[bytes, Any, Any]]]
+
+
+def _in_order(make: Callable[[int, int, int], _Chunk], users: int, size: int) -> Iterator[_Chunk]:
+    """Chunks in order, made by all cores, few of them at a time."""
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[_Chunk]] = deque()
+        for number, first in enumerate(range(0, users, size)):
+            waiting.append(pool.submit(make, number, first, min(first + size, users)))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _users_at_once(protocol: Protocol, rounds: int) -> int:
+    encoding = protocol.encoding
+    keys, ys = encoding.shapes(1)
+    width = 1 if encoding.kind in ("bits", "sampled bits") else 8
+    answer = width * int(np.prod(ys))
+    a_round = REPORTER_BYTES + answer + 8 * int(np.prod(keys or 0)) + 32
+    cells = min(encoding.memo_symbols, rounds)
+    a_user = rounds * a_round + cells * answer
+    fit = min(_REPORTS_AT_ONCE // rounds, _BYTES_AT_ONCE // a_user, _MOST_USERS_AT_ONCE)
+    return max(1, fit)
+
+
+def _checked(values: Any, k: int) -> Ints:
+    array = np.asarray(values)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "iu":
+        raise ParameterError(
+            f"values must be integers [users, rounds], neither empty, got {array.dtype} of shape "
+            f"{array.shape}; see loloha.datasets"
+        )
+    if int(array.min()) < -1 or int(array.max()) >= k:
+        raise ParameterError(
+            f"values must lie in -1..{k - 1}, got some outside; use the data set's own k"
+        )
+    return array
+
+
+def _positive(name: str, number: int, most: int) -> int:
+    return checks.integer(name, number, 1, most, "say how many to simulate")
