@@ -25,5 +25,8 @@ napoleon_google_docstring = False
 # As fields of the class: as objects of their own they would meet the dataclass's own attributes.
 napoleon_use_ivar = True
 
+# Shapes such as float64[tau, bins] are no references, though they hold names of attributes.
+suppress_warnings = ["ref.python"]
+
 html_theme = "furo"
 html_title = "loloha"

@@ -204,7 +204,7 @@ def simultaneous_error(
     bound: str = "hoeffding",
     f: Any = 0.0,
 ) -> Any:
-    """Bound on max_v |f_hat(v) - f(v)| that holds with probability at least ``level``.
+    """Bound on ``max_v |f_hat(v) - f(v)|`` that holds with probability at least ``level``.
 
     Parameters
     ----------
