@@ -205,6 +205,23 @@ def test_one_step_is_that_of_the_enumerated_channel(protocol: Protocol) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(("k", "g"), [(200, 2), (100, 3), (200, 11)])
+def test_one_step_of_many_digits_is_that_of_every_hash(k: int, g: int) -> None:
+    protocol = loloha.OLOLOHA(k=k, g=g, eps_inf=3.0, eps_1=1.5)
+    rng = np.random.default_rng(k)
+    family = protocol.encoding.family  # type: ignore[attr-defined]
+    keys, ys = family.draw_many(500, rng), rng.integers(0, g, 500)
+    tally = protocol.tally()
+    tally.update(keys, ys)
+    supports = family.hash_many(keys[:, None], np.arange(k)) == ys[:, None]
+    p = float(protocol.realised.p_star)
+    likelihood = np.where(supports, p, (1 - p) / (g - 1))
+    frequencies = rng.dirichlet(np.ones(k))
+    posterior = frequencies * likelihood / (likelihood @ frequencies)[:, None]
+    found = iterative_bayesian_update(tally, iterations=1, start=frequencies)
+    assert found == pytest.approx(posterior.mean(axis=0), abs=1e-12)
+
+
 @pytest.mark.parametrize("protocol", [LIKELY[3], LIKELY[9]], ids=repr)
 def test_each_step_makes_the_counts_likelier(protocol: Protocol) -> None:
     law = channel(protocol)
