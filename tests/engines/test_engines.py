@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from loloha import BiLOLOHA
@@ -65,75 +64,6 @@ def in_order(key: Any, y: Any) -> tuple[Any, Report]:
         return packed, Sortable(None, packed)
     bits = np.unpackbits(y, bitorder="little")
     return tuple(2 * key + bits[: len(key)]), Sortable(tuple(map(int, key)), packed)
-
-
-def spoilt(table: pa.Table, protocol) -> pa.Table:
-    """The rows of ``table`` with every kind of fault, in its first rows."""
-    kind, encoding = protocol.encoding.kind, protocol.encoding
-    y = table["y"].to_pylist()
-    key = table["key"].to_pylist() if "key" in table.column_names else None
-    if kind in ("symbol", "keyed symbol"):
-        y[0:3] = [-1, protocol.g, 2**31 - 1]
-    if kind == "keyed symbol":
-        wrong = [0, -1, -(2**31)]
-        if encoding.key_bits == 62:
-            wrong += [2**31 - 1, 5 * 2**31 + 2**31 - 1, 2**62 - 1, 2**63 - 1, -(2**63)]
-        else:
-            wrong += [encoding.family.size, 2**31 - 1]
-        key[3 : 3 + len(wrong)] = wrong
-    if kind == "bits" and encoding.k % 8:
-        y[0] = y[0][:-1] + bytes([y[0][-1] | 1 << encoding.k % 8])
-        y[1] = y[1][:-1] + b"\xff"
-    if kind == "sampled bits":
-        y[0] = [*y[0][:-1], 2 * encoding.b]
-        y[1] = [-1, *y[1][1:]]
-        if encoding.d > 1:
-            y[2] = y[2][::-1]
-            y[3] = [y[3][0] ^ 1, y[3][0], *y[3][2:]]
-    columns = {"reporter": table["reporter"], "key": key, "y": y}
-    arrays = [pa.array(columns[field.name], field.type) if field.name != "reporter"
-              else columns["reporter"] for field in table.schema]  # fmt: skip
-    return pa.Table.from_arrays(arrays, schema=table.schema)
-
-
-@pytest.fixture
-def messy(draw, make_log, rewrite):
-    """A log of three rounds with replays, contradictions and faults, cut in two ways."""
-
-    def make(protocol) -> tuple[Any, Any, dict[int, list[tuple[bytes, Any, Any]]]]:
-        rounds = {}
-        for round in (0, 3, 12):
-            reports = draw(protocol, 60, round)
-            other = draw(protocol, 60, 100 + round)
-            twice = other[:]
-            twice.reporters = reports.reporters
-            again = draw(protocol, 20, 200 + round)
-            # Most reporters differ from byte 0 on; some only in the last byte.
-            again.reporters = np.repeat(reports.reporters[:1], 20, axis=0)
-            again.reporters[:, 15] = np.arange(20) // 2
-            rounds[round] = [reports, reports[10:30], twice[20:40], again, reports[:5], twice[:5]]
-        pieces = [(t, piece) for t, listed in rounds.items() for piece in listed]
-        cut = make_log(protocol, *pieces, (7, draw(protocol, 3, 0)[:0]))
-        for path in sorted(cut.round_folder(3).iterdir())[:1]:
-            rewrite(path, lambda table: spoilt(table, protocol))
-        rows = {
-            round: [row for file in files for row in read_rows(protocol, file.path)]
-            for round, files in cut.scan().rounds.items()
-        }
-        return cut, rows
-
-    return make
-
-
-def read_rows(protocol, path) -> list[tuple[bytes, Any, Any]]:
-    import pyarrow.parquet as pq
-
-    from loloha.reportlog import from_arrow
-
-    table = pq.read_table(path, partitioning=None)
-    reporters, keys, ys = from_arrow(protocol, table)
-    return [(reporters[i].tobytes(), None if keys is None else keys[i], ys[i])
-            for i in range(len(ys))]  # fmt: skip
 
 
 def found(engine, log, guard: bool) -> dict[int, tuple[Any, ...]]:

@@ -30,6 +30,8 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
         If a column is missing, is no whole number, or holds what no log of the protocol gives.
     """
     columns = [_integers(table, name) for name in COLUMNS]
+    if any(len(column) and int(column.min()) < 0 for column in columns[2:]):
+        raise WireError("n, duplicates and conflicts must not be negative; keep what was counted")
     order = np.argsort(columns[0], kind="stable")
     columns = [column[order] for column in columns]
     starts = np.unique(columns[0], return_index=True)[1]

@@ -265,6 +265,8 @@ def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
     all_of_them = places == EVERY_REPORT
     reports = int(n[all_of_them].sum()) if _falls_on_many(encoding) else int(n.sum())
     places, n = places[~all_of_them], n[~all_of_them]
+    if len(places) and int(places.min()) < 0:
+        raise IndexError("a place below every place")
     fold: Callable[[Any, Ints, Ints, Ints], None] = _FOLDS.get(encoding.kind, _fold_cells)
     fold(encoding, counts, places, n)
     return counts, reports
