@@ -399,5 +399,6 @@ def test_explanations_are_frozen() -> None:
     assert [t for t, _ in found.growth] == list(privacy.USUAL_REPORTS)
     with pytest.raises(FrozenInstanceError):
         found.cap = 1.0  # type: ignore[misc]
-    with pytest.raises(ParameterError, match="reports"):
-        privacy.explain(found.protocol, reports=0)
+    for reports in (0, []):
+        with pytest.raises(ParameterError, match="reports must"):
+            privacy.explain(found.protocol, reports=reports)

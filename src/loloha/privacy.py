@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loloha.encodings import Hashed, SampledBuckets
+from loloha.errors import ParameterError
 from loloha.hashing import LinearHash
 from loloha.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.protocols import Protocol
@@ -95,10 +96,12 @@ def explain(protocol: Protocol, *, reports: Any = None) -> Explanation:
     Raises
     ------
     ParameterError
-        If reports are not integers >= 1.
+        If reports are not integers >= 1, or none are given.
     """
     wanted = USUAL_REPORTS if reports is None else reports
     rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
+    if not rounds:
+        raise ParameterError("reports must hold at least one number, got none; leave it out")
     losses = growth(protocol, rounds)
     return Explanation(
         protocol=protocol,
