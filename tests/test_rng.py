@@ -13,7 +13,7 @@ from loloha.errors import ParameterError
 from loloha.law import exact_law
 from loloha.protocols import REGISTRY
 from loloha.rng import SCALE, ScriptedRng, SecureRng, SimulationRng
-from variants import FLAGSHIPS, Variant
+from laws.variants import FLAGSHIPS, Variant
 
 
 def test_the_secure_source_reads_the_operating_system_alone(

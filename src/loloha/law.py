@@ -19,18 +19,20 @@ class _Replay:
     def __init__(self, path: list[int]) -> None:
         self.path = path
         self.depth = 0
-        self.weight = Fraction(1)
+        # The path's probability is ways / of, kept as two integers: reduced only once, at its end.
+        self.ways = 1
+        self.of = 1
         self.pending: list[list[int]] = []
 
     def bernoulli(self, threshold: int) -> bool:
-        weights = (Fraction(SCALE - threshold, SCALE), Fraction(threshold, SCALE))
-        possible = [branch for branch in (0, 1) if weights[branch]]
-        branch = self._take(possible)
-        self.weight *= weights[branch]
+        ways = (SCALE - threshold, threshold)
+        branch = self._take([branch for branch in (0, 1) if ways[branch]])
+        self.ways *= ways[branch]
+        self.of *= SCALE
         return branch == 1
 
     def below(self, n: int) -> int:
-        self.weight /= n
+        self.of *= n
         return self._take(list(range(n)))
 
     def _take(self, possible: list[int]) -> int:
@@ -61,7 +63,7 @@ def exact_law(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]:
     pending: list[list[int]] = [[]]
     while pending:
         replay = _Replay(pending.pop())
-        law[run(replay)] += replay.weight
+        law[run(replay)] += Fraction(replay.ways, replay.of)
         pending += replay.pending
     return dict(law)
 

@@ -25,7 +25,7 @@ BUDGETS: tuple[dict[str, float], ...] = (
     {"eps": 0.37, "eps_inf": 1.3, "eps_1": 0.45},
     {"eps": 4.1, "eps_inf": 5.0, "eps_1": 3.0},
 )
-# At the other budgets only this size.
+TIGHT = {"calibration": "tight"}
 FEW = {"k": 3, "g": 3, "hash": "linear", "b": 3, "d": 2}
 # Bits that do not fill their last byte, buckets that hold unequal numbers of values.
 FLAGSHIP = {"k": 11, "g": 3, "b": 10, "d": 9, **BUDGETS[0]}
@@ -72,12 +72,12 @@ def options(cls: type[Protocol], budget: dict[str, float]) -> Iterator[dict[str,
 
 
 def variants_of(cls: type[Protocol]) -> list[Variant]:
-    """Everything that ``cls`` accepts: all sizes at the first budget, few at the others."""
+    """What ``cls`` accepts: everything at k = 3, less at the other sizes and budgets."""
     found: dict[Protocol, Variant] = {}
     for budget in BUDGETS:
         for params in options(cls, budget):
-            usual = budget is BUDGETS[0]
-            if not usual and any(params.get(name, size) != size for name, size in FEW.items()):
+            fixed = FEW if budget is not BUDGETS[0] else {} if params["k"] == 3 else TIGHT
+            if any(params.get(name, value) != value for name, value in fixed.items()):
                 continue
             try:
                 made = cls(**params)

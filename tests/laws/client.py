@@ -1,0 +1,210 @@
+"""The client: one memo, one key, one report a round, and a loss that says what was spent."""
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laws import law, longitudinal, oracle, walk
+from laws.variants import FLAGSHIPS, VARIANTS
+from loloha.client import Client
+from loloha.errors import BudgetError, DomainError, ParameterError, StateError
+from loloha.law import exact_law
+from loloha.protocols import Protocol
+from loloha.rng import Rng, SimulationRng
+
+
+def keyed(protocol: Any) -> bool:
+    return bool(protocol.encoding.key_bits)
+
+
+@law(FLAGSHIPS, longitudinal)
+def ten_thousand_reports_draw_one_memo_and_one_key(protocol: Any) -> None:
+    """PAINS 5: counted on the shipped code."""
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = {"enroll": 0, "permanent": 0, "instant": 0}
+        for step in drawn:
+            patch.setattr(Protocol, step, counting(getattr(Protocol, step), drawn, step))
+        client = protocol.client(rng=SimulationRng(1))
+        keys = {client.report(1, round=round).key for round in range(10_000)}
+    assert drawn == {"enroll": 1, "permanent": 1, "instant": 10_000}
+    assert len(keys) == 1
+    assert client.loss == protocol.asked_memo
+
+
+def counting(step: Any, drawn: dict[str, int], name: str) -> Any:
+    def counted(self: Any, *args: Any) -> Any:
+        drawn[name] += 1
+        return step(self, *args)
+
+    return counted
+
+
+@law(VARIANTS, longitudinal)
+def a_drawn_memo_never_changes(protocol: Any) -> None:
+    known: dict[int, Any] = {}
+    keys = set()
+    for client, v, report in walk(protocol):
+        state = client.to_dict()
+        memo = dict(state["memo"])
+        assert {x: memo[x] for x in known} == known
+        assert oracle.symbol(protocol, report.key, v) in memo
+        known = memo
+        keys.add(str(state["key"]))
+    assert len(keys) == 1
+
+
+@law(VARIANTS)
+def loss_counts_visited_cells_and_never_exceeds_the_cap(protocol: Any) -> None:
+    visited: set[int] = set()
+    before = 0.0
+    for round, (client, v, report) in enumerate(walk(protocol)):
+        visited.add(oracle.symbol(protocol, report.key, v))
+        units = len(visited) if protocol.longitudinal else round + 1
+        assert client.loss == pytest.approx(units * protocol.asked_memo, rel=1e-12)
+        assert before <= client.loss <= client.cap
+        before = client.loss
+    if protocol.longitudinal:
+        assert client.cap == protocol.cap < math.inf
+        cells = max(
+            len({oracle.symbol(protocol, key, v) for v in range(protocol.k)})
+            for key in oracle.keys(protocol)
+        )
+        assert cells * protocol.asked_memo <= protocol.cap
+    else:
+        assert client.cap == protocol.cap == math.inf
+
+
+@law(VARIANTS)
+def a_round_is_answered_once(protocol: Any) -> None:
+    """Asking again draws nothing and gives the same bits, whatever the value."""
+    client = protocol.client(rng=SimulationRng(5))
+    first = client.report(0, round=3)
+    state = client.to_dict()
+    for v in range(protocol.k):
+        assert client.report(v, round=np.int64(3)) is first
+    assert client.to_dict() == state
+    restored = Client.from_dict(state, rng=SimulationRng(6))
+    assert restored.report(protocol.k - 1, round=3) == first
+
+
+@law(VARIANTS)
+def a_restored_client_goes_on_identically(protocol: Any) -> None:
+    rng = SimulationRng(8)
+    client = protocol.client(rng=rng, limit=1e6)
+    for round in range(5):
+        client.report(round % protocol.k, round=round)
+    twin_rng = copy.deepcopy(rng)
+    twin = Client.from_dict(client.to_dict(), protocol=protocol, rng=twin_rng)
+    assert twin.to_dict() == client.to_dict()
+    for round in range(3, 20):
+        v = round * 5 % protocol.k
+        assert twin.report(v, round=round) == client.report(v, round=round)
+        assert (twin.loss, twin.cap) == (client.loss, client.cap)
+        assert twin.reporter(round) == client.reporter(round)
+    assert twin.to_dict() == client.to_dict()
+
+
+@law(VARIANTS)
+def a_limit_refuses_and_a_refusal_costs_nothing(protocol: Any) -> None:
+    limit = 2 * protocol.asked_memo
+    client = protocol.client(rng=SimulationRng(2), limit=limit)
+    key = client.report(0, round=0).key
+    cells = {oracle.symbol(protocol, key, 0)}
+    for round in range(1, 30):
+        v = round % protocol.k
+        before = client.to_dict()
+        cells.add(oracle.symbol(protocol, key, v))
+        try:
+            client.report(v, round=round)
+        except BudgetError:
+            assert client.to_dict() == before
+            assert client.loss == pytest.approx(limit, rel=1e-12)
+        assert client.loss <= limit * (1 + 1e-12)
+    units = min(2, len(cells)) if protocol.longitudinal else 2
+    assert client.loss == pytest.approx(units * protocol.asked_memo, rel=1e-12)
+    with pytest.raises(ParameterError, match="limit must be a number in"):
+        protocol.client(limit=protocol.asked_memo * 0.99)
+
+
+@law(VARIANTS)
+def reset_forgets_all_but_what_was_spent(protocol: Any) -> None:
+    """PAINS 21."""
+    client = protocol.client(rng=SimulationRng(3))
+    client.report(0, round=4)
+    pseudonym, spent = client.reporter(4), client.loss
+    said = client.reset()
+    assert f"The {spent:g} spent so far stays spent" in said
+    assert (client.loss, client.cap) == (spent, spent + protocol.cap)
+    assert client.reporter(4) != pseudonym
+    state = client.to_dict()
+    assert (state["memo"], state["sent"]) == ([], [])
+    client.report(0, round=4)
+    assert client.loss == 2 * spent
+
+
+@law(VARIANTS, lambda protocol: longitudinal(protocol) and oracle.bits(protocol) <= 2)
+def reset_draws_a_new_key_and_memo(protocol: Any) -> None:
+    """PAINS 21: what is reported after a reset has the law of a new user."""
+
+    def run(rng: Rng) -> Any:
+        client = protocol.client(rng=rng)
+        before = client.report(0, round=0)
+        client.reset()
+        after = client.report(0, round=0)
+        return ((before.key, before.y), (after.key, after.y))
+
+    alone = oracle.reports_law(protocol, 0, 1)
+    assert exact_law(run) == {a + b: p * q for a, p in alone.items() for b, q in alone.items()}
+
+
+@law(VARIANTS, lambda protocol: longitudinal(protocol) and keyed(protocol))
+def a_key_may_be_assigned(protocol: Any) -> None:
+    for key in oracle.keys(protocol)[:5]:
+        client = protocol.client(key=key, rng=SimulationRng(1))
+        assert client.report(1, round=0).key == key
+
+
+@law(VARIANTS)
+def a_foreign_key_is_refused(protocol: Any) -> None:
+    foreign = [-1, True, "1", 2.0, (1 << 62) + 5, (0, 0), (), (99,), ["a"], object()]
+    if not protocol.longitudinal:
+        foreign += [key for key in oracle.keys(protocol) if key is not None]
+    for key in foreign:
+        with pytest.raises(
+            ParameterError, match=r"key must be one of the family of .* leave it out"
+        ):
+            protocol.client(key=key)
+
+
+@law(VARIANTS)
+def values_of_every_integer_type_are_accepted(protocol: Any) -> None:
+    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        client = protocol.client(rng=SimulationRng(4))
+        plain = protocol.client(rng=SimulationRng(4))
+        assert client.report(np.dtype(kind).type(1), round=0) == plain.report(1, round=0)
+
+
+@law(VARIANTS)
+def other_values_are_refused_and_cost_nothing(protocol: Any) -> None:
+    client = protocol.client()
+    k = protocol.k
+    before = client.to_dict()
+    for value in (
+        1.0, "1", True, None, math.nan, -1, k, k + 1, 1 << 70, np.float64(1), np.bool_(True),
+        np.array([1]), [1], b"1", np.int8(-1),
+    ):  # fmt: skip
+        with pytest.raises(DomainError, match=rf"value must be an integer in 0\.\.{k - 1}, got "):
+            client.report(value, round=0)
+    assert client.to_dict() == before
+
+
+@law(FLAGSHIPS)
+def a_client_cannot_be_copied(protocol: Any) -> None:
+    client = protocol.client()
+    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(StateError, match="must not be pickled or copied"):
+            duplicate(client)

@@ -1,0 +1,115 @@
+"""The server: counts of every answer, unbiased estimates, and what goes out with them."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loloha
+from laws import law, oracle, walk
+from laws.device import reporting
+from laws.variants import FLAGSHIPS, VARIANTS
+from loloha.errors import ParameterError
+from loloha.law import exact_law
+from loloha.report import Report
+
+
+def enumerable(protocol: Any) -> bool:
+    return oracle.every_key_is_listed(protocol)
+
+
+@law(VARIANTS)
+def support_is_counted_from_every_answer(protocol: Any) -> None:
+    """One report through the tally supports exactly the bins that MATH says."""
+    for key in oracle.keys(protocol):
+        for y in oracle.answers(protocol):
+            tally = protocol.tally()
+            tally.add(Report(key, y))
+            assert tuple(tally.support()) == oracle.supports(protocol, key, y)
+            sampled = [1 if key is None or not isinstance(key, tuple) or v in key else 0
+                       for v in range(protocol.bins)]  # fmt: skip
+            assert tally.reach().tolist() == sampled
+            assert tally.n == 1
+
+
+@law(VARIANTS, enumerable)
+def estimates_are_unbiased_with_the_stated_variance(protocol: Any) -> None:
+    """One user, every outcome of the client through tally and estimate; PAINS 8: f in {0, 1}."""
+    r = protocol.realised
+    for v in range(protocol.k):
+        mass, mean, square = np.zeros((3, protocol.bins))
+        support = [Fraction(0)] * protocol.bins
+        reached = [Fraction(0)] * protocol.bins
+        for ((key, y),), chance in exact_law(reporting(protocol, v)).items():
+            tally = protocol.tally()
+            tally.add(Report(key, y))
+            estimate = tally.estimate()
+            reach = tally.reach() > 0
+            assert np.isfinite(estimate.frequencies[reach]).all()
+            assert np.isfinite(estimate.standard_errors[reach]).all()
+            mass += float(chance) * reach
+            mean += float(chance) * np.where(reach, estimate.frequencies, 0)
+            square += float(chance) * np.where(reach, estimate.frequencies, 0) ** 2
+            for bin in range(protocol.bins):
+                support[bin] += chance * int(tally.support()[bin])
+                reached[bin] += chance * int(reach[bin])
+        for bin in range(protocol.bins):
+            held = protocol.encoding.bin(v) == bin
+            assert support[bin] / reached[bin] == (r.p_star if held else r.q_star)
+            p = float(r.p_star if held else r.q_star)
+            mean_there, square_there = mean[bin] / mass[bin], square[bin] / mass[bin]
+            assert mean_there == pytest.approx(float(held), abs=1e-9)
+            stated = p * (1 - p) / float(r.contrast) ** 2
+            assert square_there - mean_there**2 == pytest.approx(stated, rel=1e-9)
+            reach = mass[bin]
+            formula = loloha.variance(protocol, n=1, f=float(held))
+            assert formula * reach == pytest.approx(stated, rel=1e-9)
+
+
+@law(VARIANTS)
+def many_reports_count_like_one_by_one(protocol: Any) -> None:
+    reports = [report for _, _, report in walk(protocol)]
+    one_by_one, at_once = protocol.tally(), protocol.tally()
+    for report in reports:
+        one_by_one.add(report)
+    at_once.update(*columns(protocol, reports))
+    assert at_once == one_by_one
+    assert at_once.n == len(reports)
+    assert (
+        at_once.support().tolist()
+        == np.sum(
+            [oracle.supports(protocol, report.key, report.y) for report in reports], axis=0
+        ).tolist()
+    )
+
+
+def columns(protocol: Any, reports: list[Report]) -> tuple[Any, Any]:
+    """The array forms of reports."""
+    keyless = protocol.encoding.key_bits == 0
+    keys = None if keyless else np.array([report.key for report in reports], dtype=np.int64)
+    ys = [report.y for report in reports]
+    if oracle.bits(protocol):
+        return keys, np.frombuffer(b"".join(ys), dtype=np.uint8).reshape(len(ys), -1)
+    return keys, np.array(ys, dtype=np.int64)
+
+
+@law(FLAGSHIPS)
+def what_clients_do_goes_out_with_every_estimate(protocol: Any) -> None:
+    """PAINS 16: realised noise rates, equal to those of the enumerated client."""
+    tally = protocol.tally()
+    tally.add(protocol.client().report(0, round=0))
+    said = tally.estimate().parameters
+    r = protocol.realised
+    assert said["protocol"] == protocol.to_dict()
+    assert said["g"] == protocol.g
+    for name in ("p1", "q1", "p2", "q2", "p_star", "q_star", "eps_first", "eps_memo"):
+        number = getattr(r, name)
+        assert said[name] == (None if number is None else float(number))
+
+
+@law(FLAGSHIPS)
+def no_reports_are_a_clear_error(protocol: Any) -> None:
+    """PAINS 8."""
+    with pytest.raises(ParameterError, match=r"n must be an integer in 1.* got 0; wait"):
+        protocol.tally().estimate()
