@@ -15,6 +15,7 @@ from loloha.cli.application import COMMANDS, Program, app
 from loloha.protocols import REGISTRY
 
 MAIN = "from loloha.cli import main; raise SystemExit(main())"
+SURVEY = ["--k", "96", "--n", "45222", "--eps-inf", "4", "--eps-1", "2"]
 PARAMETERS = ["--k", "16", "--eps-inf", "2", "--eps-1", "1"]
 
 
@@ -113,6 +114,14 @@ def test_the_program_has_no_other_lazy_names() -> None:
         ["explain", "ololoha", "--k", "16", "--eps-inf", "1", "--eps-1", "2"],
         ["explain", "ololoha", "--k", "16", "--eps-inf", "nan", "--eps-1", "2"],
         ["explain", "ololoha", *PARAMETERS, "--hash", "md5"],
+        ["plan", "--k", "96", "--n", "1000", "--eps-inf", "2"],
+        ["plan", "--k", "1", "--n", "1000", "--eps-inf", "2", "--eps-1", "1"],
+        ["plan", "--k", "96", "--n", "0", "--eps-inf", "2", "--eps-1", "1"],
+        ["plan", "--k", "96", "--n", "1e3", "--eps-inf", "2", "--eps-1", "1"],
+        ["plan", "--k", "96", "--n", "1000", "--eps-inf", "1", "--eps-1", "1"],
+        ["plan", *SURVEY, "--level", "1"],
+        ["plan", *SURVEY, "--calibration", "loose"],
+        ["plan", *SURVEY, "--protocol", "laplace"],
         ["data"],
         ["data", "fetch"],
         ["data", "fetch", "acs"],
@@ -218,6 +227,42 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{found}\n"
     assert main(["explain", "ololoha", *PARAMETERS, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.to_dict()))
+
+
+def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    import loloha
+
+    found = loloha.plan(96, 45_222, 4.0, 2.0)
+    assert main(["plan", *SURVEY, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(console.to_json(found.to_dict()))
+
+    assert main(["plan", *SURVEY]) == 0
+    told = capsys.readouterr()
+    for row in found.rows:
+        assert any(row.label in line for line in told.out.splitlines())
+    (recommended,) = [line for line in told.out.splitlines() if line.startswith(" * ")]
+    assert found.recommendation is not None
+    assert recommended.split()[1] == found.recommendation.label
+    assert f"Recommended: {found.reason}" in told.out
+    assert found.warning is not None
+    assert told.err == f"warning: {found.warning}\n"
+
+
+def test_plan_of_some_protocols_and_of_none_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["plan", "--k", "96", "--n", "45222", "--eps-inf", "2", "--eps-1", "1.9"]
+    assert main([*line, "--protocol", "l-oue", "--protocol", "grr", "--level", "0.5"]) == 0
+    told = capsys.readouterr().out
+    assert "rappor" not in told
+    assert "- l-oue: eps_1 must be below" in told
+    assert "Recommended: No protocol here keeps both budgets" in told
+    assert "50 % error" in told
+
+
+def test_few_reports_see_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--k", "96", "--n", "1", "--eps-inf", "0.2", "--eps-1", "0.1"]) == 0
+    told = capsys.readouterr()
+    assert " none" in told.out
+    assert "Nothing can be seen" in told.err
 
 
 def test_prose_is_wrapped_in_a_terminal(

@@ -148,6 +148,18 @@ def test_ticks_are_few_and_round(labels: list[Any], shown: list[str]) -> None:
     assert [tick.get_text() for tick in axes.get_xticklabels()] == shown
 
 
+def test_rounds_of_long_names_show_the_first_and_the_last() -> None:
+    names = [f"PWGTP{t}" for t in range(1, 81)]
+    axes = panels(draw_run(series(tau=80, rounds=names), PROTOCOL, top=1))[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["PWGTP1", "PWGTP80"]
+
+
+def test_frequencies_are_read_in_percent() -> None:
+    axes = draw_run(series(), PROTOCOL).axes[-1]
+    shown = [axes.yaxis.get_major_formatter()(f, 0) for f in (0.07, 0.475, -0.2, 0.0012)]
+    assert shown == ["7%", "47.5%", "-20%", "0.12%"]
+
+
 @pytest.mark.parametrize("length", [3, 10, 24])
 @pytest.mark.parametrize("count", [12, 1000])
 def test_tick_labels_never_overlap(length: int, count: int) -> None:

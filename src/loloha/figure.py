@@ -308,10 +308,10 @@ def _draw_histogram(figure: Any, series: Series, row: int, protocol: Protocol) -
 
 
 def _percent(axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda f, _: f"{100 * f:.4g}%"))
 
 
 def _ticks(axes: Axes, labels: Sequence[Any], room: int) -> None:
@@ -319,15 +319,18 @@ def _ticks(axes: Axes, labels: Sequence[Any], room: int) -> None:
     texts = [_plain(label) for label in labels]
     widest = max(map(len, texts))
     fit = max(2, room // (widest + 2))
-    slanted = len(texts) > fit and widest > 8 and len(texts) <= room // 3
+    # Slanted labels need height, which only the histogram has.
+    slanted = len(texts) > fit and widest > 8 and len(texts) <= room // 3 and room > PANEL_ROOM
     most = len(texts) if len(texts) <= fit or slanted else min(fit, MOST_TICKS)
-    step = _nice_step(len(texts) - 1, max(most - 1, 1))
-    places = sorted(
-        {0} | {_roundest(labels, at, step // 2 - 1) for at in range(step, len(texts), step)}
-    )
+    places = {0, len(texts) - 1}
+    if most > 2:
+        step = _nice_step(len(texts) - 1, most - 1)
+        slack = max(step // 2 - 1, 0)
+        places = {0} | {_roundest(labels, at, slack) for at in range(step, len(texts), step)}
+    shown = sorted(places)
     axes.set_xticks(
-        places,
-        [texts[place] for place in places],
+        shown,
+        [texts[place] for place in shown],
         parse_math=False,
         rotation=35 if slanted else 0,
         ha="right" if slanted else "center",
@@ -345,7 +348,6 @@ def _nice_step(length: int, parts: int) -> int:
 
 def _roundest(labels: Sequence[Any], place: int, slack: int) -> int:
     """The place within ``slack`` whose label is the roundest integer; ``place`` if none is one."""
-    slack = max(slack, 0)
     near = range(max(0, place - slack), min(len(labels), place + slack + 1))
 
     def roundness(at: int) -> tuple[int, int]:

@@ -8,10 +8,22 @@ import typer
 from typer.core import TyperGroup
 
 from loloha import __version__
-from loloha.cli import console, data, demo, explain, protocols, run
+from loloha.cli import (
+    console,
+    data,
+    demo,
+    estimate,
+    explain,
+    log,
+    plan,
+    protocols,
+    run,
+    serve,
+    tally,
+)
 from loloha.errors import LolohaError, ParameterError
 
-COMMANDS = (run, explain, demo, protocols, data)
+COMMANDS = (run, plan, explain, demo, protocols, data, serve, tally, estimate, log)
 """Each of these modules adds its commands by ``register(app)``."""
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130

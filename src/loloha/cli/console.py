@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +79,9 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
     if not to.is_terminal:
         # Whoever reads a pipe wants each row on one line.
         to.width = WIDEST
-    to.print(table)
+    with to.capture() as printed:
+        to.print(table)
+    show("\n".join(line.rstrip() for line in printed.get().splitlines()))
 
 
 def shorten(cell: Any) -> str:
@@ -88,6 +90,8 @@ def shorten(cell: Any) -> str:
         return "–"
     if isinstance(cell, bool):
         return "yes" if cell else "no"
+    if isinstance(cell, float) and math.isinf(cell):
+        return "none"
     if isinstance(cell, float):
         return f"{cell:.5g}"
     return visible(str(cell))
@@ -101,26 +105,32 @@ def visible(text: str) -> str:
 
 
 @contextmanager
-def working(task: str) -> Iterator[None]:
+def working(task: str) -> Iterator[Callable[[float], None]]:
     """Show on stderr what takes its time, while it does.
 
-    In a terminal a spinner counts the seconds; elsewhere a line says what took a second or more.
+    In a terminal a bar shows the share that is done; elsewhere a line says what took a second or
+    more.
+
+    Yields
+    ------
+    callable
+        To be called with the share that is done, 0..1; without a call the bar just moves.
     """
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.monotonic()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     to = _console(stderr=True)
     with Progress(*columns, console=to, transient=True, disable=not to.is_terminal) as progress:
-        progress.add_task(task, total=None)
-        yield
+        bar = progress.add_task(task, total=None)
+        yield lambda share: progress.update(bar, total=1.0, completed=share)
     seconds = time.monotonic() - start
     if seconds >= LONG_ENOUGH_TO_TELL:
         say(f"{task}: {seconds:.1f} s")
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, (int, float)) or str(cell).endswith(" %")
+    return cell is None or isinstance(cell, (int, float)) or str(cell).endswith(" %")
 
 
 def _tell(kind: str, colour: str, text: str) -> None:

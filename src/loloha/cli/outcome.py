@@ -16,6 +16,7 @@ from loloha.arrays import Floats, Ints
 from loloha.cli import console
 from loloha.cli.folder import FILES
 from loloha.datasets import Dataset
+from loloha.estimate import Estimate
 from loloha.evaluation import Evaluation, binned, evaluate, first_values
 from loloha.figure import Series, draw_run, save
 from loloha.protocols import Protocol
@@ -49,10 +50,10 @@ class Outcome:
     level: float
     seed: int | None
 
-    @cached_property
+    @property
     def n(self) -> Ints:
         """Reports of each round, int64[tau]."""
-        return np.array([tally.n for tally in self.result.tallies], dtype=np.int64)
+        return self.result.n
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -67,24 +68,23 @@ class Outcome:
         ]
 
     @cached_property
-    def errors(self) -> Floats:
-        """Standard errors, float64[tau, bins]; nan in rounds without a report."""
-        errors = np.full((len(self.n), self.protocol.bins), np.nan)
-        for t in np.flatnonzero(self.n):
-            errors[t] = self.result.tallies[t].estimate().standard_errors
-        return errors
+    def _spread(self) -> Floats:
+        """Standard errors, lower and upper ends, float64[3, tau, bins]; nan without a report."""
+        found = self.result
+        spread = np.full((3, *found.estimates.shape), np.nan)
+        for t in np.flatnonzero(found.n):
+            estimate = Estimate.from_support(
+                self.protocol, int(found.n[t]), found.supports[t], found.reach[t]
+            )
+            spread[:, t] = estimate.standard_errors, *estimate.interval(self.level)
+        return spread
 
     @cached_property
     def series(self) -> Series:
         """Estimates, intervals and truth."""
-        from loloha.estimate import normal_quantile
-
-        estimates = self.result.estimates
-        width = normal_quantile((1 + self.level) / 2) * self.errors
+        _, lower, upper = self._spread
         truth = binned(self.protocol, self.dataset.frequencies())
-        return Series(
-            self.labels, self.dataset.rounds, estimates, estimates - width, estimates + width, truth
-        )
+        return Series(self.labels, self.dataset.rounds, self.result.estimates, lower, upper, truth)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -141,14 +141,14 @@ class Outcome:
         """A row for each round and bin, as an Arrow table."""
         import pyarrow
 
-        tau, bins = self.errors.shape
+        tau, bins = self.series.frequencies.shape
         truth: Any = self.series.truth
         columns = {
             "round": _repeated(self.dataset.rounds, bins),
             "value": pyarrow.chunked_array([_column(self.labels)] * tau),
             "truth": truth.ravel(),
             "estimate": self.series.frequencies.ravel(),
-            "standard_error": self.errors.ravel(),
+            "standard_error": self._spread[0].ravel(),
             "lower": self.series.lower.ravel(),
             "upper": self.series.upper.ravel(),
             "n": np.repeat(self.n, bins),

@@ -129,13 +129,23 @@ def run_and_save(
     dataset: Dataset, protocol: Protocol, folder: Path, *, seed: int | None, top: int, level: float
 ) -> Outcome:
     """Simulate all devices, estimate, and write `FILES` into ``folder``."""
+    import numpy as np
+
     import loloha
     from loloha.cli.outcome import Outcome
 
     if seed is None:
         console.say("randomness: the operating system's (--seed makes a run repeatable)")
-    with console.working(f"simulating {dataset.n} devices over {dataset.tau} rounds"):
-        result = loloha.simulate(protocol, dataset.values, rng=seed)
+    task = f"simulating {dataset.n} devices over {dataset.tau} rounds"
+    with console.working(task) as progress:
+        result = loloha.simulate(
+            protocol,
+            dataset.values,
+            keep_tallies=False,
+            progress=progress,
+            # A new generator starts from the operating system's entropy.
+            rng=np.random.default_rng() if seed is None else seed,
+        )
     with console.working("estimating, drawing and saving"):
         found = Outcome(dataset, protocol, result, level, seed)
         found.save(folder, top)
