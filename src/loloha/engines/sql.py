@@ -151,7 +151,7 @@ def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = Tr
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
     recipe = _recipe(protocol.encoding, speech)
     read = (
-        f"reports AS (\n  SELECT round, reporter, {recipe.report} AS report\n"
+        f"valid AS (\n  SELECT round, reporter, {recipe.report} AS report\n"
         f"  FROM {source}\n  WHERE {recipe.valid}\n)"
     )
     counted = _GUARDED.format(half=speech.half) if guard else _TRUSTED
@@ -165,13 +165,33 @@ def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = Tr
     )
 
 
-_TRUSTED = "counted AS (\n  SELECT round, report, 0 AS duplicates, 0 AS conflicts FROM reports\n)"
+def files_of(dialect: str, folder: Any) -> str:
+    """What stands after FROM for all files of a log's folder of one campaign.
+
+    Raises
+    ------
+    ParameterError
+        If the dialect's databases do not read Parquet files by themselves.
+    """
+    if dialect == "duckdb":
+        pattern = str(folder / "*" / "*.parquet").replace("'", "''")
+        types = "{'campaign': VARCHAR, 'round': BIGINT}"
+        return f"read_parquet('{pattern}', hive_partitioning = true, hive_types = {types})"
+    if dialect == "spark":
+        return f"parquet.`{str(folder).replace('`', '``')}`"
+    raise ParameterError(
+        f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
+        "load the reports into a table and name it by --table"
+    )
+
+
+_TRUSTED = "counted AS (\n  SELECT round, report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"
 _GUARDED = """counted AS (
   SELECT round,
     CASE WHEN reporter < {half} THEN min(report) ELSE max(report) END AS report,
     CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
     CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
-  FROM reports
+  FROM valid
   GROUP BY round, reporter
 )"""
 _SUM = "CAST(sum({0}) AS BIGINT) AS {1}"

@@ -33,7 +33,7 @@ def generate(
     *,
     users: int | None = None,
     rounds: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[float], object] | None = None,
     rng: int,
 ) -> Ints:
     """Write the reports that a population sends, without ever holding them all.
@@ -49,7 +49,7 @@ def generate(
     rounds : int, optional
         How many rounds: round t holds column t mod tau. By default tau.
     progress : callable, optional
-        Told the number of users that are done.
+        Told the share that is done, 0..1.
     rng : int
         Seed: equal arguments write equal files.
 
@@ -87,14 +87,16 @@ def generate(
         return held, made
 
     with log.writer() as writer:
+        done = 0
         for held, made in _in_order(make, users, _users_at_once(protocol, rounds)):
             for round, (reporters, keys, ys) in enumerate(made):
                 rows = np.frombuffer(reporters, np.uint8).reshape(-1, REPORTER_BYTES)
                 writer.write(round, rows, keys, ys)
                 counted = np.bincount(held[:, round] + 1, minlength=protocol.k + 1)
                 truth[round] += counted[1:]
+            done += len(held)
             if progress is not None:
-                progress(len(held))
+                progress(done / users)
     return truth
 
 

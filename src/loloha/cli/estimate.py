@@ -1,0 +1,191 @@
+"""``loloha estimate``: from tallies to frequencies with their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from loloha.cli import agreement, console
+from loloha.cli.console import AsJson
+from loloha.errors import LolohaError, ParameterError
+
+if TYPE_CHECKING:
+    from loloha.estimate import Estimate
+
+COLUMNS = ("round", "value", "frequency", "standard_error", "low", "high", "bound", "n")
+FEW = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("estimate")(estimate)
+
+
+def estimate(
+    tallies: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TALLY...",
+            help="Folders that `loloha tally` wrote, or files of them; those of one round add up.",
+            show_default=False,
+        ),
+    ],
+    *,
+    campaign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Campaign with the labels of the values.", show_default=False
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(help="Only the most frequent values; else all of them, or 10 in a terminal."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of intervals and bounds.")] = 0.95,
+    only_clear: Annotated[
+        bool,
+        typer.Option("--only-clear", help="Only values whose frequency exceeds the bound."),
+    ] = False,
+    project: Annotated[
+        bool,
+        typer.Option(
+            "--project", help="Also a column of frequencies that are >= 0 and add up to 1."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write .csv or .parquet.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate how frequent each value was in each round: unbiased, so possibly below zero.
+
+    low and high hold one value's frequency with the given level; bound is the largest error over
+    all values at once: whatever lies above it is there, at that level. In small domains look at
+    all values; in large ones at --top or --only-clear.
+    """
+    from loloha.engines.saved import find, load
+
+    names, protocol = _agreed(campaign)
+    _check(top, level, out, force)
+    parts = []
+    for round, files in find(tallies).items():
+        counted = load(files, protocol=protocol)
+        if counted.n == 0:
+            console.warn(f"round {round} has no reports, hence no estimate")
+            continue
+        few = FEW if top is None and not (as_json or out or only_clear) else top
+        found = counted.estimate()
+        parts.append(_part(round, found, level, few, only_clear, project))
+    rows = _joined(parts, names)
+    if out is not None:
+        _write(rows, out)
+    if as_json:
+        console.show_json(_records(rows))
+    elif out is None:
+        console.show_table(list(rows), list(zip(*(_plain(c) for c in rows.values()), strict=True)))
+    else:
+        console.show(f"Estimates: {out} ({len(rows['round'])} rows)")
+
+
+def _agreed(campaign: Path | None) -> tuple[list[str] | None, Any]:
+    from loloha.reportlog import rules
+
+    if campaign is None:
+        return None, None
+    agreed = agreement.load(campaign)
+    return agreement.labels(agreed), rules(agreed)
+
+
+def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:
+    from loloha import checks
+
+    if top is not None:
+        checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
+    if not 0 < level < 1:
+        raise ParameterError(f"level must be inside (0, 1), got {level!r}; 0.95 is usual")
+    if out is not None:
+        if out.suffix not in (".csv", ".parquet"):
+            raise ParameterError(f"--out must end in .csv or .parquet, got {out.name!r}; rename it")
+        if out.exists() and not force:
+            raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
+
+
+def _part(
+    round: int,
+    found: Estimate,
+    level: float,
+    top: int | None,
+    only_clear: bool,
+    project: bool,
+) -> dict[str, Any]:
+    """Columns of one round; the most frequent values first where not all are asked for."""
+    from loloha.postprocess import project_simplex
+
+    bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
+    chosen = np.arange(len(found.frequencies))
+    if only_clear:
+        chosen = chosen[found.frequencies > bound]
+    if top is not None or only_clear:
+        chosen = _largest(found.frequencies, chosen, top)
+    low, high = found.interval(level)
+    columns = {
+        "round": np.full(len(chosen), round),
+        "value": chosen,
+        "frequency": found.frequencies[chosen],
+        "standard_error": found.standard_errors[chosen],
+        "low": low[chosen],
+        "high": high[chosen],
+        "bound": bound[chosen],
+        "n": found.reach[chosen],
+    }
+    if project:
+        columns["projected"] = project_simplex(found.frequencies)[chosen]
+    return columns
+
+
+def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
+    ranked = np.where(np.isnan(frequencies), -np.inf, frequencies)[chosen]
+    if top is not None and top < len(chosen):
+        kept = np.argpartition(-ranked, top - 1)[:top]
+        chosen, ranked = chosen[kept], ranked[kept]
+    return chosen[np.lexsort((chosen, -ranked))]
+
+
+def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> dict[str, Any]:
+    if not parts:
+        raise LolohaError("tallies must hold reports, got none in any round; wait for some")
+    rows: dict[str, Any] = {
+        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+    }
+    if names is not None:
+        rows["value"] = [names[value] for value in rows["value"]]
+    return rows
+
+
+def _write(rows: dict[str, Any], out: Path) -> None:
+    import secrets
+
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    table = pyarrow.table(rows)
+    draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
+    try:
+        (csv.write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+        draft.replace(out)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _records(rows: dict[str, Any]) -> list[dict[str, Any]]:
+    columns = [_plain(column) for column in rows.values()]
+    return [dict(zip(rows, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else column.tolist()

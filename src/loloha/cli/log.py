@@ -1,0 +1,160 @@
+"""``loloha log``: make report logs, and look at what is in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from loloha.cli import agreement, console
+from loloha.cli.console import AsJson
+from loloha.cli.source import load
+from loloha.errors import LolohaError, ParameterError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Make report logs, and look into them.", no_args_is_help=True)
+    group.command("generate")(generate)
+    group.command("show")(show)
+    app.add_typer(group, name="log")
+
+
+def generate(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV or Parquet file, or a data set: syn, adult, acs:MT (any state).",
+            show_default=False,
+        ),
+    ],
+    *,
+    campaign: agreement.File,
+    out: Annotated[
+        Path, typer.Option(metavar="LOG", help="Folder of the log.", show_default=False)
+    ],
+    seed: Annotated[int, typer.Option(help="Equal seeds make equal files.", show_default=False)],
+    users: Annotated[
+        int | None,
+        typer.Option(help="How many; user u holds row u modulo the table's.", show_default=False),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="How many; round t is column t modulo the table's.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Files of adult or acs:MT, if not fetched."),
+    ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|LABELS", help="For a file: all labels that can occur."),
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the true frequencies as .parquet: round, value, frequency.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the reports that simulated devices send: of any number of users, held a few at a time.
+
+    For benchmarks and rehearsals: reports follow the law of real clients, but from a seed.
+    """
+    from loloha import reportlog
+
+    agreed = agreement.load(campaign)
+    log = reportlog.ReportLog(out, agreed)
+    if log.folder.exists() and any(log.folder.iterdir()):
+        raise LolohaError(
+            f"--out must hold no reports of this campaign yet, got some in {str(log.folder)!r}; "
+            "name another folder"
+        )
+    if truth is not None and truth.exists():
+        raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
+    dataset = load(table, data, domain)
+    if dataset.k > log.protocol.k:
+        raise ParameterError(
+            f"TABLE must have at most k = {log.protocol.k} labels, got {dataset.k}; "
+            "use a campaign for its domain"
+        )
+    with console.working("generating") as progress:
+        counts = reportlog.generate(
+            log, dataset.values, users=users, rounds=rounds, progress=progress, rng=seed
+        )
+    if truth is not None:
+        _write_truth(truth, counts)
+    summary = {
+        "log": str(out), "campaign": agreed.fingerprint, "rounds": len(counts),
+        "reports": int(counts.sum()),
+    }  # fmt: skip
+    if as_json:
+        console.show_json(summary)
+    else:
+        console.show(
+            f"{counts.sum()} reports of {len(counts)} rounds in {log.folder}; "
+            f"`loloha tally {out} --campaign {campaign}` goes on"
+        )
+
+
+def _write_truth(path: Path, counts: Any) -> None:
+    import numpy as np
+    import pyarrow
+    from pyarrow import parquet
+
+    rounds, values = np.nonzero(counts)
+    held = counts[rounds, values]
+    share = held / counts.sum(axis=1)[rounds]
+    parquet.write_table(pyarrow.table({"round": rounds, "value": values, "frequency": share}), path)
+
+
+def show(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False)
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the campaigns of a log: what its files say, without checking them."""
+    from pyarrow import ArrowException, parquet
+
+    from loloha.reportlog.arrow import METADATA
+
+    listed = []
+    for folder in sorted(log.glob("campaign=*")):
+        files = sorted(folder.glob("round=*/*.parquet"))
+        entry: dict[str, Any] = {
+            "campaign": folder.name.partition("=")[2],
+            "protocol": None,
+            "rounds": len({path.parent for path in files}),
+            "files": len(files),
+            "rows": 0,
+            "unreadable": 0,
+        }
+        for path in files:
+            try:
+                footer = parquet.read_metadata(path)
+                said = json.loads((footer.metadata or {}).get(METADATA, b"{}"))
+                entry["protocol"] = entry["protocol"] or said.get("protocol")
+                entry["rows"] += footer.num_rows
+            except (OSError, ArrowException, ValueError, AttributeError):
+                entry["unreadable"] += 1
+        listed.append(entry)
+    if not listed:
+        raise LolohaError(f"LOG must hold folders campaign=..., got {str(log)!r}; check the path")
+    if as_json:
+        console.show_json(listed)
+    else:
+        columns = ("campaign", "protocol", "rounds", "files", "rows", "unreadable")
+        rows = [
+            [entry[name] if name != "protocol" else (entry[name] or {}).get("type")
+             for name in columns]
+            for entry in listed
+        ]  # fmt: skip
+        console.show_table(columns, rows)

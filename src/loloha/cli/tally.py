@@ -1,0 +1,226 @@
+"""``loloha tally``: from a report log to one tally a round, by the engine of choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import agreement, console
+from loloha.cli.console import AsJson
+from loloha.cli.folder import new_folder
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.engines import RoundTally
+    from loloha.reportlog import Agreement, Contents, ReportLog
+
+SUMMARY = "summary.json"
+COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("tally")(tally)
+
+
+def tally(
+    log: Annotated[
+        Path | None,
+        typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False),
+    ] = None,
+    *,
+    campaign: agreement.File,
+    engine: Annotated[
+        str, typer.Option(metavar="duckdb|local|spark", help="What counts the reports.")
+    ] = "duckdb",
+    rounds: Annotated[
+        str | None,
+        typer.Option(metavar="0,3,7-9", help="Only these rounds.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder for the tallies, one file a round.", show_default=False
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")
+    ] = False,
+    trust_log: Annotated[
+        bool,
+        typer.Option(
+            "--trust-log",
+            help="Count every row, and check no digest: faster, for logs that hold no report "
+            "twice and that nobody else can write to.",
+        ),
+    ] = False,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Go on without damaged or foreign files; they are counted."
+        ),
+    ] = False,
+    sql: Annotated[
+        str | None,
+        typer.Option(
+            metavar="duckdb|postgres|spark",
+            help="Print the statement instead of running it.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        str,
+        typer.Option(help="For --sql without LOG: the table of this campaign's reports."),
+    ] = "reports",
+    result: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of LOG: rows that the printed statement gave, as Parquet or CSV.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
+    agreed = agreement.load(campaign)
+    if sql is not None:
+        console.show(_statement(agreed, log, sql, table, guard=not trust_log))
+        return
+    if (log is None) == (result is None):
+        raise ParameterError("LOG or --result must be given, got none or both; give one of them")
+    chosen = None if rounds is None else parse_rounds(rounds)
+    summary: dict[str, Any] = {
+        "campaign": agreed.fingerprint, "guard": not trust_log, "refused": {},
+    }  # fmt: skip
+    if log is not None:
+        counted = _from_log(agreed, log, summary, engine, chosen, trust_log, skip_bad)
+    else:
+        counted = _from_result(agreed, Path(str(result)), chosen)
+    listed = _keep(counted, out, summary, force) if out is not None else _rows(counted, None)
+    summary["rounds"] = listed
+    if as_json:
+        console.show_json(summary)
+        return
+    console.show_table(COLUMNS, [[row[name] for name in COLUMNS] for row in listed])
+    for reason, files in summary["refused"].items():
+        console.warn(f"{files} {reason} files were skipped")
+    if out is not None:
+        console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
+
+
+def _from_log(
+    agreed: Agreement | Any,
+    root: Path,
+    summary: dict[str, Any],
+    engine: str,
+    rounds: list[int] | None,
+    trust_log: bool,
+    skip_bad: bool,
+) -> Iterator[RoundTally]:
+    from loloha.engines import make_engine
+    from loloha.reportlog import ReportLog
+
+    runs_on = make_engine(engine)
+    log = ReportLog(root, agreed)
+    contents = _scan(log, rounds, trust_log)
+    if not skip_bad:
+        contents.must_be_clean()
+    summary |= {
+        "engine": engine,
+        "rows": contents.rows,
+        "refused": {reason: len(files) for reason, files in contents.refused.items()},
+    }
+    return runs_on.tally(log, contents, guard=not trust_log)
+
+
+def _scan(log: ReportLog, rounds: list[int] | None, trust_log: bool) -> Contents:
+    with console.working("checking the files"):
+        return log.scan(rounds=rounds, verify=not trust_log)
+
+
+def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:
+    from loloha.engines.base import RoundTally
+    from loloha.engines.result import by_round
+    from loloha.reportlog import rules
+    from loloha.tally import Tally
+
+    protocol = rules(agreed)
+    for one in by_round(protocol, _read(path)):
+        if rounds is None or one.round in rounds:
+            counted = Tally(protocol)
+            counted.counts, counted.n = one.counts, one.n
+            # What was out of range, the statement left out.
+            yield RoundTally(one.round, counted, one.duplicates, one.conflicts, 0)
+
+
+def _read(path: Path) -> Any:
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    from loloha.errors import WireError
+
+    try:
+        if path.suffix == ".csv":
+            return csv.read_csv(path)
+        return parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise WireError(f"--result must be Parquet or CSV, got {str(path)!r}: {error}") from error
+
+
+def _keep(
+    counted: Iterable[RoundTally], out: Path, summary: dict[str, Any], force: bool
+) -> list[dict[str, int]]:
+    """Write each tally as it comes, so that one round is in memory at a time."""
+    earlier = {path.name for path in out.glob("round-*.tally")} | {SUMMARY}
+    with new_folder(out, earlier, force=force) as draft:
+        listed = _rows(counted, draft)
+        text = console.to_json({**summary, "rounds": listed})
+        (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
+    return listed
+
+
+def _rows(counted: Iterable[RoundTally], folder: Path | None) -> list[dict[str, int]]:
+    from loloha.engines.saved import save
+
+    listed = []
+    with console.working("counting"):
+        for one in counted:
+            if folder is not None:
+                save(folder, one.round, one.tally)
+            numbers = (one.round, one.tally.n, one.duplicates, one.conflicts, one.invalid)
+            listed.append(dict(zip(COLUMNS, numbers, strict=True)))
+    return listed
+
+
+def _statement(agreed: Any, log: Path | None, dialect: str, table: str, *, guard: bool) -> str:
+    from loloha.engines import sql
+    from loloha.reportlog import ReportLog, rules
+
+    source = table if log is None else sql.files_of(dialect, ReportLog(log, agreed).folder)
+    return sql.statement(rules(agreed), dialect, source, guard=guard) + ";"
+
+
+def parse_rounds(text: str) -> list[int]:
+    """The rounds that "0,3,7-9" lists.
+
+    Raises
+    ------
+    ParameterError
+        If it lists none, or too many.
+    """
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dash, last = part.partition("-")
+            found += range(int(first), int(last if dash else first) + 1)
+            if len(found) > 1 << 20:
+                raise ValueError
+    except ValueError:
+        found = []
+    if not found:
+        raise ParameterError(f"rounds must be listed like 0,3,7-9, got {text!r}; correct it")
+    return found

@@ -1,0 +1,252 @@
+"""`loloha log generate`, `tally` and `estimate`: the whole way on the command line."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from loloha import OLOLOHA, DBitFlipPM
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.cli import main
+from loloha.engines.base import Engine
+from loloha.engines.saved import load
+
+K = 5
+PROTOCOL = OLOLOHA(k=K, eps_inf=4.0, eps_1=3.0)
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table, a protocol and a campaign."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["r0,r1"] + ["red,red"] * 60 + ["blue,red"] * 30 + ["grey,"] * 10
+    Path("table.csv").write_text("\n".join(lines))
+    Path("protocol.json").write_text(json.dumps(PROTOCOL.to_dict()))
+    campaign = Campaign(
+        name="colours",
+        protocol=PROTOCOL,
+        domain=Labels(("red", "blue", "grey", "teal", "pink")),
+        schedule=Schedule.from_dict({"start": "2026-01-01T00:00:00Z", "seconds": 86400}),
+    )
+    Path("campaign.json").write_bytes(campaign.to_json())
+    return tmp_path
+
+
+def run(*line: str) -> None:
+    assert main(line) == 0
+
+
+def generate(campaign: str = "campaign.json", **more: str) -> None:
+    options = [word for name, value in more.items() for word in (f"--{name}", value)]
+    run("log", "generate", "table.csv", "--domain", "red,blue,grey", "--campaign", campaign,
+        "--out", "log", "--seed", "1", *options)  # fmt: skip
+
+
+def told(capsys: Any, *line: str) -> Any:
+    capsys.readouterr()
+    run(*line, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_from_a_table_to_estimates(there, capsys):
+    generate(users="20000", truth="truth.parquet")
+    truth = pyarrow.parquet.read_table("truth.parquet").to_pylist()
+    assert truth[0] == {"round": 0, "value": 0, "frequency": 0.6}
+    assert truth[-1] == {"round": 1, "value": 0, "frequency": 1.0}
+    found = told(capsys, "tally", "log", "--campaign", "campaign.json", "--out", "tallies")
+    assert [row["n"] for row in found["rounds"]] == [20000, 18000]
+    assert (found["rows"], found["guard"], found["refused"]) == (38000, True, {})
+    assert json.loads(Path("tallies/summary.json").read_text()) == found
+    rows = told(capsys, "estimate", "tallies", "--campaign", "campaign.json", "--level", "0.999999")
+    assert [row["value"] for row in rows] == 2 * ["red", "blue", "grey", "teal", "pink"]
+    for row in rows[:3]:
+        share = {"red": 0.6, "blue": 0.3, "grey": 0.1}[row["value"]]
+        assert row["low"] < share < row["high"]
+        assert abs(row["frequency"] - share) < row["bound"]
+        assert row["n"] == 20000
+
+
+def test_every_way_to_the_tally_is_the_same(there, capsys):
+    generate(users="500")
+    one = ("tally", "log", "--campaign", "campaign.json")
+    listed = [
+        told(capsys, *one, "--engine", engine, *more)["rounds"]
+        for engine in ("duckdb", "local")
+        for more in ((), ("--trust-log",), ("--skip-bad",))
+    ]
+    assert all(rows == listed[0] for rows in listed)
+    assert told(capsys, *one, "--rounds", "1")["rounds"] == listed[0][1:]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_warehouse_runs_the_statement_and_we_go_on(there, capsys, suffix):
+    import duckdb
+
+    generate(users="500")
+    capsys.readouterr()
+    run("tally", "log", "--campaign", "campaign.json", "--sql", "duckdb")
+    query = capsys.readouterr().out.strip().removesuffix(";")
+    duckdb.sql(f"COPY ({query}) TO 'result.{suffix}'")
+    run("tally", "--campaign", "campaign.json", "--result", f"result.{suffix}", "--out", "a")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "b")
+    for round in (0, 1):
+        assert load([Path(f"a/round-{round}.tally")]) == load([Path(f"b/round-{round}.tally")])
+
+
+def test_statements_for_tables_and_files(there, capsys):
+    generate()
+    one = ("tally", "--campaign", "campaign.json", "--sql")
+    run(*one, "postgres", "--table", "reports_of_june")
+    assert "FROM reports_of_june\n" in capsys.readouterr().out
+    run(*one, "spark", "log", "--trust-log")
+    text = capsys.readouterr().out
+    assert "FROM parquet.`log/campaign=" in text
+    assert "reporter <" not in text
+    assert main([*one, "postgres", "log"]) == 2
+    assert "name it by --table" in capsys.readouterr().err
+
+
+def test_tallies_of_one_round_add_up(there, capsys):
+    generate(users="300")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "a")
+    single = told(capsys, "estimate", "a/round-0.tally")
+    double = told(capsys, "estimate", "a", "a/round-0.tally")
+    assert (single[0]["n"], double[0]["n"]) == (300, 600)
+    assert double[0]["frequency"] == single[0]["frequency"]
+    assert double[0]["value"] == 0
+
+
+def test_few_rows_of_many_values(there, capsys):
+    generate(users="20000")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "t")
+    top = told(capsys, "estimate", "t", "--top", "2", "--project")
+    assert [(row["round"], row["value"]) for row in top[:2]] == [(0, 0), (0, 1)]
+    assert len(top) == 4
+    assert all(0 <= row["projected"] <= 1 for row in top)
+    clear = told(capsys, "estimate", "t", "--only-clear")
+    assert {(row["round"], row["value"]) for row in clear} == {(0, 0), (0, 1), (0, 2), (1, 0)}
+    capsys.readouterr()
+    run("estimate", "t")
+    assert "standard_error" in capsys.readouterr().out
+
+
+def test_estimates_go_to_files(there, capsys):
+    generate()
+    run("tally", "log", "--campaign", "campaign.json", "--out", "t")
+    for name, read in (("e.csv", pyarrow.csv.read_csv), ("e.parquet", pyarrow.parquet.read_table)):
+        run("estimate", "t", "--campaign", "campaign.json", "--out", name)
+        table = read(name)
+        assert (table.num_rows, table["value"][1].as_py()) == (2 * K, "blue")
+        assert main(["estimate", "t", "--out", name]) == 1
+        run("estimate", "t", "--out", name, "--force")
+    assert sorted(path.name for path in there.glob(".*")) == []
+    capsys.readouterr()
+
+
+def test_buckets_have_numbers_not_labels(there, capsys):
+    protocol = DBitFlipPM(k=K, eps_inf=4.0, b=2, d=2)
+    Path("protocol.json").write_text(json.dumps(protocol.to_dict()))
+    generate("protocol.json")
+    run("tally", "log", "--campaign", "protocol.json", "--out", "t")
+    rows = told(capsys, "estimate", "t", "--campaign", "protocol.json")
+    assert [row["value"] for row in rows] == [0, 1, 0, 1]
+
+
+def test_a_round_without_reports_is_told(there, capsys):
+    generate()
+    folder = next(Path("log").glob("campaign=*"))
+    (folder / "round=9").mkdir()
+    run("tally", "log", "--campaign", "campaign.json", "--out", "t")
+    capsys.readouterr()
+    run("estimate", "t")
+    assert "round 9 has no reports" in capsys.readouterr().err
+    assert main(["estimate", "t/round-9.tally"]) == 1
+
+
+def test_bad_files_end_it_or_are_counted(there, capsys):
+    generate()
+    path = next(Path("log").rglob("*.parquet"))
+    path.write_bytes(path.read_bytes() + b"x")
+    one = ["tally", "log", "--campaign", "campaign.json"]
+    assert main(one) == 1
+    assert "got 1 damaged" in capsys.readouterr().err
+    assert told(capsys, *one, "--skip-bad")["refused"] == {"damaged": 1}
+    run(*one, "--skip-bad")
+    assert "1 damaged files were skipped" in capsys.readouterr().err
+
+
+def test_a_failing_engine_leaves_no_tallies(there, capsys, monkeypatch):
+    generate()
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "tally", broken)
+    assert main(["tally", "log", "--campaign", "campaign.json", "--out", "t"]) == 130
+    assert not Path("t").exists()
+    assert sorted(path.name for path in there.glob(".*")) == []
+
+
+def test_what_is_in_a_log(there, capsys):
+    generate()
+    generate("protocol.json")
+    (next(Path("log").glob("campaign=*")) / "round=0" / "x.parquet").write_bytes(b"x")
+    listed = told(capsys, "log", "show", "log")
+    assert sorted((e["rows"], e["rounds"], e["unreadable"]) for e in listed) == [
+        (190, 2, 0), (190, 2, 1),
+    ]  # fmt: skip
+    assert {entry["protocol"]["type"] for entry in listed} == {"ololoha"}
+    run("log", "show", "log")
+    assert "ololoha" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says"),
+    [
+        ("tally --campaign campaign.json", 2, "LOG or --result must be given"),
+        ("tally log --campaign nowhere.json", 1, "campaign must be readable"),
+        ("tally log --campaign table.csv", 1, "campaign must be JSON"),
+        ("tally log --campaign odd.json", 1, "spec|parameters|k must"),
+        ("tally log --campaign campaign.json --rounds 3-1", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --rounds x", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --rounds 0-99999999", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --engine abacus", 2, "engine must be one of"),
+        ("tally nowhere --campaign campaign.json", 1, "log must hold reports of campaign"),
+        ("tally --campaign campaign.json --result table.csv", 1, "column 'round' must hold"),
+        ("tally --campaign campaign.json --result campaign.json", 1, "must be Parquet or CSV"),
+        ("estimate nowhere.tally", 1, "tally must be a file round-N.tally"),
+        ("estimate round-1.tally", 1, "tally must be readable"),
+        ("estimate .", 1, "without any"),
+        ("estimate . --top 0", 2, "top must be"),
+        ("estimate . --level 1", 2, "level must be inside"),
+        ("estimate . --out x.txt", 2, "must end in .csv or .parquet"),
+        ("log show .", 1, "LOG must hold folders"),
+        ("log generate table.csv --campaign campaign.json --seed 1 --out log --truth table.csv", 1,
+         "--truth must be new"),
+        ("log generate syn --campaign campaign.json --seed 1 --out log", 2, "at most k = 5"),
+    ],
+)  # fmt: skip
+def test_misuse_is_explained(line, code, says, there, capsys):
+    Path("odd.json").write_text('{"type": "ololoha", "version": 1, "k": 1}')
+    assert main(line.split()) == code
+    assert re.search(says, capsys.readouterr().err)
+
+
+def test_a_second_log_does_not_mix_with_the_first(there, capsys):
+    generate()
+    again = "log generate table.csv --domain red,blue,grey --campaign campaign.json --seed 2"
+    assert main([*again.split(), "--out", "log"]) == 1
+    assert "no reports of this campaign yet" in capsys.readouterr().err
+
+
+def test_a_damaged_tally_is_named(there, capsys):
+    generate()
+    run("tally", "log", "--campaign", "campaign.json", "--out", "t")
+    path = Path("t/round-0.tally")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert main(["estimate", "t"]) == 1
+    assert "round-0.tally" in capsys.readouterr().err
