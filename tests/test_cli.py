@@ -15,6 +15,8 @@ from loloha.cli.application import COMMANDS, Program, app
 from loloha.protocols import REGISTRY
 
 MAIN = "from loloha.cli import main; raise SystemExit(main())"
+# Runs until it is stopped, and prints nothing that a program would read.
+WITHOUT_RESULT = {"loloha serve"}
 SURVEY = ["--k", "96", "--n", "45222", "--eps-inf", "4", "--eps-1", "2"]
 PARAMETERS = ["--k", "16", "--eps-inf", "2", "--eps-1", "1"]
 
@@ -57,7 +59,8 @@ def test_every_module_is_listed_and_every_command_has_help_and_json() -> None:
     assert {module.__name__.rpartition(".")[2] for module in COMMANDS} == registering
     for path, command in commands(typer.main.get_command(app), "loloha"):
         assert command.help, path
-        assert "--json" in {name for one in command.params for name in one.opts}, path
+        if path not in WITHOUT_RESULT:
+            assert "--json" in {name for one in command.params for name in one.opts}, path
 
 
 def commands(command: Any, path: str) -> list[tuple[str, Any]]:
@@ -323,6 +326,22 @@ def test_only_what_takes_long_is_told(
         pass
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "thinking: 0.0 s\n")
+
+
+def test_in_a_terminal_a_bar_shows_the_share(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    with console.working("counting") as share:
+        for part in (0.0, 0.5, 1.0):
+            share(part)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "counting" in told.err
+    # Cleared at the end: what follows starts on a clean line.
+    assert told.err.endswith("\x1b[2K")
 
 
 def test_data(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from loloha.cli import agreement, console
@@ -124,6 +123,8 @@ def _part(
     project: bool,
 ) -> dict[str, Any]:
     """Columns of one round; the most frequent values first where not all are asked for."""
+    import numpy as np
+
     from loloha.postprocess import project_simplex
 
     bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
@@ -149,6 +150,8 @@ def _part(
 
 
 def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
+    import numpy as np
+
     ranked = np.where(np.isnan(frequencies), -np.inf, frequencies)[chosen]
     if top is not None and top < len(chosen):
         kept = np.argpartition(-ranked, top - 1)[:top]
@@ -157,6 +160,8 @@ def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
 
 
 def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> dict[str, Any]:
+    import numpy as np
+
     if not parts:
         raise LolohaError("tallies must hold reports, got none in any round; wait for some")
     rows: dict[str, Any] = {

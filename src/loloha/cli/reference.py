@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-HEAD = """---
-orphan: true
----
-
-# Command line
+HEAD = """# Command line
 
 <!-- Made by `python -m loloha.cli.reference > docs/cli.md`; a test compares. -->
 
