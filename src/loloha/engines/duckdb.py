@@ -13,6 +13,8 @@ from loloha.engines.result import by_round
 from loloha.protocols import Protocol
 from loloha.reportlog import LogFile
 
+ROWS_A_QUERY = 1 << 20
+
 
 class DuckDB(Engine):
     """In this process, on all cores; what does not fit in memory goes to a temporary folder.
@@ -35,12 +37,10 @@ class DuckDB(Engine):
     def count(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
     ) -> Iterator[RoundCounts]:
-        # The guard holds every pseudonym of what it looks at: a round at a time is faster too.
-        parts = [{t: files} for t, files in rounds.items()] if guard else [rounds] if rounds else []
         arrow = library("pyarrow", "engines")
         with self._connected() as connection:
-            for part in parts:
-                paths = [plain_path(file.path) for files in part.values() for file in files]
+            for files in _parts(rounds):
+                paths = [plain_path(file.path) for file in files]
                 query = sql.statement(protocol, "duckdb", parquet(paths), guard=guard)
                 yield from by_round(protocol, arrow.table(connection.sql(query)))
 
@@ -55,6 +55,22 @@ class DuckDB(Engine):
                 config["memory_limit"] = self.memory
             with library("duckdb", "engines").connect(config=config) as connection:
                 yield connection
+
+
+def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[list[LogFile]]:
+    """The files of rounds that are worth a query of their own, of small ones together.
+
+    A group for each round and symbol takes twice the time of one for each symbol, and the guard
+    holds every pseudonym that a query looks at.
+    """
+    part: list[LogFile] = []
+    for files in rounds.values():
+        part += files
+        if sum(file.rows for file in part) >= ROWS_A_QUERY:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def parquet(files: Sequence[str]) -> str:

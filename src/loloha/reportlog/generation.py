@@ -75,7 +75,6 @@ def generate(
     rounds = values.shape[1] if rounds is None else _positive("rounds", rounds, MOST_ROUNDS)
     seed = checks.integer("rng", rng, 0, (1 << 128) - 1, "give a seed, so that it can be repeated")
     columns = np.arange(rounds) % values.shape[1]
-    truth: Ints = np.zeros((rounds, protocol.k), dtype=np.int64)
 
     def make(number: int, first: int, last: int) -> _Chunk:
         held = values[np.arange(first, last)[:, None] % len(values), columns]
@@ -84,23 +83,32 @@ def generate(
             (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
             for _, keys, ys in crowd.reports(protocol, held, source)
         ]
-        return held, made
+        return last - first, made
 
     with log.writer() as writer:
         done = 0
-        for held, made in _in_order(make, users, _users_at_once(protocol, rounds)):
+        for number_of_users, made in _in_order(make, users, _users_at_once(protocol, rounds)):
             for round, (reporters, keys, ys) in enumerate(made):
                 rows = np.frombuffer(reporters, np.uint8).reshape(-1, REPORTER_BYTES)
                 writer.write(round, rows, keys, ys)
-                counted = np.bincount(held[:, round] + 1, minlength=protocol.k + 1)
-                truth[round] += counted[1:]
-            done += len(held)
+            done += number_of_users
             if progress is not None:
                 progress(done / users)
+    return _truth(values, users, columns, protocol.k)
+
+
+def _truth(values: Ints, users: int, columns: Ints, k: int) -> Ints:
+    """How many of ``users`` that hold the rows in turn hold each value, int64[rounds, k]."""
+    turns, rest = divmod(users, len(values))
+    truth: Ints = np.empty((len(columns), k), dtype=np.int64)
+    for round, column in enumerate(columns):
+        held = values[:, column].astype(np.int64) + 1
+        every, some = (np.bincount(part, minlength=k + 1) for part in (held, held[:rest]))
+        truth[round] = (turns * every + some)[1:]
     return truth
 
 
-_Chunk = tuple[Any, list[tuple[bytes, Any, Any]]]
+_Chunk = tuple[int, list[tuple[bytes, Any, Any]]]
 
 
 def _in_order(make: Callable[[int, int, int], _Chunk], users: int, size: int) -> Iterator[_Chunk]:
