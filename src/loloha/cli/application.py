@@ -9,21 +9,38 @@ from typer.core import TyperGroup
 
 from loloha import __version__
 from loloha.cli import (
+    campaign,
     console,
     data,
     demo,
     estimate,
     explain,
+    fleet,
     log,
     plan,
     protocols,
+    report,
     run,
     serve,
     tally,
 )
 from loloha.errors import LolohaError, ParameterError
 
-COMMANDS = (run, plan, explain, demo, protocols, data, serve, tally, estimate, log)
+COMMANDS = (
+    run,
+    plan,
+    explain,
+    demo,
+    protocols,
+    data,
+    serve,
+    campaign,
+    report,
+    fleet,
+    tally,
+    estimate,
+    log,
+)
 """Each of these modules adds its commands by ``register(app)``."""
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130

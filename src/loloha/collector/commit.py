@@ -10,8 +10,17 @@ from time import monotonic
 
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.submission import Receipt, Submission
+from loloha.collector.submission import (
+    Few,
+    Receipt,
+    Submission,
+    count_codes,
+    gather,
+    receipts,
+)
 from loloha.errors import StoreError
+
+Upload = Submission | Few
 
 MOST_AT_ONCE = 100_000
 TIDY_SECONDS = 30.0
@@ -46,7 +55,7 @@ class Committer:
         self._metrics = metrics
         self._largest = largest_queue
         self._tidy = tidy
-        self._waiting: deque[tuple[Submission, Future[Receipt]]] = deque()
+        self._waiting: deque[tuple[Upload, Future[Receipt]]] = deque()
         self._reports = 0
         self._arrived = threading.Condition()
         self._stopping = False
@@ -63,7 +72,7 @@ class Committer:
             self._arrived.notify()
         self._thread.join()
 
-    def submit(self, submission: Submission) -> Future[Receipt]:
+    def submit(self, upload: Upload) -> Future[Receipt]:
         """Queue an upload; the future resolves once it is durable.
 
         Raises
@@ -72,14 +81,14 @@ class Committer:
             If too many reports wait already.
         """
         future: Future[Receipt] = Future()
-        size = max(1, submission.batch.size)
+        size = max(1, upload.size)
         with self._arrived:
             full = self._waiting and self._reports + size > self._largest
             if full or self._stopping:
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
-            self._waiting.append((submission, future))
+            self._waiting.append((upload, future))
             self._reports += size
             self._metrics.waiting.set(self._reports)
             self._arrived.notify()
@@ -99,7 +108,7 @@ class Committer:
                 self._run_tidy()
                 return
 
-    def _take(self) -> list[tuple[Submission, Future[Receipt]]]:
+    def _take(self) -> list[tuple[Upload, Future[Receipt]]]:
         """What waits, up to a bound; after a while without any, nothing."""
         with self._arrived:
             if not self._waiting and not self._stopping:
@@ -107,15 +116,18 @@ class Committer:
             taken, reports = [], 0
             while self._waiting and reports < MOST_AT_ONCE:
                 taken.append(self._waiting.popleft())
-                reports += max(1, taken[-1][0].batch.size)
+                reports += max(1, taken[-1][0].size)
             self._reports -= reports
             self._metrics.waiting.set(self._reports)
         return taken
 
-    def _commit(self, taken: list[tuple[Submission, Future[Receipt]]]) -> None:
+    def _commit(self, taken: list[tuple[Upload, Future[Receipt]]]) -> None:
         try:
+            submissions, places = gather([upload for upload, _ in taken])
             with self._metrics.commit_seconds.time():
-                receipts = self._store.record([one for one, _ in taken], self._clock())
+                codes = self._store.record(submissions, self._clock())
+            self._metrics.count(count_codes(codes))
+            found = receipts(codes, places)
         except StoreError as error:
             self._metrics.failures.inc()
             for _, future in taken:
@@ -128,8 +140,7 @@ class Committer:
             for one in taken:
                 self._commit([one])
         else:
-            self._metrics.count(receipts)
-            for (_, future), receipt in zip(taken, receipts, strict=True):
+            for (_, future), receipt in zip(taken, found, strict=True):
                 future.set_result(receipt)
 
     def _run_tidy(self) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter as Counts
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from loloha.collector.submission import DUPLICATE, Receipt
+from loloha.collector.submission import DUPLICATE
 from loloha.wire.refusal import REASONS
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -20,6 +18,7 @@ class Metrics:
     """The metrics of one application."""
 
     def __init__(self) -> None:
+        self._requests: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.reports = Counter(
             "loloha_reports", "Reports by what became of them", ["outcome"], registry=self.registry
@@ -46,14 +45,23 @@ class Metrics:
         for outcome in ("accepted", "duplicate", *REASONS):
             self.reports.labels(outcome)
 
-    def count(self, receipts: Iterable[Receipt]) -> None:
-        """Add what became of the reports of a commit."""
-        found: Counts[int] = Counts()
-        for receipt in receipts:
-            codes, counts = np.unique(receipt.codes, return_counts=True)
-            found.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
-        for code, count in found.items():
+    def count(self, codes: Mapping[int, int]) -> None:
+        """Add what became of the reports of a commit: how often each code occurred."""
+        for code, count in codes.items():
             self.reports.labels(_name(code)).inc(count)
+
+    def note(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Add an answered request."""
+        place = (route, method, status)
+        if place not in self._requests:
+            # Looking a label up costs more than counting.
+            self._requests[place] = (
+                self.requests.labels(route, method, str(status)),
+                self.request_seconds.labels(route),
+            )
+        requests, times = self._requests[place]
+        requests.inc()
+        times.observe(seconds)
 
     def text(self) -> bytes:
         """In the format that Prometheus reads."""

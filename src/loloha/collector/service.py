@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
-from loloha.collector import campaigns, results, upload
+from loloha.collector import campaigns, dashboard, results, upload
 from loloha.collector.context import Context
 from loloha.collector.document import SCHEMAS, described, problems
 from loloha.collector.metric import CONTENT_TYPE, Metrics
@@ -64,7 +64,7 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
         redirect_slashes=False,
     )
     app.state.context = context
-    for part in (upload, campaigns, results):
+    for part in (upload, campaigns, results, dashboard):
         app.include_router(part.routes(context))
     _add_operations(app, context)
     _answer_errors_as_problems(app)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
-from starlette.datastructures import MutableHeaders
 
 from loloha.collector.metric import Metrics
 from loloha.collector.problem import Problem, response
@@ -60,9 +59,10 @@ class Shield:
         self.limit: RateLimitItem | None = parse(rate_limit) if rate_limit else None
         # In memory only: addresses are never written anywhere.
         self.limiter = FixedWindowRateLimiter(MemoryStorage())
-        self.headers = dict(HEADERS)
-        if shared:
-            self.headers["cross-origin-resource-policy"] = "cross-origin"
+        policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
+        self.headers = [
+            (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,9 +74,8 @@ class Shield:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in self.headers.items():
-                    headers.setdefault(name, value)
+                own = {name for name, _ in message["headers"]}
+                message["headers"] += [one for one in self.headers if one[0] not in own]
             await send(message)
 
         try:
@@ -97,8 +96,7 @@ class Shield:
         # The route as it was declared: a path could hold anything.
         route = getattr(scope.get("route"), "path", "none")
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self.metrics.requests.labels(route, method, str(status)).inc()
-        self.metrics.request_seconds.labels(route).observe(seconds)
+        self.metrics.note(route, method, status, seconds)
         log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from loloha.collector.guard import digest_rows
+from loloha.collector.secret import check_tickets
 from loloha.collector.terms import Entry
 from loloha.wire import Refusal
-from loloha.wire.batch import Batch
+from loloha.wire.batch import Batch, Reader
 from loloha.wire.refusal import REASONS
 
 DUPLICATE = -1
@@ -19,7 +22,7 @@ DUPLICATE = -1
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """The readable reports of one upload, with the digests that the guard keeps.
+    """The readable reports of one or several uploads, with the digests that the guard keeps.
 
     Attributes
     ----------
@@ -34,8 +37,38 @@ class Submission:
 
     @classmethod
     def of(cls, entry: Entry, batch: Batch) -> Submission:
-        """Digest a batch; costs about a microsecond a report, so not on the event loop."""
+        """Check tickets and digest reports: some microseconds a report, not for the event loop."""
+        batch = check_tickets(entry, batch)
         return cls(entry, batch, digest_rows(entry.secret, batch.keys, batch.ys))
+
+    @property
+    def size(self) -> int:
+        """Reports sent."""
+        return self.batch.size
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Few:
+    """A small upload, decoded and not yet checked: many of them are made one submission.
+
+    Attributes
+    ----------
+    entry : Entry
+    reader : Reader
+    rows : list of Message
+    codes : bytearray
+        As `Reader.collect` takes them.
+    """
+
+    entry: Entry
+    reader: Reader
+    rows: list[Any]
+    codes: bytearray
+
+    @property
+    def size(self) -> int:
+        """Reports sent."""
+        return len(self.codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +77,76 @@ class Receipt:
 
     Attributes
     ----------
-    codes : int8[size]
+    codes : list of int
         0 accepted, `DUPLICATE`, or a `Refusal.code`.
     """
 
-    codes: Any
+    codes: list[int]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one report was sent."""
+        return len(self.codes) == 1
 
     @property
     def accepted(self) -> int:
         """Reports counted now."""
-        return int(np.count_nonzero(self.codes == 0))
+        return self.codes.count(0)
 
     @property
     def duplicates(self) -> int:
         """Reports that had been counted before."""
-        return int(np.count_nonzero(self.codes == DUPLICATE))
+        return self.codes.count(DUPLICATE)
 
     @property
     def refused(self) -> list[tuple[int, Refusal]]:
         """Position in the upload and reason."""
-        return [(int(i), REASONS[self.codes[i] - 1]) for i in np.flatnonzero(self.codes > 0)]
+        return [(i, REASONS[code - 1]) for i, code in enumerate(self.codes) if code > 0]
+
+
+def gather(uploads: Sequence[Submission | Few]) -> tuple[list[Submission], list[Any]]:
+    """Make one submission of all small uploads of a campaign.
+
+    Returns
+    -------
+    submissions : list of Submission
+    places : list of (int, slice)
+        For each upload the submission that holds it, and which part of it.
+    """
+    submissions: list[Submission] = []
+    places: list[Any] = [None] * len(uploads)
+    small: dict[int, list[int]] = {}
+    for place, upload in enumerate(uploads):
+        if isinstance(upload, Few):
+            small.setdefault(upload.entry.id, []).append(place)
+        else:
+            places[place] = (len(submissions), slice(None))
+            submissions.append(upload)
+    for members in small.values():
+        few = [upload for place in members if isinstance(upload := uploads[place], Few)]
+        edges = accumulate((one.size for one in few), initial=0)
+        for place, (start, end) in zip(members, pairwise(edges), strict=True):
+            places[place] = (len(submissions), slice(start, end))
+        rows = [row for one in few for row in one.rows]
+        batch = few[0].reader.collect(rows, bytearray().join(one.codes for one in few))
+        submissions.append(Submission.of(few[0].entry, batch))
+    return submissions, places
+
+
+def receipts(codes: Sequence[Any], places: Sequence[Any]) -> list[Receipt]:
+    """A receipt for each upload, from the codes of the submissions.
+
+    Parameters
+    ----------
+    codes : sequence of int8[size]
+    places : list of (int, slice)
+        As `gather` gave them.
+    """
+    lists = [each.tolist() for each in codes]
+    return [Receipt(lists[which][part]) for which, part in places]
+
+
+def count_codes(codes: Sequence[Any]) -> dict[int, int]:
+    """How often each code occurs."""
+    numbers, counts = np.unique(np.concatenate(codes), return_counts=True)
+    return dict(zip(numbers.tolist(), counts.tolist(), strict=True))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 
 from loloha.collector.body import read_body, unpack
 from loloha.collector.context import Context, Known
 from loloha.collector.document import described, problems, uploads
 from loloha.collector.problem import Problem, refused, unavailable
-from loloha.collector.secret import check_tickets, ticket
-from loloha.collector.submission import Submission
+from loloha.collector.secret import ticket
+from loloha.collector.submission import Few, Submission
 from loloha.errors import StoreError, WireError
 from loloha.rng import SecureRng
+from loloha.wire import text
+from loloha.wire.batch import Batch
 from loloha.wire.message import key_text
 
 # Smaller bodies are read faster than a thread is woken.
@@ -28,9 +32,25 @@ _READERS = {
 }
 
 
+_DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lines}
+
+
+class _PlainRoute(APIRoute):
+    """Hands the request to its endpoint: uploads are too many for anything in between."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        endpoint: Any = self.endpoint
+
+        async def handle(request: Request) -> Response:
+            answer: Response = await endpoint(request.path_params["fingerprint"], request)
+            return answer
+
+        return handle
+
+
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["devices"])
+    router = APIRouter(tags=["devices"], route_class=_PlainRoute)
 
     @router.post(
         "/v1/campaigns/{fingerprint}/reports",
@@ -53,22 +73,24 @@ def routes(context: Context) -> APIRouter:
             )
         body = await read_body(request, context.settings.largest_body)
         packing = request.headers.get("content-encoding", "").strip().lower()
-        arguments = (known, media, body, packing, context.settings.largest_unpacked)
-        if packing or len(body) > _SMALL:
-            submission, single = await context.run(_prepare, *arguments)
+        upload: Few | Submission
+        if packing or len(body) > _SMALL or media not in _DECODERS:
+            upload = await context.run(
+                _prepare, known, media, body, packing, context.settings.largest_unpacked
+            )
         else:
-            submission, single = _prepare(*arguments)
+            upload = _decode(known, media, body)
         try:
-            receipt = await asyncio.wrap_future(context.committer.submit(submission))
+            receipt = await asyncio.wrap_future(context.committer.submit(upload))
         except StoreError as error:
             raise unavailable(str(error)) from None
-        problem = receipt.refused if single else []
-        if problem:
-            raise refused(problem[0][1])
+        found = receipt.refused
+        if found and media == "application/json" and receipt.is_single and _is_object(body):
+            raise refused(found[0][1])
         answer = {
             "accepted": receipt.accepted,
             "duplicates": receipt.duplicates,
-            "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
+            "refused": [{"index": i, "reason": str(reason)} for i, reason in found],
         }
         return _json(answer)
 
@@ -95,18 +117,32 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-def _prepare(
-    known: Known, media: str, body: bytes, packing: str, largest: int
-) -> tuple[Submission, bool]:
-    """An upload ready for the commit, and whether it was a single report."""
+def _decode(known: Known, media: str, body: bytes) -> Few:
+    """A small upload, quickly: the committer checks it together with others."""
+    try:
+        rows, codes = _DECODERS[media](body)
+    except WireError as error:
+        raise _unreadable(error) from None
+    return Few(known.entry, known.reader, rows, codes)
+
+
+def _prepare(known: Known, media: str, body: bytes, packing: str, largest: int) -> Submission:
+    """An upload ready for the commit."""
     body = unpack(body, packing, largest)
     try:
-        batch = getattr(known.reader, _READERS[media])(body)
+        batch: Batch = getattr(known.reader, _READERS[media])(body)
     except WireError as error:
-        raise Problem(400, str(error), kind="unreadable") from None
-    single = media == "application/json" and body.lstrip()[:1] == b"{"
-    batch = check_tickets(known.entry, batch)
-    return Submission.of(known.entry, batch), single
+        raise _unreadable(error) from None
+    return Submission.of(known.entry, batch)
+
+
+def _is_object(body: bytes) -> bool:
+    """Whether a body is one report; a compressed one is a batch, for all we look."""
+    return body.lstrip()[:1] == b"{"
+
+
+def _unreadable(error: WireError) -> Problem:
+    return Problem(400, str(error), kind="unreadable")
 
 
 def _json(content: Any) -> Response:

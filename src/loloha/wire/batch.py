@@ -84,13 +84,13 @@ class Reader:
         """
         from loloha.wire.text import messages
 
-        return self._collect(*messages(body))
+        return self.collect(*messages(body))
 
     def read_lines(self, body: bytes) -> Batch:
         """One report a line (NDJSON); blank lines do not count."""
         from loloha.wire.text import lines
 
-        return self._collect(*lines(body))
+        return self.collect(*lines(body))
 
     def read_arrow(self, body: bytes) -> Batch:
         """An Arrow IPC stream; see `loloha.wire.arrow`.
@@ -107,8 +107,16 @@ class Reader:
         index = np.arange(len(rounds))
         return self._checked(codes, index, rounds, as_names(reporters), keys, ys, names)
 
-    def _collect(self, rows: list[Any], codes: Any) -> Batch:
-        """Turn decoded messages into columns; ``codes`` tells which of the upload they are."""
+    def collect(self, rows: list[Any], upload: bytearray) -> Batch:
+        """Turn messages into columns.
+
+        Parameters
+        ----------
+        rows : list of Message
+        upload : bytearray
+            For each report of one or several uploads 0, or the code of why it is not in ``rows``.
+        """
+        codes = np.frombuffer(upload, dtype=np.int8).copy()
         index = np.flatnonzero(codes == 0)
         n, form = len(rows), self.form
         fingerprint = self.campaign.fingerprint
@@ -130,7 +138,6 @@ class Reader:
         width = TICKET_BYTES if self.ticketed else 0
         tickets = column([row.ticket for row in rows], width, Refusal.TICKET)
         rounds = np.array([row.round for row in rows], dtype=np.int64)
-        codes = codes.copy()
         codes[index] = reasons
         good = reasons == 0
         return self._checked(

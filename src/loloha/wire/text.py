@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
 
 from loloha.errors import WireError
 from loloha.wire.batch import LARGEST_ROUND
@@ -33,7 +32,7 @@ _parts = msgspec.json.Decoder(list[msgspec.Raw])
 _anything = msgspec.json.Decoder(Any)
 
 
-def messages(body: bytes) -> tuple[list[Message], Any]:
+def messages(body: bytes) -> tuple[list[Message], bytearray]:
     """The messages of an object or array, and a code for each element: 0 or why it is none.
 
     Raises
@@ -42,16 +41,10 @@ def messages(body: bytes) -> tuple[list[Message], Any]:
         If ``body`` is neither.
     """
     if body.lstrip()[:1] != b"[":
-        try:
-            element = _anything.decode(body)
-        except _UNREADABLE:
-            element = None
-        if not isinstance(element, dict):
-            raise WireError("body must be a JSON object or array of reports; send valid JSON")
-        return _each([body])
+        return _single(body)
     try:
         found = _many.decode(body)
-        return found, np.zeros(len(found), dtype=np.int8)
+        return found, bytearray(len(found))
     except _UNREADABLE:
         pass
     try:
@@ -61,17 +54,31 @@ def messages(body: bytes) -> tuple[list[Message], Any]:
     return _each(parts)
 
 
-def lines(body: bytes) -> tuple[list[Message], Any]:
+def lines(body: bytes) -> tuple[list[Message], bytearray]:
     """The messages of NDJSON, and a code for each line that is not blank."""
     try:
         found = _one.decode_lines(body)
-        return found, np.zeros(len(found), dtype=np.int8)
+        return found, bytearray(len(found))
     except _UNREADABLE:
         return _each([line for line in body.split(b"\n") if line.strip()])
 
 
-def _each(parts: list[Any]) -> tuple[list[Message], Any]:
-    found, codes = [], np.zeros(len(parts), dtype=np.int8)
+def _single(body: bytes) -> tuple[list[Message], bytearray]:
+    try:
+        return [_one.decode(body)], bytearray(1)
+    except _UNREADABLE:
+        pass
+    try:
+        element = _anything.decode(body)
+    except _UNREADABLE:
+        element = None
+    if not isinstance(element, dict):
+        raise WireError("body must be a JSON object or array of reports; send valid JSON")
+    return _each([body])
+
+
+def _each(parts: list[Any]) -> tuple[list[Message], bytearray]:
+    found, codes = [], bytearray(len(parts))
     for position, part in enumerate(parts):
         try:
             found.append(_one.decode(part))

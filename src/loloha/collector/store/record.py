@@ -12,7 +12,7 @@ import numpy as np
 from loloha.collector.guard import Guard, Seen, pack, unpack
 from loloha.collector.store import statement
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells
-from loloha.collector.submission import DUPLICATE, Receipt, Submission
+from loloha.collector.submission import DUPLICATE, Submission, count_codes
 from loloha.collector.terms import Entry
 from loloha.wire import Refusal
 from loloha.wire.refusal import REASONS
@@ -82,8 +82,14 @@ class Record:
 
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float
-    ) -> list[Receipt]:
-        """Write all submissions; a receipt for each, valid once the transaction has committed."""
+    ) -> list[Any]:
+        """Write all submissions.
+
+        Returns
+        -------
+        list of int8[size]
+            The codes of the reports of each, valid once the transaction has committed.
+        """
         codes = [submission.batch.codes.copy() for submission in submissions]
         by_entry: dict[int, list[int]] = {}
         for place, submission in enumerate(submissions):
@@ -91,7 +97,7 @@ class Record:
         for places in by_entry.values():
             mine = [submissions[place] for place in places]
             self._write_entry(connection, mine, [codes[place] for place in places], now)
-        return [Receipt(each) for each in codes]
+        return codes
 
     def _write_entry(
         self, connection: sql.Connection, mine: list[Submission], codes: list[Any], now: float
@@ -116,9 +122,9 @@ class Record:
             code[one.batch.index] = fates[start:end]
             start = end
         arrived = max(NO_ROUND, entry.campaign.schedule.round_at(now))
-        for reason, count in _reasons(codes).items():
-            if reason is not Refusal.CONFLICT:
-                events[arrived, reason] += count
+        for code, count in count_codes(codes).items():
+            if code > 0 and code != Refusal.CONFLICT.code:
+                events[arrived, REASONS[code - 1]] += count
         self._count(connection, entry, events)
 
     def _close_rounds(
@@ -242,15 +248,3 @@ class _Columns:
             return self
         keys = None if self.keys is None else self.keys[rows]
         return _Columns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
-
-
-def _reasons(codes: list[Any]) -> Counter[Refusal]:
-    """How often each reason stands in the arrays of codes."""
-    found: Counter[Refusal] = Counter()
-    for each in codes:
-        refused = each[each > 0]
-        if refused.size:
-            numbers, counts = np.unique(refused, return_counts=True)
-            for number, count in zip(numbers, counts, strict=True):
-                found[REASONS[number - 1]] += int(count)
-    return found

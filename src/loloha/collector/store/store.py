@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sql
 
@@ -16,7 +17,7 @@ from loloha.collector.store.database import Database
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, Record
 from loloha.collector.store.statement import EPOCH, insert
 from loloha.collector.store.upgrade import upgrade
-from loloha.collector.submission import Receipt, Submission
+from loloha.collector.submission import Submission
 from loloha.collector.terms import Entry, Terms
 from loloha.errors import StoreError
 from loloha.tally import Tally
@@ -88,8 +89,14 @@ class Store:
 
     # -- writing
 
-    def record(self, submissions: Sequence[Submission], now: float) -> list[Receipt]:
+    def record(self, submissions: Sequence[Submission], now: float) -> list[Any]:
         """Count the submissions, in one transaction; it has committed when this returns.
+
+        Returns
+        -------
+        list of int8[size]
+            For each submission what became of its reports: 0 is accepted, `DUPLICATE`, or a
+            `Refusal.code`.
 
         Raises
         ------
@@ -99,13 +106,13 @@ class Store:
         try:
             with self.database.write() as connection:
                 self._must_be_newest(connection)
-                receipts = self._record.write(connection, submissions, now)
+                codes = self._record.write(connection, submissions, now)
         except BaseException:
             # The commit may have taken place or not: only the database knows.
             self._record.forget()
             raise
         self._record.remember()
-        return receipts
+        return codes
 
     def create(
         self, campaign: Campaign, terms: Terms, *, token: bytes | None, now: float

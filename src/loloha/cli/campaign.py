@@ -1,0 +1,305 @@
+"""``loloha campaign``: create, show and export campaigns."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+from loloha.cli.parameter import find_protocol, with_parameters
+from loloha.errors import CampaignError, ParameterError
+
+if TYPE_CHECKING:
+    from loloha.campaign import Campaign, Domain
+
+ADMIN_KEY = "LOLOHA_ADMIN_KEY"
+DOMAIN, SCHEDULE, TERMS = "Domain", "Rounds", "The collector's terms"
+
+Address = Annotated[
+    str,
+    typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT, or a document."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        name="campaign", no_args_is_help=True, help="Create, show and export campaigns."
+    )
+    group.command("create")(with_parameters(without={"k"})(create))
+    group.command("show")(show)
+    group.command("export")(export)
+    app.add_typer(group)
+
+
+def create(
+    name: Annotated[str, typer.Argument(help="For people.", show_default=False)],
+    *,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help="See `loloha protocols`.", show_default=False)
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help=f"The collector; {ADMIN_KEY} holds the admin key. Without it the document is "
+            "only printed.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|LABELS",
+            help='All labels: a file (JSON, CSV, a label a line) or "a,b,c".',
+            show_default=False,
+            rich_help_panel=DOMAIN,
+        ),
+    ] = None,
+    range_: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--range", help="Numbers from LOW to HIGH.", show_default=False, rich_help_panel=DOMAIN
+        ),
+    ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(help="Equal parts of the range.", show_default=False, rich_help_panel=DOMAIN),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="One more label, for everything else.",
+            show_default=False,
+            rich_help_panel=DOMAIN,
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Beginning of round 0, e.g. 2026-01-01T00:00:00Z; by default now.",
+            show_default=False,
+            rich_help_panel=SCHEDULE,
+        ),
+    ] = None,
+    seconds: Annotated[
+        int, typer.Option(help="Length of a round.", rich_help_panel=SCHEDULE)
+    ] = 86_400,
+    assign_keys: Annotated[
+        bool,
+        typer.Option(
+            "--assign-keys", help="The collector draws the devices' keys.", rich_help_panel=TERMS
+        ),
+    ] = False,
+    token: Annotated[
+        bool,
+        typer.Option(
+            "--token",
+            help="Only devices with a token may report; it is shown once.",
+            rich_help_panel=TERMS,
+        ),
+    ] = False,
+    late_seconds: Annotated[
+        int | None,
+        typer.Option(
+            help="How long a round takes reports after its end.",
+            show_default=False,
+            rich_help_panel=TERMS,
+        ),
+    ] = None,
+    early_seconds: Annotated[
+        int | None,
+        typer.Option(help="And before its beginning.", show_default=False, rich_help_panel=TERMS),
+    ] = None,
+    minimum_cohort: Annotated[
+        int | None,
+        typer.Option(
+            help="Reports below which a round is not shown.",
+            show_default=False,
+            rich_help_panel=TERMS,
+        ),
+    ] = None,
+    users: Annotated[
+        int | None,
+        typer.Option(help="Expected number of users, for the verdict.", show_default=False),
+    ] = None,
+    accept_weak_privacy: Annotated[
+        bool, typer.Option("--accept-weak-privacy", help="Create it though its privacy is weak.")
+    ] = False,
+    as_json: AsJson = False,
+    parameters: dict[str, Any],
+) -> None:
+    """Create a campaign. It can never be changed: other parameters are another campaign."""
+    from loloha.campaign import require_strong_privacy, verdict
+
+    domain = _domain(labels, range_, bins, other)
+    campaign = _campaign(name, protocol, parameters, domain, start, seconds, assign_keys)
+    require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
+    found: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
+    found["verdict"] = None if users is None else verdict(campaign, users).to_dict()
+    if to is not None:
+        terms = {
+            "late_seconds": late_seconds,
+            "early_seconds": early_seconds,
+            "minimum_cohort": minimum_cohort,
+        }
+        found |= _send(to, campaign, terms, token, accept_weak_privacy)
+    if as_json:
+        console.show_json(found)
+    elif to is None:
+        console.show(campaign.to_json().decode())
+        _show_verdict(found["verdict"])
+    else:
+        console.show(found["url"])
+        if found["token"]:
+            console.say(f"submit token, shown this once: {found['token']}")
+        if not found["created"]:
+            console.warn("this campaign was there already; it keeps its first terms and token")
+        _show_verdict(found["verdict"])
+
+
+def show(campaign: Address, *, as_json: AsJson = False) -> None:
+    """Show a campaign: its rules, its rounds, what it protects."""
+    from loloha import privacy
+
+    found = _read(campaign)
+    if as_json:
+        console.show_json({"fingerprint": found.fingerprint, "campaign": found.to_dict()})
+        return
+    schedule = found.schedule.to_dict()
+    console.show(f"{found.name}\n{found.fingerprint}")
+    console.show(f"{found.protocol!r}, {len(found.labels)} values, keys {found.keys}")
+    console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
+    console.show_text(str(privacy.explain(found.protocol)))
+
+
+def export(
+    campaign: Address,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="By default stdout.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+) -> None:
+    """Write the canonical document of a campaign: its SHA-256 is the fingerprint."""
+    document = _read(campaign).to_json()
+    if out is None:
+        typer.echo(document, nl=False)
+        return
+    if out.exists() and not force:
+        raise ParameterError(f"out must not exist, got {str(out)!r}; choose another, or --force")
+    out.write_bytes(document)
+
+
+def _campaign(
+    name: str,
+    protocol: str,
+    parameters: dict[str, Any],
+    domain: Domain,
+    start: str | None,
+    seconds: int,
+    assign_keys: bool,
+) -> Campaign:
+    import time
+
+    from loloha.campaign import Campaign, Schedule
+    from loloha.campaign.schedule import from_text
+
+    rules = find_protocol(protocol, parameters, known=("k",)).from_params(
+        {**parameters, "k": domain.k}
+    )
+    begins = int(time.time()) if start is None else from_text(start)
+    return Campaign(
+        name=name,
+        protocol=rules,
+        domain=domain,
+        schedule=Schedule(begins, seconds),
+        keys="assigned" if assign_keys else "drawn",
+    )
+
+
+def _domain(
+    labels: str | None, range_: tuple[float, float] | None, bins: int | None, other: str | None
+) -> Domain:
+    from loloha.campaign import Labels, Range
+
+    if (labels is None) == (range_ is None) or (range_ is None) != (bins is None):
+        raise ParameterError(
+            "domain must be given by --labels, or by --range LOW HIGH and --bins; give one of them"
+        )
+    if range_ is not None:
+        return Range(*range_, int(bins or 0), other)
+    return Labels(tuple(_labels(str(labels))), other)
+
+
+def _labels(given: str) -> list[str | int]:
+    from loloha.datasets.domain import read_domain
+
+    if not Path(given).is_file():
+        return [label.strip() for label in given.split(",")]
+    return [one if isinstance(one, int) else str(one) for one in read_domain(Path(given)).labels]
+
+
+def _send(
+    to: str,
+    campaign: Campaign,
+    terms: dict[str, int | None],
+    token: bool,
+    accept_weak_privacy: bool,
+) -> dict[str, Any]:
+    from loloha.sender import Connection
+    from loloha.sender.connection import path_of
+
+    asked = {
+        "campaign": campaign.to_dict(),
+        "terms": {name: term for name, term in terms.items() if term is not None},
+        "token": token,
+        "accept_weak_privacy": accept_weak_privacy,
+    }
+    base = path_of(to)
+    connection = Connection(to, token=os.environ.get(ADMIN_KEY))
+    body = json.dumps(asked).encode()
+    answer = connection.post(f"{base}/v1/campaigns", body, "application/json")
+    connection.close()
+    said = answer.json()
+    if answer.status not in (200, 201) or not isinstance(said, dict):
+        advice = f" ({ADMIN_KEY} holds the key)" if answer.status in (401, 403) else ""
+        raise CampaignError(f"collector must create the campaign: {answer.detail}{advice}")
+    url = f"{to.rstrip('/')}/v1/campaigns/{campaign.fingerprint}"
+    return {
+        "url": url,
+        "created": said["created"],
+        "token": said["token"],
+        "terms": said["campaign"]["terms"],
+    }
+
+
+def _show_verdict(found: dict[str, Any] | None) -> None:
+    if found is None:
+        return
+    cap = "none" if found["cap"] is None else f"{found['cap']:g}"
+    console.say(
+        f"with {found['n']} reports a round: 95 % error of a rare value {found['error_95']:.3g}, "
+        f"of all at once {found['error_all_95']:.3g}; values show from {found['visible']:.3g}; "
+        f"worst-case loss {cap}"
+    )
+    for warning in found["warnings"]:
+        console.warn(warning)
+
+
+def _read(address: str) -> Campaign:
+    from loloha.campaign import Campaign
+
+    if "://" not in address:
+        return Campaign.from_json(Path(address).read_bytes())
+    from loloha.sender.fleet import fetch
+
+    return fetch(address)

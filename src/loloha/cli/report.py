@@ -1,0 +1,104 @@
+"""``loloha report``: one user's client, on the command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+from loloha.errors import ParameterError, StateError
+
+TOKEN = "LOLOHA_TOKEN"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)
+
+
+def report(
+    value: Annotated[
+        str | None,
+        typer.Argument(
+            help="A label of the campaign, or a number of its range. Left out, only what waits "
+            "is sent.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    state: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The user's secret state.", show_default=False),
+    ],
+    campaign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help=f"https://HOST/v1/campaigns/FINGERPRINT, the first time. {TOKEN} holds the "
+            "submit token where one is needed.",
+            show_default=False,
+        ),
+    ] = None,
+    consent: Annotated[
+        bool, typer.Option("--consent", help="The user agrees to this campaign.")
+    ] = False,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="The user agrees no more: delete everything.")
+    ] = False,
+    limit: Annotated[
+        float | None,
+        typer.Option(help="Hard limit on the loss, the first time.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sanitise a value, keep the report, and send it; nothing before the user agrees.
+
+    The value itself is neither kept nor sent. A round is answered once.
+    """
+    from loloha.sender import Sender
+
+    if withdraw and (value is not None or consent):
+        raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")
+    with Sender(state) as sender:
+        if withdraw:
+            said = sender.withdraw()
+            if as_json:
+                console.show_json({"withdrawn": True, "meaning": said})
+            else:
+                console.show_text(said)
+            return
+        if campaign is not None and (consent or sender.consent):
+            sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit)
+        if not sender.consent:
+            raise StateError(
+                "consent must be given before anything is reported; ask the user, then add "
+                "--consent and --campaign URL"
+            )
+        if value is not None:
+            sender.report(value)
+        delivery = sender.deliver()
+        found = {
+            "sent": list(delivery.sent),
+            "refused": {str(round): why for round, why in delivery.refused.items()},
+            "waiting": list(delivery.waiting),
+            "reason": delivery.reason,
+            "loss": sender.loss,
+        }
+    if as_json:
+        console.show_json(found)
+    else:
+        for round in delivery.sent:
+            console.show(f"round {round}: counted")
+        for round, why in delivery.refused.items():
+            console.warn(f"round {round} was refused: {why}")
+        for round in delivery.waiting:
+            console.show(f"round {round}: waits")
+        if delivery.reason:
+            console.warn(delivery.reason)
+        console.say(f"spent so far: {found['loss']:g}")
+    if delivery.refused or delivery.waiting:
+        raise typer.Exit(1)

@@ -1,0 +1,140 @@
+"""``loloha serve``: run a collector."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loloha.cli import console
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.collector.settings import Settings
+
+BACKLOG = 2048
+SECONDS_TO_FINISH = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("serve")(serve)
+
+
+def serve(
+    *,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="sqlite:///PATH or postgresql://USER@HOST/DATABASE; with a password rather as "
+            "LOLOHA_STORE. By default sqlite:///loloha.db.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS "
+            "in front before you open it.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="By default 8770; 0 takes any that is free.", show_default=False),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with settings.", show_default=False),
+    ] = None,
+    keep_reports: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write a Parquet log of all (sanitised) reports.",
+            show_default=False,
+        ),
+    ] = None,
+    new_admin_key: Annotated[
+        bool, typer.Option("--new-admin-key", help="Add an admin key, shown once.")
+    ] = False,
+) -> None:
+    """Collect reports over HTTP and show estimates, until it is stopped.
+
+    Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
+    shows it once; LOLOHA_ADMIN_KEY sets one instead.
+    """
+    try:
+        from loloha.collector.settings import Settings
+    except ModuleNotFoundError as error:
+        raise ParameterError(
+            f"serve must have {error.name} installed, got none; pip install 'loloha[collector]'"
+        ) from None
+    flags = {"store": store, "host": host, "port": port, "keep_reports": keep_reports}
+    settings = Settings.read(config, **flags)
+    _prepare_store(settings, new_admin_key)
+    _run(settings)
+
+
+def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
+    """Bring the store up to date, and make sure that somebody can create campaigns."""
+    from loloha.collector.secret import hashed, new_secret
+    from loloha.collector.store import Store
+
+    opened = Store(settings.store)
+    try:
+        lacks = settings.admin_key is None and not opened.admin_keys()
+        if lacks or new_admin_key:
+            key = new_secret()
+            opened.add_admin_key(hashed(key))
+            console.say(f"admin key, shown this once: {key}")
+    finally:
+        opened.close()
+
+
+def _run(settings: Settings) -> None:
+    import logging
+
+    import uvicorn
+
+    from loloha.collector.service import create_app
+
+    # Our own log names routes and times, never an address; theirs would.
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("loloha.collector").setLevel(logging.WARNING)
+    listening = _listen(settings)
+    address, port = listening.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(settings),
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            ws="none",
+            forwarded_allow_ips=settings.trusted_proxies,
+            timeout_graceful_shutdown=SECONDS_TO_FINISH,
+        )
+    )
+    # Two threads share the interpreter, one that answers and one that commits: the first must not
+    # wait long for the second.
+    sys.setswitchinterval(0.0005)
+    console.say(f"collector at http://{shown}:{port}/ (Ctrl-C stops it)")
+    server.run(sockets=[listening])
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError:
+        listening.close()
+        raise
+    listening.listen(BACKLOG)
+    return listening

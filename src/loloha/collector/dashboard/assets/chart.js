@@ -1,0 +1,154 @@
+// Drawing with plotly, in the colours of the theme. Colours are never the only sign: lines differ in dash and marker.
+
+import { byId } from "./page.js";
+
+const SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+
+const LIGHT = {
+  ink: "#1b2430",
+  soft: "#55606e",
+  grid: "#e3e7ec",
+  zero: "#8b95a1",
+  accent: "#1f6fb2",
+  weak: "#b8c4d0",
+  warn: "#a34700",
+  tip: "#ffffff",
+  scale: ["#f3f6f9", "#c2d9ea", "#7fb2d6", "#3a7fb8", "#154a8a", "#0a1f47"],
+  lines: ["#0072b2", "#c24e00", "#00795a", "#8f3f76", "#8a6100", "#1c1c1c", "#3b8fc2", "#5a4fcf"],
+};
+const DARK = {
+  ink: "#e8edf3",
+  soft: "#a5b0bd",
+  grid: "#2c3642",
+  zero: "#6d7986",
+  accent: "#6cb6f0",
+  weak: "#46525f",
+  warn: "#ffb070",
+  tip: "#1d252e",
+  scale: ["#161c23", "#173f66", "#1f6d92", "#3fa39b", "#a6cf6a", "#fdf3a0"],
+  lines: ["#6cb6f0", "#ffa45c", "#4fd1a5", "#f09ad0", "#f0d264", "#ffffff", "#9ad4ff", "#b7adff"],
+};
+export const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "solid", "dash", "dot"];
+export const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "triangle-down", "star"];
+
+export function colours() {
+  return getComputedStyle(document.documentElement).colorScheme === "dark" ? DARK : LIGHT;
+}
+
+// Plotly reads a few HTML tags in text, links among them: a label is not to become one.
+export function literal(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+export function translucent(hex, alpha) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return `rgba(${r}, ${g}, ${b}, ${alpha})`;
+}
+
+export function scale() {
+  const steps = colours().scale;
+  return steps.map((colour, i) => [i / (steps.length - 1), colour]);
+}
+
+// At most `most` of 0..size-1, evenly spread.
+export function ticks(size, most) {
+  const step = Math.max(1, Math.ceil(size / Math.max(1, most)));
+  return Array.from({ length: Math.ceil(size / step) }, (_, i) => i * step);
+}
+
+export function axis(more = {}) {
+  const { soft, grid, zero } = colours();
+  return {
+    gridcolor: grid,
+    linecolor: grid,
+    zerolinecolor: zero,
+    tickfont: { color: soft, size: 11 },
+    title: { text: "", font: { color: soft, size: 12 }, standoff: 8 },
+    automargin: true,
+    fixedrange: true,
+    ...more,
+  };
+}
+
+export function titled(text) {
+  return { text, font: { color: colours().soft, size: 12 }, standoff: 8 };
+}
+
+// Rounds on the horizontal axis: whole numbers, few enough to be read.
+export function roundAxis(first, last, width, title) {
+  const room = Math.max(3, Math.floor(width / 48));
+  const span = last - first + 1;
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000].find((one) => span / one <= room) ?? span;
+  const tick0 = Math.ceil(first / step) * step;
+  return axis({ title: titled(title), tick0, dtick: step, tickformat: "d", showgrid: false, zeroline: false });
+}
+
+const loaded = new Promise((resolve, reject) => {
+  if (window.Plotly) {
+    resolve(window.Plotly);
+    return;
+  }
+  const script = byId("charts");
+  script.addEventListener("load", () => resolve(window.Plotly));
+  script.addEventListener("error", () => reject(new Error("charts")));
+});
+// Each drawing looks at it again; without this the browser would call the first failure unhandled.
+loaded.catch(() => {});
+
+const turns = new Map();
+
+export function draw(id, { data, layout, summary }) {
+  const node = byId(id);
+  node.setAttribute("role", "img");
+  node.setAttribute("aria-label", summary);
+  node.hidden = false;
+  node.style.minHeight = `${layout.height}px`;
+  // The last drawing asked for wins, however long the library takes to arrive.
+  const turn = (turns.get(id) ?? 0) + 1;
+  turns.set(id, turn);
+  return loaded.then(
+    (plotly) => (turns.get(id) === turn ? render(plotly, node, data, layout) : undefined),
+    () => {
+      node.textContent = "The chart could not be loaded; the table below holds the same numbers.";
+    },
+  );
+}
+
+function render(plotly, node, data, layout) {
+  const { ink, tip, grid } = colours();
+  const base = {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: SANS, color: ink, size: 12 },
+    margin: { l: 48, r: 12, t: 12, b: 40 },
+    hoverlabel: { bgcolor: tip, bordercolor: grid, font: { family: SANS, color: ink }, align: "left" },
+    dragmode: false,
+    ...layout,
+  };
+  return plotly.react(node, data, base, { responsive: true, displayModeBar: false }).then(() => {
+    node.dataset.drawn = String(Number(node.dataset.drawn ?? 0) + 1);
+  });
+}
+
+export function clear(id) {
+  const node = byId(id);
+  turns.set(id, (turns.get(id) ?? 0) + 1);
+  if (window.Plotly && node.classList.contains("js-plotly-plot")) window.Plotly.purge(node);
+  node.replaceChildren();
+  node.style.minHeight = "";
+  node.hidden = true;
+}
+
+export async function savePicture(id, name) {
+  const plotly = await loaded;
+  const node = byId(id);
+  const background = getComputedStyle(document.body).backgroundColor;
+  const address = await plotly.toImage(
+    { data: node.data, layout: { ...node.layout, paper_bgcolor: background } },
+    { format: "png", width: node.clientWidth, height: node.clientHeight, scale: 2 },
+  );
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = `${name}.png`;
+  link.click();
+}

@@ -1,0 +1,214 @@
+"""Requests to a collector, repeated with patience. Standard library only."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from loloha.errors import LolohaError, ParameterError
+
+_LARGEST_ANSWER = 64 << 20
+_BUSY = frozenset((429, 500, 502, 503, 504))
+
+
+class Unreachable(LolohaError):
+    """The collector gave no answer, or asked to come back, for as long as we had patience."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a collector said.
+
+    Attributes
+    ----------
+    status : int
+    headers : mapping
+        Names in lower case.
+    body : bytes
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON data; None if it is none."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+    @property
+    def detail(self) -> str:
+        """What a problem document says, for people."""
+        plain = self.json()
+        detail = plain.get("detail") if isinstance(plain, dict) else None
+        return str(detail or f"the collector answered {self.status}")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often to try, and how long to wait in between.
+
+    Parameters
+    ----------
+    attempts : int
+        At least 1.
+    first, longest : float
+        Seconds before the second attempt, and at most; each wait is twice the last one, of which a
+        random part is waited, so that devices do not come back together.
+    sleep, chance : callable
+        For tests.
+    """
+
+    attempts: int = 5
+    first: float = 0.5
+    longest: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+
+    def wait(self, failed: int, asked: float | None) -> None:
+        """Wait after the ``failed``-th failure; at least as long as it was asked for."""
+        drawn = self.chance() * min(self.longest, self.first * 2.0 ** (failed - 1))
+        self.sleep(max(drawn, min(self.longest, asked or 0.0)))
+
+
+class Connection:
+    """A connection to one collector, opened when it is needed and again when it breaks.
+
+    Parameters
+    ----------
+    url : str
+        ``http://`` or ``https://``, with or without a path.
+    token : str, optional
+        Sent as bearer token.
+    timeout : float
+        Seconds for each step of a request.
+    patience : Patience, optional
+
+    Raises
+    ------
+    ParameterError
+        If the URL is not of that form.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 10.0,
+        patience: Patience | None = None,
+    ) -> None:
+        self._url = _split(url)
+        self._token = token
+        self._timeout = timeout
+        self._patience = patience or Patience()
+        self._open: http.client.HTTPConnection | None = None
+
+    def get(self, path: str) -> Answer:
+        """GET a path."""
+        return self.request("GET", path)
+
+    def post(self, path: str, body: bytes, media: str) -> Answer:
+        """POST a body of a media type; safe to repeat, as everything a collector takes is."""
+        return self.request("POST", path, body, {"Content-Type": media})
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request until it is answered by anything but "come back later".
+
+        Raises
+        ------
+        Unreachable
+            If patience ends before.
+        """
+        sent = {"Accept": "application/json", **(headers or {})}
+        if self._token is not None:
+            sent["Authorization"] = f"Bearer {self._token}"
+        reason = ""
+        for attempt in range(1, self._patience.attempts + 1):
+            asked = None
+            try:
+                answer = self._once(method, path, body, sent)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                reason = type(error).__name__
+            else:
+                if answer.status not in _BUSY:
+                    return answer
+                asked, reason = _seconds(answer.headers.get("retry-after")), answer.detail
+            if attempt < self._patience.attempts:
+                self._patience.wait(attempt, asked)
+        raise Unreachable(f"collector must answer, got none: {reason}; try again later")
+
+    def close(self) -> None:
+        """Close the connection; the next request opens it again."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        if self._open is None:
+            self._open = self._connect()
+        self._open.request(method, path, body, dict(headers))
+        response = self._open.getresponse()
+        content = response.read(_LARGEST_ANSWER + 1)
+        if len(content) > _LARGEST_ANSWER:
+            raise http.client.HTTPException("answer too large")
+        found = {name.lower(): value for name, value in response.getheaders()}
+        if response.will_close:
+            self.close()
+        return Answer(response.status, found, content)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+
+    def __repr__(self) -> str:
+        return f"Connection({self._url.scheme}://{self._url.hostname})"
+
+
+def path_of(url: str) -> str:
+    """The path of a URL, without a slash at its end."""
+    return _split(url).path.rstrip("/")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        found = urlsplit(url)
+        known = found.scheme in ("http", "https") and bool(found.hostname)
+        known = known and found.port != 0 and found.username is None
+    except ValueError:
+        known = False
+    if not known:
+        raise ParameterError(
+            "url must be http://HOST or https://HOST, without a user name, got another; correct it"
+        )
+    return found
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
