@@ -130,6 +130,21 @@ class Encoding(ABC):
     def count(self, counts: Ints, keys: Any, ys: Any) -> None:
         """Add n valid reports to ``counts`` int64[cells], in place."""
 
+    def admit(self, counts: Ints, keys: Any, ys: Any) -> bool:
+        """`count` n reports if all of them are `valid`, else leave ``counts`` as it is.
+
+        Some encodings do both in one pass: override it together with either of them.
+
+        Returns
+        -------
+        bool
+            Whether they were counted.
+        """
+        if not self.valid(keys, ys).all():
+            return False
+        self.count(counts, keys, ys)
+        return True
+
     @abstractmethod
     def support(self, counts: Ints) -> Ints:
         """How many reports support each bin, int64[bins]."""
@@ -212,6 +227,11 @@ class Symbols(_SymbolEncoding):
 
         kernels.count_symbols(counts, ys)
 
+    def admit(self, counts: Ints, keys: None, ys: Ints) -> bool:
+        from loloha import kernels
+
+        return kernels.count_symbols(counts, ys)
+
     def support(self, counts: Ints) -> Ints:
         return counts.copy()
 
@@ -280,6 +300,13 @@ class Hashed(_SymbolEncoding):
             kernels.count_pairs(counts, keys, ys, self.family.g)
         else:
             kernels.count_preimages(counts, self.family, keys, ys)
+
+    def admit(self, counts: Ints, keys: Ints, ys: Ints) -> bool:
+        from loloha import kernels
+
+        if isinstance(self.family, LinearHash):
+            return kernels.count_pairs(counts, keys, ys, self.family.g)
+        return super().admit(counts, keys, ys)
 
     def support(self, counts: Ints) -> Ints:
         from loloha import decode
@@ -439,11 +466,10 @@ class SampledBuckets(Encoding):
         return in_range & ascending & _padding_is_zero(ys, self.d)
 
     def count(self, counts: Ints, keys: Ints, ys: Any) -> None:
-        import numpy as np
+        from loloha import kernels
 
-        ones = np.unpackbits(ys, axis=1, count=self.d, bitorder="little").astype(bool)
-        counts[: self.b] += np.bincount(keys[ones], minlength=self.b)
-        counts[self.b :] += np.bincount(keys.ravel(), minlength=self.b)
+        kernels.count_buckets(counts[: self.b], keys, ys)
+        kernels.count_symbols(counts[self.b :], keys.reshape(-1))
 
     def support(self, counts: Ints) -> Ints:
         return counts[: self.b].copy()

@@ -84,13 +84,12 @@ class Tally:
             told); see `valid` to find all of them.
         """
         keys, ys = self._shaped(keys, ys)
-        valid = self.protocol.encoding.valid(keys, ys)
-        if not valid.all():
+        if not self.protocol.encoding.admit(self.counts, keys, ys):
+            valid = self.protocol.encoding.valid(keys, ys)
             raise WireError(
                 f"every report must be one of {self.protocol.name}, got {np.count_nonzero(~valid)} "
                 f"out of range, the first at index {int(np.argmin(valid))}; drop or repair them"
             )
-        self.protocol.encoding.count(self.counts, keys, ys)
         self.n += len(ys)
 
     def valid(self, keys: Any, ys: Any) -> Bools:
