@@ -41,9 +41,9 @@ class OLOLOHA(ChosenG, SymbolChain):
 
 def published_g(eps_inf: float, eps_1: float) -> int:
     """The paper's closed form for the g of OLOLOHA, at most 2^20 (MATH section 3)."""
-    # Numerator and denominator times e^(-2 eps_inf), so that nothing overflows.
+    # Multiplied by root + 1 - u^2, so that nothing cancels: root^2 - (1-u^2)^2 = 12 (r-u^2)(1-r).
     u, r = math.exp(-eps_inf), math.exp(eps_1 - eps_inf)
-    under_root = 1 - 14 * u**2 + 12 * u**2 * r - 12 * r**2 + 12 * r + u**4
-    numerator = u**2 - 1 + math.sqrt(max(under_root, 0.0))
-    rule = numerator / (6 * u * -math.expm1(eps_1 - eps_inf))
+    lost = -math.expm1(-2 * eps_inf)
+    root = math.sqrt(lost**2 - 12 * (r - u**2) * math.expm1(eps_1 - eps_inf))
+    rule = 2 * (math.exp(eps_1) - u) / (root + lost)
     return 1 + max(1, round(min(rule, LARGEST_G - 1)))
