@@ -1,0 +1,57 @@
+"""Golden vectors: read as a port would read them, and equal to what the code makes today."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import make_vectors
+from loloha.hashing import hash_family
+from loloha.protocols import REGISTRY, protocol_from_dict
+from loloha.rng import SCALE, ScriptedRng
+
+
+def stored(name: str) -> list[dict[str, Any]]:
+    return json.loads((make_vectors.VECTORS / name).read_text())
+
+
+@pytest.mark.parametrize("name", make_vectors.files())
+def test_vectors_are_what_the_code_makes(name: str) -> None:
+    """PAINS 4: what an old release wrote stays readable. For a new protocol run the script."""
+    assert (make_vectors.VECTORS / name).read_text() == make_vectors.files()[name]
+
+
+@pytest.mark.parametrize(
+    "vector", stored("hashes.json"), ids=lambda vector: f"{vector['family']}-{vector['g']}"
+)
+def test_hashes(vector: dict[str, Any]) -> None:
+    """PAINS 4: the families are pinned, whatever release of a library is installed."""
+    family = hash_family(vector["family"], vector["k"], vector["g"])
+    assert family.collision == Fraction(vector["collision"])
+    for key, symbols in vector["symbols"].items():
+        assert family.is_key(int(key))
+        assert [family.hash(int(key), v) for v in vector["values"]] == symbols
+    assert not any(family.is_key(int(key)) for key in vector["refused"])
+
+
+@pytest.mark.parametrize(
+    "vector", stored("clients.json"), ids=lambda vector: vector["protocol"]["type"]
+)
+def test_clients(vector: dict[str, Any]) -> None:
+    """A client that is given these draws makes these reports, and uses each draw once."""
+    protocol = protocol_from_dict(vector["protocol"])
+    assert protocol.fingerprint == vector["fingerprint"]
+    assert all(0 <= draw < SCALE for draw in vector["draws"])
+    script = ScriptedRng(vector["draws"])
+    client = protocol.client(rng=script)
+    for round, v, key, y in vector["reports"]:
+        report = client.report(v, round=round)
+        assert (make_vectors.plain(report.key), make_vectors.plain(report.y)) == (key, y)
+    assert script.finished()
+    assert client.loss == vector["loss"]
+
+
+def test_every_protocol_and_family_has_vectors() -> None:
+    assert {vector["protocol"]["type"] for vector in stored("clients.json")} == set(REGISTRY)
+    assert {vector["family"] for vector in stored("hashes.json")} == set(make_vectors.SIZES)
