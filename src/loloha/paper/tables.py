@@ -1,0 +1,419 @@
+"""The tables: those of the paper, and how well theory and measurement agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha.attacks import Detection
+from loloha.paper.archive import Row
+from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT, Contender
+from loloha.paper.costs import FORMULAS, Cost
+from loloha.paper.grid import Point
+from loloha.paper.results import Results
+from loloha.paper.theory import chance_beyond
+
+LIMIT = 3.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows below a header.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title, note : str
+    columns : sequence of str
+    rows : sequence of rows
+        Text, numbers, or None where there is nothing to say.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""
+
+    def to_csv(self) -> str:
+        """The table as CSV, numbers at full precision."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+    def cells(self) -> list[list[tuple[bool, str]]]:
+        """Rows for a reader: whether a cell is text rather than a number, and what it says."""
+        return [[(isinstance(cell, str), shorten(cell)) for cell in row] for row in self.rows]
+
+
+def shorten(cell: Any) -> str:
+    """A cell for a reader: four digits of a number."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return "–"
+    if isinstance(cell, (float, np.floating)):
+        return f"{cell:.4g}"
+    return str(cell)
+
+
+def cost_table(costs: Iterable[Cost], n: int) -> Table:
+    """Table 1: formulas, and what was measured on this machine."""
+    rows = []
+    for cost in costs:
+        bits, theirs, ours, cap = FORMULAS[cost.contender.key]
+        rows.append(
+            [
+                cost.contender.label,
+                bits,
+                cost.report_bytes,
+                cost.key_bytes,
+                theirs,
+                ours,
+                cost.server_seconds * 1e3,
+                cost.client_seconds * 1e6,
+                cap,
+                cost.protocol.cap,
+            ]
+        )
+    first = next(iter(costs), None)
+    k = first.protocol.k if first else 0
+    return Table(
+        "table1",
+        "Table 1. Communication, server cost and worst-case budget",
+        [
+            "protocol",
+            "bits a report",
+            "bytes, measured",
+            "bytes of the key, once",
+            "server, paper",
+            "server, here",
+            "ms a round, measured",
+            "µs a report on a device, measured",
+            "cap",
+            "cap in numbers",
+        ],
+        rows,
+        f"Measured at k = {k}, n = {n}, ε∞ = 2, ε₁ = 1, published calibration; the server counts "
+        "and decodes reports in memory on one core, the device is the Python client. No data set.",
+    )
+
+
+def exposure_table(results: Results) -> Table:
+    """Table 2: users of whom every change is detected, in percent."""
+    settings = results.settings
+    alpha = settings.alphas[0]
+    attacked = [contender for contender in CONTENDERS.values() if not contender.two_rounds]
+    columns = ["ε∞"] + [
+        f"{workload}, {_sampled(contender)}"
+        for contender in attacked
+        for workload in settings.workloads
+    ]
+    rows = []
+    for place, eps_inf in enumerate(settings.eps_inf):
+        shares: list[Any] = [eps_inf]
+        for contender in attacked:
+            for workload in settings.workloads:
+                point = list(results.along(workload, contender, PUBLISHED, alpha))[place]
+                shares.append(100 * float(np.mean(results.measured(point, "exposed"))))
+        rows.append(shares)
+    return Table(
+        "table2",
+        "Table 2. Users of whom dBitFlipPM lets the server detect every change, in %",
+        columns,
+        rows,
+        "Mean of the runs. The paper: 0 % at d = 1 (DB_MT 0.001 to 0.005 %), 100 % at d = b. "
+        + data_note(results),
+    )
+
+
+def _sampled(contender: Contender) -> str:
+    return "d = b" if contender.sampled == 0 else f"d = {contender.sampled}"
+
+
+def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
+    """The same attack on every contender: what a second round hides."""
+    rows = []
+    for row in attacks:
+        counts = {name: row[name] for name in Detection.__dataclass_fields__}
+        found = Detection(**counts)
+        rows.append(
+            [
+                row["workload"],
+                CONTENDERS[row["contender"]].label,
+                row["eps_inf"],
+                row["alpha"],
+                100 * found.share,
+                100 * found.hit_rate,
+                100 * found.alarm_rate,
+            ]
+        )
+    order = [contender.label for contender in CONTENDERS.values()]
+    workloads = list(results.facts)
+    rows.sort(key=lambda row: (workloads.index(row[0]), row[2], order.index(row[1])))
+    users = max((row["users"] for row in attacks), default=0)
+    return Table(
+        "table2-attack",
+        "The same attack on every protocol, in % (not in the paper)",
+        [
+            "data set",
+            "protocol",
+            "ε∞",
+            "α",
+            "users with every change detected",
+            "changes followed by another report",
+            "unchanged rounds followed by another report",
+        ],
+        rows,
+        f"Real clients of {users} users drawn at random, published calibration. Where the last two "
+        "columns are alike, a changed report says next to nothing about a changed value. "
+        + data_note(results),
+    )
+
+
+def agreement_table(results: Results) -> Table:
+    """Ratio of measured to expected MSE_avg, and z, for each contender and data set."""
+    rows = []
+    for workload in results.settings.workloads:
+        for contender in CONTENDERS.values():
+            for calibration in results.settings.calibrations:
+                found = [
+                    agreement
+                    for point, agreement in results.agreements.items()
+                    if (point.workload, point.contender) == (workload, contender.key)
+                    and point.calibration == calibration
+                ]
+                if not found:
+                    continue
+                ratios = [agreement.ratio for agreement in found]
+                zs = np.abs([agreement.z for agreement in found])
+                rows.append(
+                    [
+                        workload,
+                        contender.label,
+                        calibration,
+                        len(found),
+                        min(ratios),
+                        float(np.median(ratios)),
+                        max(ratios),
+                        float(np.sqrt(np.mean(zs**2))),
+                        float(np.max(zs)),
+                        int(np.count_nonzero(zs > LIMIT)),
+                    ]
+                )
+    return Table(
+        "agreement",
+        "Measured MSE_avg of the unbiased estimates over the one theory expects",
+        [
+            "data set",
+            "protocol",
+            "calibration",
+            "points",
+            "least ratio",
+            "median",
+            "largest",
+            "root mean z²",
+            "largest |z|",
+            "|z| > 3",
+        ],
+        rows,
+        "A point is a data set, protocol, calibration, ε∞ and α; z counts standard errors of the "
+        "mean of its runs. " + data_note(results),
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether theory and measurement agree over all points.
+
+    Attributes
+    ----------
+    points, beyond : int
+        All, and those with |z| > 3.
+    chance : float
+        Probability of so many or more if theory is right.
+    """
+
+    points: int
+    beyond: int
+    chance: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether chance explains what lies beyond, at one in a thousand."""
+        return self.chance > 1e-3
+
+
+def verdict(results: Results) -> Verdict:
+    """Count the points whose measurement lies far from theory."""
+    zs = [abs(agreement.z) for agreement in results.agreements.values()]
+    known = [z for z in zs if not math.isnan(z)]
+    beyond = sum(z > LIMIT for z in known)
+    return Verdict(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
+
+
+def point_table(results: Results) -> Table:
+    """Everything that was measured, a row a point."""
+    columns = ("mse_clipped", "eps_avg", "eps_max")
+    rows = []
+    for point, agreement in results.agreements.items():
+        first = results.first(point)
+        rows.append(
+            [
+                point.workload,
+                CONTENDERS[point.contender].label,
+                point.calibration,
+                point.eps_inf,
+                point.alpha,
+                first["g"],
+                first["hash"],
+                agreement.runs,
+                agreement.measured,
+                agreement.expected,
+                results.v_star(point),
+                agreement.ratio,
+                agreement.z,
+                *(float(np.mean(results.measured(point, column))) for column in columns),
+                results.uniform(point),
+            ]
+        )
+    return Table(
+        "points",
+        "All points of the grid",
+        [
+            "data set",
+            "protocol",
+            "calibration",
+            "ε∞",
+            "α",
+            "g",
+            "hash",
+            "runs",
+            "MSE_avg",
+            "expected",
+            "V*",
+            "ratio",
+            "z",
+            "MSE_avg, clipped",
+            "ε_avg",
+            "ε_max",
+            "MSE of uniform",
+        ],
+        rows,
+        data_note(results),
+    )
+
+
+def gain_table(results: Results) -> Table | None:
+    """What the tight calibration gains, for the same two guarantees; None if not measured."""
+    if not {PUBLISHED, TIGHT} <= set(results.settings.calibrations):
+        return None
+    rows = []
+    for workload in results.settings.workloads:
+        for contender in CONTENDERS.values():
+            pairs = [
+                pair
+                for alpha in results.settings.alphas[: None if contender.two_rounds else 1]
+                for pair in results.pairs(workload, contender, alpha)
+            ]
+            if not pairs:
+                continue
+            measured = [_mean(results, a) / _mean(results, b) for a, b in pairs]
+            expected = [results.expected(a) / results.expected(b) for a, b in pairs]
+            rows.append(
+                [
+                    workload,
+                    contender.label,
+                    len(pairs),
+                    min(measured),
+                    float(np.median(measured)),
+                    max(measured),
+                    float(np.median(expected)),
+                    max(expected),
+                ]
+            )
+    return Table(
+        "gains",
+        "What the tight calibration gains: published over tight MSE_avg (unbiased)",
+        [
+            "data set",
+            "protocol",
+            "points that differ",
+            "least",
+            "median",
+            "largest",
+            "median, theory",
+            "largest, theory",
+        ],
+        rows,
+        "Both calibrations keep the same ε∞ and ε₁. " + data_note(results),
+    )
+
+
+def symbols_table(results: Results) -> Table:
+    """The g and the hash family in force for OLOLOHA."""
+    contender = CONTENDERS["ololoha"]
+    rows = []
+    for workload in results.settings.workloads:
+        for calibration in results.settings.calibrations:
+            for alpha in results.settings.alphas:
+                points = results.along(workload, contender, calibration, alpha)
+                protocols = [results.protocol(point) for point in points]
+                chosen = [
+                    f"{protocol.g}" + ("" if protocol.get_params()["hash"] == "linear" else "*")
+                    for protocol in protocols
+                ]
+                rows.append([workload, calibration, alpha, *chosen])
+    return Table(
+        "symbols",
+        "g in force for OLOLOHA",
+        ["data set", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in results.settings.eps_inf)],
+        rows,
+        "Prime g hash by the linear family, the others (*) by the affine one.",
+    )
+
+
+def uniform_table(results: Results) -> Table:
+    """From which eps_inf on the clipped estimates beat the answer "uniform"."""
+    rows = []
+    for workload in results.settings.workloads:
+        for contender in CONTENDERS.values():
+            found: list[Any] = []
+            for alpha in results.settings.alphas:
+                points = list(results.along(workload, contender, PUBLISHED, alpha))
+                better = [
+                    float(np.mean(results.measured(point, "mse_clipped"))) < results.uniform(point)
+                    for point in points
+                ]
+                first = next(
+                    (at for at in range(len(points)) if all(better[at:])),
+                    None,
+                )
+                found.append("never" if first is None else points[first].eps_inf)
+            rows.append([workload, contender.label, *found])
+    return Table(
+        "uniform",
+        "Least ε∞ from which the clipped estimates beat the answer “uniform”",
+        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in results.settings.alphas)],
+        rows,
+        "Published calibration, up to ε∞ = "
+        f"{max(results.settings.eps_inf):g}. dBitFlipPM is held against uniform buckets. "
+        + data_note(results),
+    )
+
+
+def data_note(results: Results) -> str:
+    """Which data were used, for every table and figure."""
+    size = "REDUCED SIZE, not the paper's evaluation. " if results.settings.reduced else ""
+    return size + "Data: " + "; ".join(facts.caption for facts in results.facts.values()) + "."
+
+
+def _mean(results: Results, point: Point) -> float:
+    return float(np.mean(results.measured(point, "mse_unbiased")))
