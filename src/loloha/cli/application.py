@@ -20,6 +20,7 @@ from loloha.cli import (
     plan,
     protocols,
     report,
+    reproduce,
     run,
     serve,
     tally,
@@ -40,6 +41,7 @@ COMMANDS = (
     tally,
     estimate,
     log,
+    reproduce,
 )
 """Each of these modules adds its commands by ``register(app)``."""
 
