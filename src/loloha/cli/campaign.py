@@ -243,7 +243,7 @@ def _domain(
 def _labels(given: str) -> list[str | int]:
     from loloha.datasets.domain import read_domain
 
-    if not Path(given).is_file():
+    if "," in given or not Path(given).is_file():
         return [label.strip() for label in given.split(",")]
     return [one if isinstance(one, int) else str(one) for one in read_domain(Path(given)).labels]
 

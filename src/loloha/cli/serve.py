@@ -104,8 +104,7 @@ def _run(settings: Settings) -> None:
     from loloha.collector.service import create_app
 
     # Our own log names routes and times, never an address; theirs would.
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    logging.getLogger("loloha.collector").setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     listening = _listen(settings)
     address, port = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address

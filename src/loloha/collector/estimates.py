@@ -177,8 +177,13 @@ def most_frequent(shown: Sequence[Estimate], top: int) -> list[int]:
     """The ``top`` values that are most frequent over the rounds shown, in ascending order."""
     if not shown:
         return []
-    mean = np.nanmean(np.stack([estimate.frequencies for estimate in shown]), axis=0)
-    order = np.argsort(-np.nan_to_num(mean, nan=-np.inf), kind="stable")
+    stacked = np.stack([estimate.frequencies for estimate in shown])
+    known = np.isfinite(stacked)
+    rounds = known.sum(axis=0)
+    total = np.where(known, stacked, 0).sum(axis=0)
+    # A value that nobody reported on in any round comes last.
+    mean = np.where(rounds > 0, total / np.maximum(rounds, 1), -np.inf)
+    order = np.argsort(-mean, kind="stable")
     return sorted(int(value) for value in order[:top])
 
 

@@ -1,0 +1,134 @@
+"""The thread that commits: uploads share a transaction, and nothing that waits is lost."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collecting import HOUR, START, batch, campaign, clients, messages
+from loloha.collector.commit import Committer
+from loloha.collector.metric import Metrics
+from loloha.collector.store import Store
+from loloha.collector.submission import Few, Submission, gather, receipts
+from loloha.collector.terms import Terms
+from loloha.errors import StoreError
+from loloha.wire import text
+from loloha.wire.batch import Reader
+
+
+class Slow:
+    """A store that waits to be told before it commits."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.go = threading.Event()
+        self.busy = threading.Event()
+        self.commits: list[int] = []
+
+    def record(self, submissions: Any, now: float) -> Any:
+        self.busy.set()
+        assert self.go.wait(10)
+        self.commits.append(len(submissions))
+        return self.store.record(submissions, now)
+
+
+def committer_of(store: Any, tidy: Callable[[], None] | None = None) -> Committer:
+    return Committer(
+        store, clock=lambda: START + 60, metrics=Metrics(), largest_queue=30, tidy=tidy
+    )
+
+
+def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    slow = Slow(store)
+    one = campaign()
+    entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
+    sent = messages(one, clients(one, 12), 0)
+    reader = Reader(one)
+    committer = committer_of(slow)
+    committer.start()
+    first = committer.submit(Few(entry, reader, *text.messages(sent[0])))
+    assert slow.busy.wait(10)
+    more = [committer.submit(Few(entry, reader, *text.messages(each))) for each in sent[:8]]
+    large = committer.submit(Submission.of(entry, batch(one, sent[6:])))
+    assert not any(future.done() for future in (first, *more, large))
+    with pytest.raises(StoreError, match="room"):
+        committer.submit(Submission.of(entry, batch(one, sent * 3)))
+    slow.go.set()
+    committer.stop()
+    assert slow.commits == [1, 2]
+    assert first.result().codes == [0]
+    # The large upload was written first: of what both hold, one is accepted.
+    codes = [future.result().codes for future in more]
+    assert codes == [[-1], [0], [0], [0], [0], [0], [-1], [-1]]
+    assert large.result().codes == [0] * 6
+    assert store.tally(entry, 0).n == 12
+    with pytest.raises(StoreError):
+        committer.submit(Few(entry, reader, [], bytearray()))
+    store.close()
+
+
+def test_a_failing_store_fails_the_uploads_and_no_later_ones(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(sqlite_url)
+    one = campaign()
+    entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
+    upload = Submission.of(entry, batch(one, messages(one, clients(one, 3), 0)))
+    committer = committer_of(store)
+    committer.start()
+
+    def broken(*_: object) -> None:
+        raise StoreError("store must be reachable; try again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "record", broken)
+        with pytest.raises(StoreError):
+            committer.submit(upload).result(10)
+    assert committer.submit(upload).result(10).accepted == 3
+    committer.stop()
+    store.close()
+
+
+def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    times = []
+
+    def tidy() -> None:
+        times.append(1)
+        raise OSError("a full disk")
+
+    committer = committer_of(store, tidy)
+    committer.start()
+    committer.stop()
+    assert len(times) == 2
+    store.close()
+
+
+def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    ones = [campaign("a"), campaign("b")]
+    entries = [store.create(one, Terms(), token=None, now=START)[0] for one in ones]
+    readers = [Reader(one) for one in ones]
+    sent = [messages(one, clients(one, 4), 0) for one in ones]
+
+    def few(which: int, *parts: bytes) -> Few:
+        return Few(entries[which], readers[which], *text.lines(b"\n".join(parts)))
+
+    uploads = [
+        few(0, sent[0][0], b"{}"),
+        few(1, sent[1][0]),
+        Submission.of(entries[0], batch(ones[0], sent[0][1:])),
+        few(0),
+        few(0, b"[]", sent[0][3], sent[1][3]),
+    ]
+    submissions, places = gather(uploads)
+    assert [each.size for each in submissions] == [3, 5, 1]
+    codes = [each.batch.codes for each in submissions]
+    found = [receipt.codes for receipt in receipts(codes, places)]
+    malformed, foreign = 1, 3
+    assert found == [[0, malformed], [0], [0, 0, 0], [], [malformed, 0, foreign]]
+    assert np.concatenate(codes).tolist().count(0) == 6
+    store.close()
