@@ -1,6 +1,7 @@
 """What holds for every command: help, exit codes, streams, JSON, and the reference page."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,8 @@ from loloha.cli.application import COMMANDS, Program, app
 from loloha.protocols import REGISTRY
 
 MAIN = "from loloha.cli import main; raise SystemExit(main())"
-# Runs until it is stopped, and prints nothing that a program would read.
-WITHOUT_RESULT = {"loloha serve"}
+# The one runs until it is stopped and has no result, the other's is JSON anyway.
+WITHOUT_CHOICE = {"loloha serve", "loloha campaign export"}
 SURVEY = ["--k", "96", "--n", "45222", "--eps-inf", "4", "--eps-1", "2"]
 PARAMETERS = ["--k", "16", "--eps-inf", "2", "--eps-1", "1"]
 
@@ -35,10 +36,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"loloha {__version__}\n"
 
 
-@pytest.mark.parametrize("start", [["-m", "loloha"], ["-m", "loloha", "protocols"]])
-def test_the_package_runs_as_a_module(start: list[str]) -> None:
-    done = subprocess.run([sys.executable, *start, "--help"], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+def test_the_package_runs_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["loloha", "--version"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_module("loloha", run_name="__main__")
+    assert capsys.readouterr().out == f"loloha {__version__}\n"
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -59,7 +63,7 @@ def test_every_module_is_listed_and_every_command_has_help_and_json() -> None:
     assert {module.__name__.rpartition(".")[2] for module in COMMANDS} == registering
     for path, command in commands(typer.main.get_command(app), "loloha"):
         assert command.help, path
-        if path not in WITHOUT_RESULT:
+        if path not in WITHOUT_CHOICE:
             assert "--json" in {name for one in command.params for name in one.opts}, path
 
 
@@ -152,6 +156,7 @@ def test_a_command_line_that_cannot_be_used_ends_with_2(
         (errors.WireError("message must be whole"), 1, "error: message must be whole"),
         (FileNotFoundError(2, "No such file", "x.csv"), 1, "error: x.csv: No such file"),
         (OSError("odd"), 1, "error: OSError"),
+        (BrokenPipeError(32, "Broken pipe"), 1, ""),
         (KeyboardInterrupt(), 130, "error: interrupted; nothing was left half-written"),
     ],
     ids=lambda one: type(one).__name__,
@@ -169,7 +174,27 @@ def test_how_commands_end(failure: BaseException, code: int, says: str) -> None:
     def other() -> None: ...
 
     done = CliRunner().invoke(broken, ["fail"])
-    assert (done.exit_code, done.stdout, done.stderr) == (code, "", says + "\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (code, "", says and says + "\n")
+
+
+def test_an_interrupt_before_the_command_starts_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loloha.cli.application.app", interrupted)
+    assert main(["protocols"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("code", "wanted"), [(None, 0), (3, 3), ("text", 1)])
+def test_exit_codes_are_numbers(code: Any, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(**_: Any) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("loloha.cli.application.app", leave)
+    assert main([]) == wanted
 
 
 def test_what_the_reader_of_a_pipe_no_longer_wants_is_no_error() -> None:
@@ -268,11 +293,13 @@ def test_few_reports_see_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Nothing can be seen" in told.err
 
 
-def test_prose_is_wrapped_in_a_terminal(
+def test_prose_and_tables_keep_to_the_width_of_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "50")
+    assert main(["protocols"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
     assert main(["explain", "ololoha", *PARAMETERS]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 50

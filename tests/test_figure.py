@@ -99,6 +99,13 @@ def test_a_large_domain_is_drawn_in_steps() -> None:
     np.testing.assert_array_equal(line(axes, "estimate with interval"), given.frequencies[3])
 
 
+def test_a_large_domain_needs_no_truth() -> None:
+    given = series(bins=300)
+    blind = Series(given.labels, given.rounds, given.frequencies, given.lower, given.upper)
+    (band_of_round,) = draw_run(blind, OLOLOHA(k=300, eps_inf=2, eps_1=1)).axes[-1].patches
+    np.testing.assert_array_equal(band_of_round.get_data().values, given.upper[3])
+
+
 def test_one_round_has_a_histogram_alone() -> None:
     drawn = draw_run(series(tau=1), PROTOCOL)
     assert len(drawn.axes) == 1

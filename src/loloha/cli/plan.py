@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -84,8 +85,8 @@ def _show_rows(found: Plan) -> None:
     )  # fmt: skip
 
 
-def _share(frequency: float | None) -> str | None:
+def _share(frequency: float | None) -> str:
     """A frequency as people read it; none where not even 100 % would do."""
-    if frequency is None:
-        return None
-    return "none" if frequency == float("inf") else f"{100 * frequency:.3g} %"
+    if frequency is None or math.isinf(frequency):
+        return "none"
+    return f"{100 * frequency:.3g} %"

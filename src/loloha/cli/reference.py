@@ -9,8 +9,9 @@ HEAD = """# Command line
 
 <!-- Made by `python -m loloha.cli.reference > docs/cli.md`; a test compares. -->
 
-Data goes to stdout, progress and warnings to stderr. Every command takes `--json`. Colours are left
-out when `NO_COLOR` is set or the output is no terminal.
+Data goes to stdout, progress and warnings to stderr. Commands that print a table print JSON with
+`--json`, under keys that stay. Colours are left out when `NO_COLOR` is set or the output is no
+terminal.
 
 | exit code | meaning |
 |---|---|
