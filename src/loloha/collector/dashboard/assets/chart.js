@@ -31,8 +31,12 @@ const DARK = {
 export const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "solid", "dash", "dot"];
 export const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "triangle-down", "star"];
 
+export const systemIsDark = window.matchMedia("(prefers-color-scheme: dark)");
+
 export function colours() {
-  return getComputedStyle(document.documentElement).colorScheme === "dark" ? DARK : LIGHT;
+  const chosen = document.documentElement.dataset.theme;
+  const dark = chosen ? chosen === "dark" : systemIsDark.matches;
+  return dark ? DARK : LIGHT;
 }
 
 // Plotly reads a few HTML tags in text, links among them: a label is not to become one.
@@ -63,11 +67,17 @@ export function axis(more = {}) {
     linecolor: grid,
     zerolinecolor: zero,
     tickfont: { color: soft, size: 11 },
-    title: { text: "", font: { color: soft, size: 12 }, standoff: 8 },
-    automargin: true,
+    title: titled(""),
+    // Finding the margin means drawing twice: `margin` below states it.
+    automargin: false,
     fixedrange: true,
     ...more,
   };
+}
+
+// Pixels that the longest of these texts takes, at the size of the axes.
+export function room(texts) {
+  return 14 + Math.ceil(6.6 * Math.max(1, ...texts.map((text) => text.length)));
 }
 
 export function titled(text) {
@@ -80,7 +90,7 @@ export function roundAxis(first, last, width, title) {
   const span = last - first + 1;
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000].find((one) => span / one <= room) ?? span;
   const tick0 = Math.ceil(first / step) * step;
-  return axis({ title: titled(title), tick0, dtick: step, tickformat: "d", showgrid: false, zeroline: false });
+  return axis({ title: titled(title), range: [first - 0.6, last + 0.6], tick0, dtick: step, tickformat: "d", showgrid: false, zeroline: false });
 }
 
 const loaded = new Promise((resolve, reject) => {
@@ -95,23 +105,37 @@ const loaded = new Promise((resolve, reject) => {
 // Each drawing looks at it again; without this the browser would call the first failure unhandled.
 loaded.catch(() => {});
 
-const turns = new Map();
+// What each chart is to show, until it comes near the part of the page that is seen.
+const waiting = new Map();
+
+const seen = new IntersectionObserver(
+  (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => flush(entry.target.id)),
+  { rootMargin: "200px" },
+);
+
+window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(flush));
 
 export function draw(id, { data, layout, summary }) {
   const node = byId(id);
   node.setAttribute("role", "img");
   node.setAttribute("aria-label", summary);
   node.hidden = false;
+  // Its place is kept, so that nothing jumps when it appears.
   node.style.minHeight = `${layout.height}px`;
-  // The last drawing asked for wins, however long the library takes to arrive.
-  const turn = (turns.get(id) ?? 0) + 1;
-  turns.set(id, turn);
-  return loaded.then(
-    (plotly) => (turns.get(id) === turn ? render(plotly, node, data, layout) : undefined),
-    () => {
-      node.textContent = "The chart could not be loaded; the table below holds the same numbers.";
-    },
-  );
+  waiting.set(id, { data, layout });
+  // Observing anew reports at once whether it can be seen.
+  seen.unobserve(node);
+  seen.observe(node);
+}
+
+async function flush(id) {
+  const plotly = await loaded.catch(() => null);
+  const node = byId(id);
+  const wanted = waiting.get(id);
+  if (!wanted) return;
+  waiting.delete(id);
+  if (plotly) await render(plotly, node, wanted.data, wanted.layout);
+  else node.textContent = "The chart could not be loaded; the table below holds the same numbers.";
 }
 
 function render(plotly, node, data, layout) {
@@ -132,7 +156,7 @@ function render(plotly, node, data, layout) {
 
 export function clear(id) {
   const node = byId(id);
-  turns.set(id, (turns.get(id) ?? 0) + 1);
+  waiting.delete(id);
   if (window.Plotly && node.classList.contains("js-plotly-plot")) window.Plotly.purge(node);
   node.replaceChildren();
   node.style.minHeight = "";

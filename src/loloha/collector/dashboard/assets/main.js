@@ -1,6 +1,272 @@
-addEventListener('load',async()=>{ const t0=performance.now();
-await Plotly.newPlot('a',[{type:'heatmap',z:[[1,2],[3,4]],xgap:1}],{},{responsive:true,displaylogo:false});
-await Plotly.newPlot('b',[{x:[1,2],y:[1,3],error_y:{array:[1,1]},mode:'lines+markers'},{type:'bar',x:[1,2],y:[3,1]}],{},{responsive:true});
-console.info('drawn',t0,performance.now()-t0);
-const u=await Plotly.toImage('a',{format:'png'}); console.info('png',u.length);
-});
+// The page: fetches what the reader chose, draws it panel by panel as answers arrive, and asks again every few seconds.
+
+import { get, withQuery } from "./api.js";
+import { savePicture, systemIsDark } from "./chart.js";
+import { fresh, read, write } from "./choice.js";
+import { moment } from "./format.js";
+import { MOST_LINES, showLines } from "./lines.js";
+import { showMap } from "./map.js";
+import { describe, listCampaigns, showNotices, showTiles, welcome } from "./overview.js";
+import { byId, make, say, show } from "./page.js";
+import { showPeople } from "./people.js";
+import { showPrivacy } from "./privacy.js";
+import { showRound } from "./round.js";
+import { byFrequency } from "./series.js";
+
+const POLL = 5000;
+const FEW_LINES = 5;
+
+let choice = read();
+let model = {};
+let timer = null;
+let turn = 0;
+
+// Fetching
+
+async function refresh() {
+  clearTimeout(timer);
+  turn += 1;
+  const mine = turn;
+  const late = () => mine !== turn;
+  let pause = POLL;
+  try {
+    await fetchAll(late);
+    if (!late()) settle(null);
+  } catch (error) {
+    if (late()) return;
+    pause = 1000 * (error.seconds ?? 5);
+    settle(error);
+  }
+  if (!late() && !document.hidden) timer = setTimeout(refresh, pause);
+}
+
+async function fetchAll(late) {
+  const { campaigns } = await get("/v1/campaigns");
+  if (late()) return;
+  show("welcome", campaigns.length === 0);
+  if (!campaigns.length) {
+    show("campaign", false);
+    listOnce(campaigns);
+    welcome();
+    return;
+  }
+  const campaign = campaigns.find((one) => one.fingerprint === choice.campaign) ?? campaigns.at(-1);
+  if (choice.campaign && campaign.fingerprint !== choice.campaign) choice = fresh(null);
+  if (model.campaign?.fingerprint !== campaign.fingerprint) model = { shown: {} };
+  model.campaign = campaign;
+  listOnce(campaigns);
+  once("head", [campaign], () => describe(campaign));
+  document.title = `${campaign.name} · loloha collector`;
+  show("campaign", true);
+  await fetchCampaign(campaign, late);
+}
+
+async function fetchCampaign(campaign, late) {
+  const path = `/v1/campaigns/${campaign.fingerprint}`;
+  const { newest } = choice;
+  const [rounds, series] = await Promise.all([
+    get(`${path}/rounds`, { newest }),
+    get(`${path}/series`, { newest, top: choice.top }),
+    get(`${path}/privacy`).then((privacy) => {
+      if (late()) return;
+      model.privacy = privacy;
+      once("privacy", [privacy, theme()], () => showPrivacy(model));
+    }),
+  ]);
+  if (late()) return;
+  model.rounds = rounds.rounds;
+  once("people", [rounds, theme()], () => showPeople(model));
+  showSeries(path, series);
+  const [drawn, estimates] = await Promise.all([fetchLines(path, series), fetchRound(path)]);
+  if (late()) return;
+  once("lines", [drawn.data, drawn.columns.join(), theme()], () => showLines({ campaign, drawn, choice, remove }));
+  model.drawn = drawn;
+  model.estimates = estimates;
+  once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
+  once("tiles", [estimates, rounds, model.privacy], () => showTiles(model));
+  once("notices", [estimates, rounds, campaign], () => showNotices(model));
+}
+
+function showSeries(path, data) {
+  const { newest, top, masked } = choice;
+  const series = { data, address: withQuery(`${path}/series`, { newest, top }), from: "" };
+  if (data.rounds.length) series.from = moment(data.begins[0]);
+  once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
+}
+
+// The series that holds the values to draw, and their columns in it.
+async function fetchLines(path, series) {
+  const { values, newest } = choice;
+  if (values === null) return { data: series, columns: byFrequency(series).slice(0, FEW_LINES) };
+  const within = values.filter((value) => value < model.campaign.bins).slice(0, MOST_LINES);
+  let data = series;
+  if (!within.every((value) => series.values.includes(value))) {
+    data = await get(`${path}/series`, { newest, value: within });
+  }
+  return { data, columns: within.map((value) => data.values.indexOf(value)) };
+}
+
+// The round chosen, else the newest that is shown, else the newest.
+async function fetchRound(path) {
+  const reported = model.rounds.filter((one) => one.round >= 0 && one.n > 0);
+  const chosen =
+    reported.find((one) => one.round === choice.round) ?? reported.findLast((one) => one.shown) ?? reported.at(-1);
+  if (!chosen) return null;
+  return get(`${path}/rounds/${chosen.round}/estimates`, { projected: choice.projected ? true : null });
+}
+
+// Drawing, only what differs from the last time
+
+function once(name, inputs, work) {
+  const before = model.shown[name];
+  if (before && before.length === inputs.length && before.every((one, i) => one === inputs[i])) return;
+  model.shown[name] = inputs;
+  work();
+}
+
+let listed = null;
+
+function listOnce(campaigns) {
+  const wanted = `${campaigns.map((one) => one.fingerprint)} ${model.campaign?.fingerprint}`;
+  if (listed === wanted) return;
+  listed = wanted;
+  listCampaigns(campaigns, model.campaign?.fingerprint, (fingerprint) => choose(fresh(fingerprint), { asNewPage: true }));
+}
+
+function theme() {
+  return `${document.documentElement.dataset.theme ?? "auto"} ${systemIsDark.matches}`;
+}
+
+function settle(error) {
+  const now = new Date().toISOString().slice(11, 19);
+  show("problem", error !== null);
+  document.body.dataset.state = error ? "failed" : "ready";
+  if (error) {
+    const kept = model.campaign ? " What you see was fetched before." : "";
+    byId("problem").replaceChildren(make("h2", {}, "No answer that could be shown"), make("p", {}, `${error.message}${kept} Trying again by itself.`));
+    say("status", "Trying again …");
+  } else {
+    // Not on every poll: a screen reader would read it out each time.
+    say("status", "Live");
+    byId("status").title = `Asked at ${now} UTC, and every ${POLL / 1000} s`;
+  }
+}
+
+// What the reader does
+
+function choose(patch, how = {}) {
+  choice = { ...choice, ...patch };
+  write(choice, how);
+  refresh();
+}
+
+function remove(value) {
+  const shown = model.drawn.columns.map((column) => model.drawn.data.values[column]);
+  choose({ values: shown.filter((one) => one !== value) });
+  byId("find").focus();
+}
+
+function add(value) {
+  const shown = model.drawn.columns.map((column) => model.drawn.data.values[column]);
+  if (shown.includes(value)) return "It is drawn already.";
+  if (shown.length >= MOST_LINES) return `At most ${MOST_LINES} lines can be told apart: remove one first.`;
+  choose({ values: [...shown, value] });
+  return "";
+}
+
+async function find(text) {
+  const { fingerprint } = model.campaign;
+  const { matches } = await get(`/dashboard/labels/${fingerprint}`, { q: text });
+  return matches;
+}
+
+function listen() {
+  for (const name of ["newest", "top", "count"]) {
+    byId(name).addEventListener("change", (event) => choose({ [name]: Number(event.target.value) }));
+  }
+  byId("order").addEventListener("change", (event) => choose({ order: event.target.value }));
+  for (const name of ["masked", "projected"]) {
+    byId(name).addEventListener("change", (event) => choose({ [name]: event.target.checked }));
+  }
+  byId("which").addEventListener("change", (event) => choose({ round: Number(event.target.value) }));
+  byId("earlier").addEventListener("click", () => step(-1));
+  byId("later").addEventListener("click", () => step(1));
+  byId("most").addEventListener("click", () => choose({ values: null }));
+  listenToAdding();
+  for (const button of document.querySelectorAll("[data-picture]")) {
+    button.addEventListener("click", () => savePicture(button.dataset.picture, button.dataset.picture.replace("-chart", "")));
+  }
+  listenToTheme();
+  window.addEventListener("popstate", () => choose(read()));
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+  byId("skip").addEventListener("click", (event) => {
+    // The address holds what was chosen: the link must not change it.
+    event.preventDefault();
+    byId("main").focus();
+  });
+}
+
+function step(by) {
+  const numbers = model.rounds.filter((one) => one.round >= 0 && one.n > 0).map((one) => one.round);
+  const round = numbers[numbers.indexOf(model.estimates.round) + by];
+  if (round !== undefined) choose({ round });
+}
+
+function listenToAdding() {
+  let waiting = null;
+  byId("find").addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const matches = await find(event.target.value).catch(() => []);
+      byId("found").replaceChildren(...matches.map(({ label }) => make("option", { value: label })));
+    }, 150);
+  });
+  byId("add").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const text = byId("find").value.trim();
+    if (!text) return;
+    const [best] = await find(text).catch(() => []);
+    const answer = best ? add(best.value) : `No value is labelled “${text}”.`;
+    say("add-answer", answer);
+    if (!answer) byId("find").value = "";
+  });
+}
+
+function listenToTheme() {
+  const select = byId("theme");
+  select.value = document.documentElement.dataset.theme ?? "auto";
+  select.addEventListener("change", () => {
+    if (select.value === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = select.value;
+    try {
+      localStorage.setItem("loloha-theme", select.value);
+    } catch {
+      // Storage may be forbidden: the choice then lasts as long as the page.
+    }
+    refresh();
+  });
+  systemIsDark.addEventListener("change", refresh);
+}
+
+function listenToMap() {
+  // Plotly adds `on` to the node once it has drawn.
+  const node = byId("map-chart");
+  const observer = new MutationObserver(() => {
+    if (!node.on || node.dataset.listening) return;
+    node.dataset.listening = "1";
+    node.on("plotly_click", ({ points: [point] }) => {
+      const value = model.drawn && point.y < (point.fullData?.y?.length ?? 0) ? valueAt(point.y) : null;
+      choose({ round: point.x });
+      if (value !== null) say("add-answer", add(value));
+    });
+  });
+  observer.observe(node, { attributes: true, attributeFilter: ["data-drawn"] });
+}
+
+function valueAt(row) {
+  return model.shown.map?.[0].values[row] ?? null;
+}
+
+listen();
+listenToMap();
+refresh();

@@ -1,0 +1,118 @@
+// Lines over rounds, each with the band of its 95 % intervals.
+
+import { axis, clear, colours, DASHES, draw, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
+import { count, percent, shorten } from "./format.js";
+import { byId, make, say, show, twin } from "./page.js";
+import { isEmpty, spread, track, Z_95 } from "./series.js";
+
+export const MOST_LINES = 8;
+
+export function showLines({ campaign, drawn, choice, remove }) {
+  const empty = isEmpty(drawn.data);
+  show("lines", !empty);
+  if (empty) {
+    clear("lines-chart");
+    return;
+  }
+  const { data } = drawn;
+  const chosen = drawn.columns;
+  const chips = chosen.map((column, line) => chip(data, column, line, chosen.length > 1 ? remove : null));
+  byId("chosen").replaceChildren(...chips);
+  const summary = choice.values
+    ? "The values you chose. Each band holds the true frequency of its round in 95 of 100 cases."
+    : "The most frequent values of the rounds above. Each band holds the true frequency of its round in 95 of 100 cases.";
+  const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
+  say("lines-lead", summary + (campaign.protocol.eps_inf === undefined ? "" : shared));
+  draw("lines-chart", figure(data, chosen));
+  twin("lines-table", {
+    caption: "Estimated frequency of the chosen values, with 95 % intervals",
+    head: ["Round", ...chosen.flatMap((column) => [data.labels[column], "from", "to"])],
+    rows: () => data.rounds.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column))]),
+  });
+}
+
+function cells(data, i, column) {
+  const f = data.frequencies[i]?.[column] ?? null;
+  if (f === null) return ["withheld", "", ""];
+  const width = Z_95 * data.standard_errors[i][column];
+  return [percent(f), percent(f - width), percent(f + width)];
+}
+
+function chip(data, column, line, remove) {
+  const label = data.labels[column];
+  const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
+  swatch.style.background = colours().lines[line];
+  const button = remove
+    ? make("button", { type: "button", "aria-label": `Remove ${label}`, onclick: () => remove(data.values[column]) }, "×")
+    : null;
+  return make("li", {}, swatch, make("span", {}, shorten(label, 30)), button);
+}
+
+function figure(data, chosen) {
+  const { rounds, at } = spread(data);
+  const width = byId("lines-chart").clientWidth || 600;
+  const palette = colours().lines;
+  const bands = [];
+  const lines = chosen.map((column, line) => {
+    const { frequency, error } = track(data, at, column);
+    const label = literal(data.labels[column]);
+    bands.push(band(rounds, frequency, error, palette[line]));
+    return {
+      type: "scatter",
+      mode: rounds.length <= 60 ? "lines+markers" : "lines",
+      name: literal(shorten(data.labels[column], 24)),
+      x: rounds,
+      y: frequency.map((f) => (f === null ? null : 100 * f)),
+      line: { color: palette[line], width: 2, dash: DASHES[line] },
+      marker: { symbol: SYMBOLS[line], size: 6 },
+      text: frequency.map((f, i) => (f === null ? "" : `<b>${label}</b>: ${percent(f)} ± ${percent(Z_95 * error[i])}`)),
+      hovertemplate: "%{text}<extra></extra>",
+    };
+  });
+  const layout = {
+    height: width < 500 ? 340 : 400,
+    margin: { l: 60, r: 12, t: 34, b: 44 },
+    hovermode: "x unified",
+    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
+    yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
+  };
+  const names = chosen.map((column) => data.labels[column]).join(", ");
+  return { data: [...bands, ...lines], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+}
+
+// One closed outline for each run of rounds without a gap.
+function band(rounds, frequency, error, colour) {
+  const x = [];
+  const y = [];
+  const close = (first, last) => {
+    for (let i = first; i <= last; i += 1) push(i, 1);
+    for (let i = last; i >= first; i -= 1) push(i, -1);
+    push(first, 1);
+    x.push(null);
+    y.push(null);
+  };
+  const push = (i, sign) => {
+    x.push(rounds[i]);
+    y.push(100 * (frequency[i] + sign * Z_95 * error[i]));
+  };
+  let first = null;
+  rounds.forEach((_, i) => {
+    if (frequency[i] === null) {
+      if (first !== null) close(first, i - 1);
+      first = null;
+    } else if (first === null) first = i;
+  });
+  if (first !== null) close(first, rounds.length - 1);
+  return {
+    type: "scatter",
+    mode: "lines",
+    x,
+    y,
+    fill: "toself",
+    fillcolor: translucent(colour, 0.16),
+    line: { width: 0.5, color: translucent(colour, 0.4) },
+    hoverinfo: "skip",
+    showlegend: false,
+  };
+}

@@ -1,0 +1,149 @@
+// The list of campaigns, the figures at the top, and what a reader must know before believing them.
+
+import { count, duration, moment, percent, plain, quantity } from "./format.js";
+import { byId, make, say, tiles } from "./page.js";
+import { Z_95 } from "./series.js";
+
+export function listCampaigns(campaigns, chosen, choose) {
+  byId("campaigns").replaceChildren(
+    ...[...campaigns].reverse().map((one) => {
+      const link = make(
+        "a",
+        { href: `#campaign=${one.fingerprint}`, "aria-current": one.fingerprint === chosen ? "page" : null },
+        make("strong", {}, one.name),
+        make("span", {}, `${one.protocol.type} · ${quantity(one.bins, "value")}`),
+      );
+      link.addEventListener("click", (event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        choose(one.fingerprint);
+      });
+      return make("li", {}, link);
+    }),
+  );
+  const place = byId("campaigns");
+  const current = place.querySelector("[aria-current]");
+  // On a phone the list scrolls.
+  if (current) place.scrollTop = current.offsetTop - place.offsetTop;
+}
+
+export function welcome() {
+  const address = window.location.origin;
+  say(
+    "welcome-command",
+    `export LOLOHA_ADMIN_KEY=...\nloloha campaign create "Theme of the editor" --to ${address} \\\n` +
+      `  --protocol ololoha --eps-inf 2 --eps-1 1 --labels "light,dark,system"`,
+  );
+}
+
+export function describe(campaign) {
+  say("name", campaign.name);
+  const { type, eps_inf, eps_1, eps } = campaign.protocol;
+  const loss = eps === undefined ? [`eps_inf ${plain(eps_inf)}`] : [`eps ${plain(eps)} in every report`];
+  if (eps_1 !== undefined) loss.push(`eps_1 ${plain(eps_1)}`);
+  byId("facts").replaceChildren(
+    ...[
+      type,
+      ...loss,
+      quantity(campaign.bins, "value"),
+      `a round lasts ${duration(campaign.schedule.seconds)}`,
+      `round 0 began ${moment(campaign.schedule.start)}`.replace("began", campaign.now.round < 0 ? "begins" : "began"),
+      campaign.now.round < 0 ? "not begun" : `now in round ${count(campaign.now.round)}`,
+    ].map((text) => make("span", {}, text)),
+    make("code", { title: "Fingerprint of the campaign" }, campaign.fingerprint.slice(0, 12)),
+  );
+}
+
+// What one round can and cannot tell.
+export function reading(estimates) {
+  if (!estimates || estimates.withheld) return null;
+  const errors = estimates.standard_errors.filter((one) => one !== null).sort((a, b) => a - b);
+  const known = estimates.frequencies.map((f, v) => [f, v]).filter(([f]) => f !== null);
+  if (!known.length) return null;
+  const bound = estimates.simultaneous_error;
+  const [largest, value] = known.reduce((best, one) => (one[0] > best[0] ? one : best));
+  return {
+    error: Z_95 * errors[Math.floor(errors.length / 2)],
+    bound,
+    largest,
+    label: estimates.labels[value],
+    largestError: Z_95 * estimates.standard_errors[value],
+    clear: bound === null ? 0 : known.filter(([f]) => f > bound).length,
+    total: estimates.frequencies.length,
+  };
+}
+
+export function showTiles(model) {
+  const { rounds, estimates, privacy } = model;
+  const real = rounds.filter((one) => one.round >= 0);
+  const found = reading(estimates);
+  const reports = real.reduce((sum, one) => sum + one.n, 0);
+  const entries = [
+    ["Reports counted", count(reports), `in ${quantity(real.filter((one) => one.n > 0).length, "round")} shown`],
+  ];
+  if (found) {
+    entries.push(
+      ["Most frequent", percent(found.largest, 1), `${found.label}, ± ${percent(found.largestError, 1)}, in round ${estimates.round}`],
+      ["Error of a typical value", `± ${percent(found.error)}`, `95 %, with ${quantity(estimates.n, "report")}`],
+      ["Clear of all noise", `${count(found.clear)} of ${count(found.total)}`, `values above ${percent(found.bound)}`],
+    );
+  }
+  if (privacy) {
+    const first = ["eps_1", plain(privacy.eps_1), privacy.eps_inf === null ? "in every report, no bound for ever" : `eps_inf ${plain(privacy.eps_inf)} · cap ${plain(privacy.cap)}`];
+    entries.push(first);
+  }
+  tiles("tiles", entries);
+}
+
+export function showNotices(model) {
+  const notices = [...findNotices(model)];
+  const wanted = JSON.stringify(notices);
+  const place = byId("notices");
+  if (place.dataset.shown === wanted) return;
+  place.dataset.shown = wanted;
+  place.replaceChildren(
+    ...notices.map(([kind, title, text, code]) =>
+      make("div", { class: `notice ${kind}` }, make("h2", {}, title), make("p", {}, text), code ? make("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, make("code", {}, code)) : null),
+    ),
+  );
+}
+
+function* findNotices({ campaign, rounds, estimates }) {
+  const real = rounds.filter((one) => one.round >= 0);
+  if (!real.some((one) => one.n > 0)) {
+    yield noReports(campaign, rounds);
+    return;
+  }
+  const least = campaign.terms.minimum_cohort;
+  const small = real.filter((one) => one.n > 0 && !one.shown);
+  if (small.length) {
+    const which = small.length === 1 ? `Round ${small[0].round} has ${quantity(small[0].n, "report")}` : `${small.length} rounds have too few reports`;
+    const all = small.length === real.filter((one) => one.n > 0).length;
+    yield [
+      all ? "warn" : "info",
+      all ? "Too few users for any estimate" : "Some rounds have too few users",
+      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are withheld, so that nobody is studied in a small group. Its reports are counted and show as soon as there are enough.`,
+    ];
+  }
+  const found = reading(estimates);
+  if (found && found.clear === 0) {
+    yield [
+      "warn",
+      `Noise is above the signal in round ${estimates.round}`,
+      `No value stands out: with ${quantity(estimates.n, "report")} and ${quantity(found.total, "value")}, every error may reach ${percent(found.bound)} (all values at once, 95 %), and the largest estimate is ${percent(found.largest)}. Do not read an order of values out of it. More users help, fewer labels, or a larger eps_1.`,
+    ];
+  }
+}
+
+function noReports(campaign, rounds) {
+  const { now, schedule, fingerprint } = campaign;
+  const refused = rounds.reduce((sum, one) => sum + Object.values(one.refused).reduce((a, b) => a + b, 0), 0);
+  const begun = now.round < 0 ? `Round 0 begins ${moment(schedule.start)}.` : `Round ${now.round} is running.`;
+  const turned = refused ? ` ${quantity(refused, "report")} came and ${refused === 1 ? "was" : "were"} refused: see “Participation and refusals”.` : "";
+  return [
+    "info",
+    "No reports yet",
+    `${begun}${turned} Point clients at this campaign:`,
+    `loloha report VALUE --campaign ${window.location.origin}/v1/campaigns/${fingerprint} --state client.json --consent`,
+  ];
+}

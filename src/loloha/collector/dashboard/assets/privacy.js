@@ -1,0 +1,85 @@
+// The guarantee in plain words, as the API says it, and the curve of the loss.
+
+import { axis, colours, draw, titled } from "./chart.js";
+import { count, duration, plain } from "./format.js";
+import { byId, list, make, say, tiles, twin } from "./page.js";
+
+const MEANING = {
+  g: "symbols of the memo: values share them",
+  p1: "permanent answer: the true one is told",
+  q1: "permanent answer: one certain other is told",
+  p2: "fresh answer: the permanent one is told",
+  q2: "fresh answer: one certain other is told",
+  p_star: "a report supports the value held",
+  q_star: "a report supports another value",
+  eps_first: "loss of the first report, as drawn",
+  eps_memo: "loss of the permanent answer, as drawn",
+};
+
+export function showPrivacy({ privacy, campaign }) {
+  const forever = privacy.eps_inf === null;
+  tiles("privacy-tiles", [
+    ["eps_1", plain(privacy.eps_1), "loss of the first report, at most"],
+    ["eps_inf", plain(privacy.eps_inf), forever ? "nothing is memoised: no bound holds for ever" : "all reports of one value, for ever"],
+    ["cap", plain(privacy.cap), forever ? "every report spends again" : "most budget that a user can spend; not a bound on change patterns"],
+    ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
+    ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
+    ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
+  ]);
+  draw("privacy-chart", figure(privacy));
+  twin("privacy-table", {
+    caption: "Loss after t reports of one value",
+    head: ["Reports t", "eps_t"],
+    rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
+  });
+  list("protected", privacy.protected);
+  list("leaks", privacy.leaks);
+  const known = Object.entries(privacy.parameters).filter(([, number]) => number !== null);
+  const table = make(
+    "table",
+    {},
+    make("caption", {}, `Protocol ${campaign.protocol.type}, as devices compute it: losses never exceed those asked for`),
+    make("thead", {}, make("tr", {}, ...["Parameter", "Value", "Meaning"].map((text) => make("th", { scope: "col" }, text)))),
+    make(
+      "tbody",
+      {},
+      ...known.map(([name, number]) =>
+        make("tr", {}, make("th", { scope: "row" }, make("code", {}, name)), make("td", {}, String(number)), make("td", { class: "text" }, MEANING[name] ?? "")),
+      ),
+    ),
+  );
+  byId("parameters").replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Realised parameters" }, table));
+  say("statement", privacy.text);
+}
+
+function figure(privacy) {
+  const { accent, warn } = colours();
+  const { growth, eps_inf } = privacy;
+  const bounded = eps_inf !== null;
+  const most = growth.at(-1).reports;
+  const data = [
+    {
+      type: "scatter",
+      mode: "lines+markers",
+      x: growth.map((one) => one.reports),
+      y: growth.map((one) => one.eps),
+      line: { color: accent, width: 2.5 },
+      marker: { size: 6 },
+      hovertemplate: "after %{x} reports: eps_t = %{y:.4g}<extra></extra>",
+    },
+  ];
+  const layout = {
+    height: 280,
+    margin: { l: 48, r: 12, t: 20, b: 44 },
+    showlegend: false,
+    xaxis: axis({ type: "log", title: titled("reports t of one value"), tickvals: [1, 2, 3, 5, 10, 20, 50, 100], range: [-0.03, Math.log10(most) + 0.03], zeroline: false }),
+    yaxis: axis({ title: titled("eps_t"), rangemode: "tozero" }),
+    shapes: bounded ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: eps_inf, y1: eps_inf, line: { color: warn, width: 1.5, dash: "dash" } }] : [],
+    annotations: bounded
+      ? [{ xref: "paper", x: 0.01, xanchor: "left", y: eps_inf, yanchor: "bottom", showarrow: false, text: `eps_inf = ${plain(eps_inf)}`, font: { color: warn, size: 12 } }]
+      : [],
+  };
+  const at = (t) => plain(growth.find((one) => one.reports === t)?.eps ?? null);
+  const end = bounded ? `it stays below eps_inf = ${plain(eps_inf)}` : "it grows without end";
+  return { data, layout, summary: `Curve of the loss: ${at(1)} after one report, ${at(2)} after two, ${at(10)} after ten; ${end}.` };
+}

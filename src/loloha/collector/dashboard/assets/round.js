@@ -1,0 +1,153 @@
+// One round: every estimate with its interval and, on demand, projected to the simplex.
+
+import { axis, clear, colours, draw, literal, room, ticks, titled, translucent } from "./chart.js";
+import { withQuery } from "./api.js";
+import { count, moment, percent, quantity, shorten } from "./format.js";
+import { byId, options, say, show, twin } from "./page.js";
+import { reading } from "./overview.js";
+
+const COUNTS = [20, 60, 200, 1000];
+const LONG = 6;
+
+export function showRound({ campaign, rounds, estimates, choice, path }) {
+  const reported = rounds.filter((one) => one.round >= 0 && one.n > 0);
+  show("round", reported.length > 0);
+  if (!reported.length || !estimates) return;
+  controls(campaign, reported, estimates, choice);
+  exports(path, estimates, choice);
+  say("round-lead", describe(estimates, campaign));
+  byId("round").classList.toggle("withheld", Boolean(estimates.withheld));
+  if (estimates.withheld) {
+    clear("round-chart");
+    return;
+  }
+  const shown = pick(estimates, choice);
+  draw("round-chart", figure(estimates, shown, choice));
+  const extra = choice.projected ? ["Projected"] : [];
+  twin("round-table", {
+    caption: `Estimates of round ${count(estimates.round)}`,
+    head: ["Value", "Estimate", "95 % from", "to", ...extra],
+    rows: () =>
+      shown.map((v) => [
+        estimates.labels[v],
+        percent(estimates.frequencies[v]),
+        percent(estimates.lower[v]),
+        percent(estimates.upper[v]),
+        ...extra.map(() => percent(estimates.projected?.[v])),
+      ]),
+  });
+}
+
+function controls(campaign, reported, estimates, choice) {
+  const choices = reported.map((one) => [one.round, one.shown ? count(one.round) : `${count(one.round)} (withheld)`]);
+  options(byId("which"), choices.reverse(), estimates.round);
+  const numbers = reported.map((one) => one.round);
+  const at = numbers.indexOf(estimates.round);
+  byId("earlier").disabled = at <= 0;
+  byId("later").disabled = at === numbers.length - 1;
+  const fitting = COUNTS.filter((n) => n < campaign.bins);
+  const last = campaign.bins <= 1000 ? [[1000, `all ${count(campaign.bins)}`]] : [[1000, "top 1,000"]];
+  const sizes = [...fitting.filter((n) => n < 1000).map((n) => [n, `top ${count(n)}`]), ...last];
+  options(byId("count"), sizes, sizes.some(([n]) => n === choice.count) ? choice.count : sizes.at(-1)[0]);
+  byId("order").value = choice.order;
+  byId("projected").checked = choice.projected;
+  show("projected-note", choice.projected && !estimates.withheld);
+}
+
+function exports(path, estimates, choice) {
+  const address = `${path}/rounds/${estimates.round}/estimates`;
+  const projected = choice.projected ? true : null;
+  for (const [id, format] of [["csv", "csv"], ["parquet", "parquet"], ["json", "json"]]) {
+    const link = byId(id);
+    // A withheld round has nothing to export.
+    link.hidden = Boolean(estimates.withheld);
+    link.href = withQuery(address, { format, projected });
+    link.download = `round-${estimates.round}.${format}`;
+  }
+}
+
+function describe(estimates, campaign) {
+  const when = `Round ${count(estimates.round)}, from ${moment(estimates.begins)}, ${estimates.state}`;
+  if (estimates.withheld) {
+    return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are withheld.`;
+  }
+  const found = reading(estimates);
+  const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} stand clear of all noise (above ${percent(found.bound)}).` : "";
+  return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0.${clearly}`;
+}
+
+// Which values, in the order in which they are drawn.
+function pick(estimates, { count: most, order }) {
+  const frequency = (v) => estimates.frequencies[v] ?? Number.NEGATIVE_INFINITY;
+  const ranked = estimates.frequencies.map((_, v) => v).sort((a, b) => frequency(b) - frequency(a) || a - b);
+  const best = ranked.slice(0, most);
+  return order === "frequency" ? best : best.sort((a, b) => a - b);
+}
+
+function figure(estimates, shown, { projected }) {
+  const { accent, ink, warn } = colours();
+  const width = byId("round-chart").clientWidth || 600;
+  const lying = shown.length <= 60 && shown.some((v) => estimates.labels[v].length > LONG);
+  const place = shown.map((_, i) => i);
+  const share = shown.map((v) => (estimates.frequencies[v] === null ? null : 100 * estimates.frequencies[v]));
+  const half = shown.map((v) => (estimates.frequencies[v] === null ? 0 : 100 * (estimates.upper[v] - estimates.frequencies[v])));
+  const whiskers = { type: "data", array: half, color: ink, thickness: shown.length > 80 ? 0.6 : 1.2, width: shown.length > 40 ? 0 : 3 };
+  const data = [
+    {
+      type: "bar",
+      orientation: lying ? "h" : "v",
+      [lying ? "y" : "x"]: place,
+      [lying ? "x" : "y"]: share,
+      [lying ? "error_x" : "error_y"]: whiskers,
+      name: "estimate",
+      marker: { color: translucent(accent, 0.75), line: { width: 0 } },
+      hovertext: shown.map((v) => `<b>${literal(estimates.labels[v])}</b><br>${percent(estimates.frequencies[v])}, 95 %: ${percent(estimates.lower[v])} to ${percent(estimates.upper[v])}`),
+      hoverinfo: "text",
+    },
+  ];
+  if (projected && estimates.projected) {
+    data.push({
+      type: "scatter",
+      mode: "markers",
+      [lying ? "y" : "x"]: place,
+      [lying ? "x" : "y"]: shown.map((v) => (estimates.projected[v] === null ? null : 100 * estimates.projected[v])),
+      name: "projected to the simplex",
+      marker: { color: warn, symbol: "diamond", size: shown.length > 80 ? 5 : 8, line: { width: 0 } },
+      hovertext: shown.map((v) => `<b>${literal(estimates.labels[v])}</b><br>projected: ${percent(estimates.projected[v])}`),
+      hoverinfo: "text",
+    });
+  }
+  return { data, layout: layoutOf(estimates, shown, lying, width, data.length > 1), summary: summarise(estimates, shown) };
+}
+
+function layoutOf(estimates, shown, lying, width, keyed) {
+  const short = shown.map((v) => shorten(estimates.labels[v], width < 500 ? 14 : 30));
+  const labels = short.map(literal);
+  const height = lying ? Math.max(180, 60 + 22 * shown.length) : 380;
+  const places = ticks(labels.length, lying ? labels.length : (width - 60) / room(short));
+  const named = axis({
+    tickvals: places,
+    ticktext: places.map((i) => labels[i]),
+    tickangle: 0,
+    showgrid: false,
+    zeroline: false,
+    range: lying ? [labels.length - 0.4, -0.6] : [-0.7, labels.length - 0.3],
+    title: titled(lying ? "" : "value"),
+  });
+  const measured = axis({ title: titled(lying ? "" : "frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" });
+  return {
+    height,
+    margin: { l: lying ? room(short) : 56, r: 12, t: keyed ? 30 : 12, b: lying ? 28 : 44 },
+    bargap: 0.25,
+    showlegend: keyed,
+    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    xaxis: lying ? measured : named,
+    yaxis: lying ? named : measured,
+  };
+}
+
+function summarise(estimates, shown) {
+  const best = [...shown].sort((a, b) => estimates.frequencies[b] - estimates.frequencies[a]).slice(0, 3);
+  const told = best.map((v) => `${estimates.labels[v]} ${percent(estimates.frequencies[v])}`).join(", ");
+  return `Histogram of round ${estimates.round} with intervals. Most frequent: ${told}.`;
+}

@@ -1,0 +1,41 @@
+// Series over rounds: rounds without reports become gaps, and values are found by their index.
+
+export const Z_95 = 1.959963984540054;
+
+// Above it gaps would cost more than they tell.
+const WIDEST = 2000;
+
+// Every round from the first to the last, or those that there are where these lie too far apart.
+export function spread(series) {
+  const { rounds } = series;
+  if (!rounds.length) return { rounds: [], at: [] };
+  const [first, last] = [rounds[0], rounds[rounds.length - 1]];
+  if (last - first >= WIDEST) return { rounds, at: rounds.map((_, i) => i) };
+  const place = new Map(rounds.map((round, i) => [round, i]));
+  const all = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  return { rounds: all, at: all.map((round) => place.get(round) ?? null) };
+}
+
+// Of one value: frequency and standard error in each of the rounds, null where there is none.
+export function track(series, at, column) {
+  const of = (rows, i) => (i === null || rows[i] === null ? null : rows[i][column]);
+  return {
+    frequency: at.map((i) => of(series.frequencies, i)),
+    error: at.map((i) => of(series.standard_errors, i)),
+  };
+}
+
+// The columns of a series, the most frequent on average first.
+export function byFrequency(series) {
+  const sums = series.values.map(() => 0);
+  for (const row of series.frequencies) {
+    row?.forEach((frequency, column) => {
+      sums[column] += frequency ?? 0;
+    });
+  }
+  return series.values.map((_, column) => column).sort((a, b) => sums[b] - sums[a] || a - b);
+}
+
+export function isEmpty(series) {
+  return series.frequencies.every((row) => row === null);
+}
