@@ -4,12 +4,13 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs bench mutants clean
+.PHONY: help setup demo test check docs bench bench-peers mutants clean
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 # The first of these that runs and is new enough: a version manager's stub may exist and refuse.
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -23,7 +24,7 @@ export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH PYTHONHOME
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(VENV)/.installed ## install the library, every extra and the tools into .venv
 
@@ -46,11 +47,14 @@ docs: $(VENV)/.installed ## build docs/_build/html, warnings as errors
 bench: $(VENV)/.installed ## measure the speed, beside the straightforward method
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(PEERS)/.installed ## measure the same work by other tools, in an environment of its own
+	$(PEERS)/bin/python benchmarks/peers.py --out docs/peers-table.md
+
 mutants: $(VENV)/.installed ## plant known bugs and see each one caught
 	$(BIN)/python tests/mutants.py
 
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) build dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Without ensurepip (Debian keeps it in a package of its own) the interpreter's pip, or uv, fills the environment.
 $(BIN)/python:
@@ -66,6 +70,14 @@ $(BIN)/python:
 # The command line and the compiled kernels: what the demo needs, and no more.
 $(VENV)/.installed-run: pyproject.toml | $(BIN)/python
 	$(call install,.[cli$(comma)fast])
+	@touch $@
+
+# What the peers need, as far as they work: pure-ldp breaks with xxhash 4, and imports two libraries
+# that it does not declare.
+$(PEERS)/.installed: pyproject.toml | $(BIN)/python
+	rm -rf $(PEERS) && $(BIN)/python -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet $(WHEEL_OPTIONS) -e '.[fast]' \
+		pure-ldp==1.2.0 multi-freq-ldpy==0.2.5 'xxhash<4' scikit-learn statsmodels
 	@touch $@
 
 # Holds all that the demo needs too.
