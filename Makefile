@@ -1,10 +1,11 @@
 # Needs Python 3.11+ and make. Everything it installs lands in .venv.
 #   PYTHON=/path/to/python3   which interpreter .venv is made with
 #   WHEELS=/path/to/wheels    install from this folder alone, with no network
+#   DATA=/path/to/data        real data sets for reproduce; OUT=FOLDER is where it writes
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs bench bench-peers mutants clean
+.PHONY: help setup demo test check docs bench bench-peers mutants clean reproduce reproduce-quick
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
@@ -17,6 +18,10 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 # uv is quicker, but reads none of pip's settings: where it fails, pip gets its turn.
 WHEEL_OPTIONS := $(if $(WHEELS),--no-index --find-links "$(abspath $(WHEELS))")
 WORKERS ?= 2
+# Where reproduce leaves its report, and the real data sets, where there are any.
+OUT ?= reproduction
+DATA ?= $(wildcard ../shared/data)
+DATA_OPTION = $(if $(DATA),--data-dir "$(DATA)")
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # An activated environment or a user's site must not leak into this one.
@@ -24,7 +29,7 @@ export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH PYTHONHOME
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
 
 setup: $(VENV)/.installed ## install the library, every extra and the tools into .venv
 
@@ -49,6 +54,12 @@ bench: $(VENV)/.installed ## measure the speed, beside the straightforward metho
 
 bench-peers: $(PEERS)/.installed ## measure the same work by other tools, in an environment of its own
 	$(PEERS)/bin/python benchmarks/peers.py --out docs/peers-table.md
+
+reproduce: $(VENV)/.installed ## make the paper's whole evaluation anew, both calibrations
+	$(BIN)/loloha reproduce all --calibration tight --jobs $(WORKERS) --out $(OUT) $(DATA_OPTION)
+
+reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in seconds
+	$(BIN)/loloha reproduce all --calibration tight --quick --jobs $(WORKERS) --out $(OUT)-quick $(DATA_OPTION)
 
 mutants: $(VENV)/.installed ## plant known bugs and see each one caught
 	$(BIN)/python tests/mutants.py
