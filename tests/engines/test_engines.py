@@ -1,5 +1,7 @@
 """Every engine gives the tally that a few lines of plain Python give, from whatever log."""
 
+import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -7,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha import BiLOLOHA
+from loloha import OLOLOHA, BiLOLOHA
+from loloha.datasets import ExtraError
 from loloha.engines import REGISTRY, make_engine, tally
-from loloha.errors import ParameterError
+from loloha.engines.base import library
+from loloha.errors import ParameterError, WireError
 from loloha.report import Report
 
 PROTOCOL = BiLOLOHA(k=11, eps_inf=2.0, eps_1=1.0)
@@ -85,6 +89,71 @@ def test_every_engine_counts_the_same(protocol, messy, guard, engine):
     assert (want[0][2] > 0 and want[0][3] > 0) == guard
     assert list(got) == [0, 3, 7, 12]
     assert got[7][1:] == (0, 0, 0, 0)
+
+
+def test_a_round_in_a_query_of_its_own_is_the_same(kind, messy, monkeypatch):
+    monkeypatch.setattr("loloha.engines.duckdb.ROWS_A_QUERY", 1)
+    log, _ = messy(kind)
+    for guard in (True, False):
+        assert found("duckdb", log, guard) == found("local", log, guard)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_passes_batches_and_threads_change_nothing(kind, messy, monkeypatch, threads):
+    log, _ = messy(kind)
+    want = [found("local", log, guard) for guard in (True, False)]
+    monkeypatch.setattr("loloha.engines.local.PASS_BYTES", 500)
+    monkeypatch.setattr("loloha.engines.local.BATCH_BYTES", 100)
+    engine = make_engine("local", threads=threads)
+    assert [found(engine, log, guard) for guard in (True, False)] == want
+
+
+def test_results_that_do_not_fit_together_come_in_parts(messy, monkeypatch, engine):
+    log, _ = messy(PROTOCOL)
+    want = found(engine, log, True)
+    monkeypatch.setattr("loloha.engines.base.MOST_PLACES", 1)
+    assert found(engine, log, True) == want
+
+
+def test_duckdb_takes_limits(messy):
+    log, _ = messy(PROTOCOL)
+    limited = make_engine("duckdb", threads=1, memory="200MB")
+    assert found(limited, log, True) == found("local", log, True)
+
+
+def test_hashes_without_sql_are_counted_alone(draw, make_log):
+    pytest.importorskip("xxhash")
+    protocol = OLOLOHA(k=11, eps_inf=2.0, eps_1=1.0, g=4, hash="xxhash")
+    reports = draw(protocol, 50, 0)
+    log = make_log(protocol, (0, reports))
+    (one,) = tally(log, engine="local")
+    wanted = protocol.tally()
+    wanted.update(reports.keys, reports.ys)
+    assert one.tally == wanted
+    with pytest.raises(ParameterError, match="use engine 'local'"):
+        list(tally(log))
+
+
+def test_a_refused_file_ends_it_unless_skipped(draw, make_log):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), (1, draw(PROTOCOL, 5, 1)))
+    next(log.round_folder(0).iterdir()).write_bytes(b"PAR1")
+    with pytest.raises(WireError, match="got 1 damaged"):
+        next(tally(log))
+    assert [one.tally.n for one in tally(log, skip=True)] == [0, 5]
+    assert [one.round for one in tally(log, rounds=[1])] == [1]
+
+
+def test_folders_that_look_like_patterns_are_refused(draw, make_log):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), name="log[1]")
+    with pytest.raises(ParameterError, match="path must be without any of"):
+        list(tally(log, engine="duckdb"))
+    assert next(tally(log, engine="local")).tally.n == 5
+
+
+def test_a_missing_library_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ExtraError, match=re.escape("pip install 'loloha[engines]'")):
+        library("duckdb", "engines")
 
 
 @pytest.mark.spark

@@ -14,6 +14,8 @@ from loloha.protocols import Protocol
 from loloha.reportlog import LogFile
 
 ROWS_A_QUERY = 1 << 20
+TABLE_BITS = 22
+"""Up to 2^22 seeds and symbols are counted in an array: 2 to 4 times the speed of hashing them."""
 
 
 class DuckDB(Engine):
@@ -39,16 +41,25 @@ class DuckDB(Engine):
     ) -> Iterator[RoundCounts]:
         arrow = library("pyarrow", "engines")
         with self._connected() as connection:
-            for files in _parts(rounds):
-                paths = [plain_path(file.path) for file in files]
-                query = sql.statement(protocol, "duckdb", parquet(paths), guard=guard)
+            for part in _parts(rounds):
+                paths = [plain_path(file.path) for files in part.values() for file in files]
+                query = sql.statement(
+                    protocol,
+                    "duckdb",
+                    parquet(paths),
+                    guard=guard,
+                    one_round=next(iter(part)) if len(part) == 1 else None,
+                )
                 yield from by_round(protocol, arrow.table(connection.sql(query)))
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         """A database in memory, with a folder of its own for what does not fit."""
         with tempfile.TemporaryDirectory(prefix="loloha-") as spill:
-            config: dict[str, Any] = {"temp_directory": spill}
+            config: dict[str, Any] = {
+                "temp_directory": spill,
+                "perfect_ht_threshold": TABLE_BITS,
+            }
             if self.threads is not None:
                 config["threads"] = self.threads
             if self.memory is not None:
@@ -57,18 +68,23 @@ class DuckDB(Engine):
                 yield connection
 
 
-def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[list[LogFile]]:
-    """The files of rounds that are worth a query of their own, of small ones together.
+def _parts(
+    rounds: Mapping[int, Sequence[LogFile]],
+) -> Iterator[dict[int, Sequence[LogFile]]]:
+    """Rounds that are worth a query of their own, and small ones together.
 
     A group for each round and symbol takes twice the time of one for each symbol, and the guard
     holds every pseudonym that a query looks at.
     """
-    part: list[LogFile] = []
-    for files in rounds.values():
-        part += files
-        if sum(file.rows for file in part) >= ROWS_A_QUERY:
+    part: dict[int, Sequence[LogFile]] = {}
+    rows = 0
+    for round, files in rounds.items():
+        size = sum(file.rows for file in files)
+        if part and rows + size > ROWS_A_QUERY:
             yield part
-            part = []
+            part, rows = {}, 0
+        part[round] = files
+        rows += size
     if part:
         yield part
 

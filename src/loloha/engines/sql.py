@@ -119,7 +119,14 @@ class _Recipe(NamedTuple):
     """From ``counted`` to rows with a place; None where the report is its only place."""
 
 
-def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = True) -> str:
+def statement(
+    protocol: Protocol,
+    dialect: str,
+    source: str,
+    *,
+    guard: bool = True,
+    one_round: int | None = None,
+) -> str:
     """The SQL that tallies all rounds of a campaign.
 
     Parameters
@@ -131,6 +138,8 @@ def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = Tr
         in `loloha.reportlog.schema`, and reports of this campaign only.
     guard : bool
         Count one report of each reporter in each round.
+    one_round : int, optional
+        The round that all rows belong to: they need no such column, and grouping is faster.
 
     Returns
     -------
@@ -150,19 +159,21 @@ def statement(protocol: Protocol, dialect: str, source: str, *, guard: bool = Tr
     """
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
     recipe = _recipe(protocol.encoding, speech)
-    read = (
-        f"valid AS (\n  SELECT round, reporter, {recipe.report} AS report\n"
-        f"  FROM {source}\n  WHERE {recipe.valid}\n)"
+    valid = (
+        f"valid AS (\n  SELECT {{by}}reporter, {recipe.report} AS report\n"
+        f"  FROM {{source}}\n  WHERE {recipe.valid}\n)"
     )
-    counted = _GUARDED.format(half=speech.half) if guard else _TRUSTED
+    parts = [valid, _GUARDED.replace("{half}", speech.half) if guard else _TRUSTED]
     if recipe.placed is None:
         sums = _SUMS if guard else "0 AS duplicates, 0 AS conflicts"
-        last = f"SELECT round, report AS place, count(*) AS n,\n  {sums}\nFROM counted"
-        return f"WITH {read},\n{counted}\n{last}\nGROUP BY round, report"
-    last = f"SELECT round, place, count(*) AS n,\n  {_SUMS_ONCE}\nFROM placed"
-    return (
-        f"WITH {read},\n{counted},\nplaced AS (\n{recipe.placed}\n)\n{last}\nGROUP BY round, place"
-    )
+        last = f"report AS place, count(*) AS n,\n  {sums}\nFROM counted\nGROUP BY {{by}}report"
+    else:
+        parts.append(f"placed AS (\n{recipe.placed}\n)")
+        last = f"place, count(*) AS n,\n  {_SUMS_ONCE}\nFROM placed\nGROUP BY {{by}}place"
+    text = "WITH " + ",\n".join(parts) + "\nSELECT {round}" + last
+    by = "round, " if one_round is None else ""
+    round = by if one_round is None else f"CAST({one_round} AS BIGINT) AS round, "
+    return text.replace("{by}", by).replace("{round}", round).replace("{source}", source)
 
 
 def files_of(dialect: str, folder: Any) -> str:
@@ -185,14 +196,13 @@ def files_of(dialect: str, folder: Any) -> str:
     )
 
 
-_TRUSTED = "counted AS (\n  SELECT round, report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"
+_TRUSTED = "counted AS (\n  SELECT {by}report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"
 _GUARDED = """counted AS (
-  SELECT round,
-    CASE WHEN reporter < {half} THEN min(report) ELSE max(report) END AS report,
+  SELECT {by}CASE WHEN reporter < {half} THEN min(report) ELSE max(report) END AS report,
     CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
     CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
   FROM valid
-  GROUP BY round, reporter
+  GROUP BY {by}reporter
 )"""
 _SUM = "CAST(sum({0}) AS BIGINT) AS {1}"
 _SUMS = ", ".join(_SUM.format(name, name) for name in ("duplicates", "conflicts"))
@@ -235,7 +245,7 @@ def _hashed(family: HashFamily, speech: Dialect) -> _Recipe:
         f" % {MERSENNE_31} % {family.g}"
     )
     placed = (
-        "  SELECT round, place, duplicates, conflicts\n"
+        "  SELECT {by}place, duplicates, conflicts\n"
         f"  FROM counted CROSS JOIN {speech.series.format(EVERY_REPORT, family.k, 'place')} AS v\n"
         f"  WHERE place = {EVERY_REPORT} OR {hashed} = {speech.item.format('report', 2)}"
     )
@@ -254,7 +264,7 @@ def _one_hot(k: int, speech: Dialect) -> _Recipe:
         return f"(position(substr(report, 2 * byte + {offset}, 1) IN {_DIGITS}) - 1)"
 
     placed = (
-        f"  SELECT round, duplicates, conflicts,\n    CASE WHEN byte = {EVERY_REPORT}"
+        f"  SELECT {{by}}duplicates, conflicts,\n    CASE WHEN byte = {EVERY_REPORT}"
         f" THEN {EVERY_REPORT}\n    ELSE 256 * byte + 16 * {digit('1')} + {digit('2')} END AS place"
         f"\n  FROM counted CROSS JOIN {speech.series.format(EVERY_REPORT, size, 'byte')} AS b"
     )
@@ -265,7 +275,7 @@ def _sampled(encoding: SampledBuckets, speech: Dialect) -> _Recipe:
     first, last = speech.item.format("y", 1), speech.item.format("y", encoding.d)
     valid = f"{first} >= 0 AND {last} < {2 * encoding.b} AND {speech.ascending.format('y')}"
     placed = (
-        f"  SELECT round, duplicates, conflicts, {speech.each.format('report')} AS place\n"
+        f"  SELECT {{by}}duplicates, conflicts, {speech.each.format('report')} AS place\n"
         "  FROM counted"
     )
     return _Recipe("y", valid, placed)
