@@ -66,7 +66,7 @@ class Visits:
         n = len(held)
         users = np.arange(n, dtype=np.int32)
         block = Block(slice(0, n), users[None], users, int32(held), np.ones(n, dtype=np.int32))
-        return cls(held[:, None], size, [block])
+        return cls(held[:, None], size, [block] if n else [])
 
     @cached_property
     def per_user(self) -> Ints:

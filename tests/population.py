@@ -1,0 +1,128 @@
+"""Populations for the tests: the exact law of a whole one, and a source that enumerates it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loloha.law import exact_law
+from loloha.rng import SCALE, Rng
+from loloha.samplers import Draws, History, sample
+
+Law = dict[Any, Fraction]
+
+
+class EnumeratedDraws(Draws):
+    """What the samplers draw, drawn one by one from a source that enumerates all outcomes."""
+
+    def __init__(self, rng: Rng) -> None:
+        self.source = rng
+
+    def bits(self, threshold: int, count: int) -> Any:
+        drawn = [self.source.bernoulli(threshold) for _ in range(count)]
+        padded = np.zeros(-(-count // 64) * 64, dtype=np.uint8)
+        padded[:count] = drawn
+        return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
+
+    def rows(self, threshold: int, count: int, width: int) -> Any:
+        rows = [self.bits(threshold, width) for _ in range(count)]
+        return np.array(rows, dtype=np.uint64).reshape(count, -(-width // 64))
+
+    def below(self, n: int, count: int) -> Any:
+        return np.array([self.source.below(n) for _ in range(count)], dtype=np.int32)
+
+    def binomial(self, n: Any, threshold: int) -> Any:
+        successes = [
+            sum(self.source.bernoulli(threshold) for _ in range(trials))
+            for trials in np.ravel(n).tolist()
+        ]
+        return np.array(successes, dtype=np.int64).reshape(np.shape(n))
+
+    def keys(self, family: Any, n: int) -> Any:
+        return np.array([family.draw(self.source) for _ in range(n)], dtype=np.int64)
+
+    def seed(self) -> int:
+        raise AssertionError("a client with its own randomness cannot be enumerated")
+
+
+class Width:
+    """A source that follows one path and tells how many there are, at most."""
+
+    def __init__(self) -> None:
+        self.paths = 1
+
+    def bernoulli(self, threshold: int) -> bool:
+        self.paths *= 1 if threshold in (0, SCALE) else 2
+        return False
+
+    def below(self, n: int) -> int:
+        self.paths *= n
+        return 0
+
+
+def sampled(protocol: Any, history: History, rng: Rng) -> Any:
+    """Counts of all rounds and losses of all users, as the samplers draw them."""
+    drawn = sample(protocol, history, EnumeratedDraws(rng), lambda _: None)
+    counts = tuple(tuple(of_round.tolist()) for of_round in drawn.counts)
+    return counts, tuple(drawn.loss.tolist())
+
+
+def reported(protocol: Any, held: Iterable[int], rng: Rng) -> Any:
+    """Counts of all rounds and the loss, as one user's client draws them."""
+    client = protocol.client(rng=rng)
+    counts = []
+    for t, v in enumerate(held):
+        tally = protocol.tally()
+        if v >= 0:
+            tally.add(client.report(int(v), round=t))
+        counts.append(tuple(tally.counts.tolist()))
+    return tuple(counts), (client.loss,)
+
+
+def population_law(protocol: Any, values: Any) -> Law:
+    """Joint law of the counts of all rounds and of the losses, of the shipped clients."""
+    nobody = tuple((0,) * protocol.encoding.cells for _ in np.transpose(values))
+    total: Law = {(nobody, ()): Fraction(1)}
+    for held in values:
+        # Users draw independently of each other.
+        user = exact_law(lambda rng, held=held: reported(protocol, held, rng))
+        added: Counter[Any] = Counter()
+        for (counts, loss), p in total.items():
+            for (more, spent), q in user.items():
+                both = tuple(
+                    tuple(a + b for a, b in zip(one, other, strict=True))
+                    for one, other in zip(counts, more, strict=True)
+                )
+                added[both, loss + spent] += p * q
+        total = dict(added)
+    return total
+
+
+def numpy_only(patch: pytest.MonkeyPatch) -> None:
+    """Let NumPy do all the work, as where numba is not installed."""
+    patch.setattr("loloha.compiled._load", lambda name: None)
+
+
+def always_compiled(patch: pytest.MonkeyPatch) -> None:
+    """Let compiled loops do even the smallest work."""
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    patch.setattr("loloha.compiled.WORTH_LOADING", 0)
+
+
+WAYS = {"numpy": numpy_only, "numba": always_compiled}
+
+
+def wandering(n: int, tau: int, k: int, seed: int = 0, stay: float = 0.6, gap: float = 0.1) -> Any:
+    """Values of users who often keep theirs, int64[n, tau], with gaps of -1."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(k, size=(n, tau))
+    for t in range(1, tau):
+        kept = rng.random(n) < stay
+        values[kept, t] = values[kept, t - 1]
+    values[rng.random((n, tau)) < gap] = -1
+    return values
