@@ -8,19 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from loloha.arrays import Bools, Ints
+from loloha.arrays import Ints
 from loloha.channels import BitChannel
 from loloha.client import Client
 from loloha.encodings import SampledBuckets
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.rng import SCALE, SimulationRng
+from loloha.samplers import Draws
 
-WORD, FEWEST_BITS = 64, 8
-# Pairs of answers that may be expected to agree in the bits drawn first.
-FEW_PAIRS = 16.0
-# Of the 53 bits of a threshold, those that are looked at only on a tie of the others.
-LOW_BITS = 53 - 16
+WORD = 64
 
 
 @dataclass(frozen=True)
@@ -241,14 +238,15 @@ def _sample(encoding: SampledBuckets, rng: np.random.Generator) -> list[int]:
 def _colliding(visits: Visits, b: int, channel: BitChannel, rng: np.random.Generator) -> Ints:
     """Users with two equal answers among those to their visited buckets, b bits each.
 
-    Answers are drawn some bits at a time, and on only for rows that are equal so far: those of one
+    Answers are drawn a word at a time, and on only for rows that are equal so far: those of one
     class.
     """
+    draws = Draws(rng)
     rows, classes, start = np.arange(len(visits.users)), visits.users, 0
     while len(rows) and start < b:
-        width = _width(classes, channel, b - start)
-        words = _draw_words(visits.buckets[rows] - start, width, channel, rng)
-        # Classes are numbered from 0 and a width leaves room for them: one word holds both.
+        # Classes are numbered from 0: one word holds a row's class and its next bits.
+        width = min(b - start, WORD - int(classes.max()).bit_length())
+        words = _draw_words(visits.buckets[rows] - start, width, channel, draws)
         labelled = words | classes.astype(np.uint64) << np.uint64(width)
         ordered = np.sort(labelled)
         repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -259,32 +257,11 @@ def _colliding(visits: Visits, b: int, channel: BitChannel, rng: np.random.Gener
     return np.unique(visits.users[rows])
 
 
-def _width(classes: Ints, channel: BitChannel, left: int) -> int:
-    """Bits to draw next, so that few pairs of rows stay equal, within a word with the class."""
-    sizes = np.bincount(classes).astype(np.float64)
-    pairs = float(np.sum(sizes * (sizes - 1)) / 2)
-    q = float(channel.q)
-    agreement = q**2 + (1 - q) ** 2
-    needed = math.ceil(math.log(max(pairs / FEW_PAIRS, 2.0)) / -math.log(agreement))
-    return min(left, WORD - len(sizes).bit_length(), max(FEWEST_BITS, needed))
-
-
-def _draw_words(own: Ints, width: int, channel: BitChannel, rng: np.random.Generator) -> Any:
+def _draw_words(own: Ints, width: int, channel: BitChannel, draws: Draws) -> Any:
     """The next ``width`` bits of each answer, uint64[rows]; ``own`` is which of them is set."""
-    words = np.zeros(len(own), dtype=np.uint64)
-    for bit in range(width):
-        ones = _bernoulli(channel.unset, len(own), rng)
-        holders = np.flatnonzero(own == bit)
-        ones[holders] = _bernoulli(channel.set, len(holders), rng)
-        words |= ones.astype(np.uint64) << np.uint64(bit)
-    return words
-
-
-def _bernoulli(threshold: int, size: int, rng: np.random.Generator) -> Bools:
-    """True with probability exactly threshold / 2^53 each, mostly at the cost of 16 bits."""
-    high, low = threshold >> LOW_BITS, threshold & ((1 << LOW_BITS) - 1)
-    drawn = rng.integers(0, 1 << 16, size=size, dtype=np.uint16)
-    ones: Bools = drawn < high
-    ties = np.flatnonzero(drawn == high)
-    ones[ties] = rng.integers(0, 1 << LOW_BITS, size=len(ties)) < low
-    return ones
+    words = draws.bits(channel.unset, WORD * len(own))
+    holders = np.flatnonzero((own >= 0) & (own < width))
+    bit = np.uint64(1) << own[holders].astype(np.uint64)
+    ones = draws.bits(channel.set, WORD * len(holders)) & np.uint64(1)
+    words[holders] = np.where(ones, words[holders] | bit, words[holders] & ~bit)
+    return words & np.uint64((1 << width) - 1)

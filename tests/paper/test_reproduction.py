@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from loloha.errors import ParameterError
-from loloha.paper.difference import differences
+from loloha.paper.contender import CONTENDERS
+from loloha.paper.difference import differences, exposed_by_bucket
 from loloha.paper.grid import Settings
 from loloha.paper.reproduction import Reproduction, check_parts, reproduce
 from loloha.paper.tables import Table, Verdict, shorten, verdict
+from loloha.paper.workload import material, prepare
 
 
 class Page(HTMLParser):
@@ -82,7 +84,7 @@ def test_the_page_tells_data_size_and_what_differs(page: Page) -> None:
     assert "STAND-IN, not real data" in said
     assert "Reduced size" in said
     assert "Where the paper and we differ" in said
-    for number in range(1, 9):
+    for number in range(1, 10):
         assert f"{number}. " in said
     assert "loloha reproduce --users 40" in said
     assert "Seed 5" in said
@@ -90,7 +92,7 @@ def test_the_page_tells_data_size_and_what_differs(page: Page) -> None:
 
 def test_each_difference_is_backed_by_numbers(small: tuple[Reproduction, Path]) -> None:
     found = differences(small[0].results)
-    assert len(found) == 8
+    assert len(found) == 9
     assert all(one.evidence for one in found)
     text = {one.title: " ".join(line.numbers for line in one.evidence) for one in found}
     assert (
@@ -124,6 +126,14 @@ def test_so_many_far_points_are_no_agreement() -> None:
     assert Verdict(points=800, beyond=4, chance=0.17).agrees
 
 
+def test_the_printed_table_2_is_that_of_another_memo(real_data: Path, tmp_path: Path) -> None:
+    facts = prepare(["DB_MT"], 0, tmp_path, data_dir=real_data)["DB_MT"]
+    visits = material(tmp_path, facts).visits
+    for eps_inf, printed in ((0.5, 0.005), (5.0, 0.001)):
+        one = CONTENDERS["1bitflippm"].build(facts.k, eps_inf, None, buckets=facts.buckets)
+        assert round(100 * exposed_by_bucket(one, visits), 3) == printed
+
+
 def test_theory_alone_needs_no_data(tmp_path: Path) -> None:
     found = reproduce(["fig1"], Settings(), tmp_path)
     assert (found.results, found.outcome, found.facts) == (None, None, {})
@@ -142,8 +152,6 @@ def test_parts_come_in_the_papers_order() -> None:
 def test_tables_keep_precision_in_files_and_readers_from_it() -> None:
     table = Table("name", "Title", ["a", "b"], [[0.123456789, None], ["text, quoted", 3]])
     assert table.to_csv() == 'a,b\n0.123456789,\n"text, quoted",3\n'
-    assert table.cells() == [
-        [(False, "0.1235"), (False, "–")],
-        [(True, "text, quoted"), (False, "3")],
-    ]
+    assert table.cells() == [["0.1235", "–"], ["text, quoted", "3"]]
+    assert table.texts() == [True, False]
     assert shorten(float("nan")) == "–"

@@ -61,7 +61,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     facts = material.facts
     protocol = cell.point.protocol(facts)
     counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
-    simulated = supports(protocol, material.values, rng=counting)
+    simulated = supports(protocol, material.history, rng=counting)
     row = _identify(cell.point) | {"run": cell.run} | _describe(protocol, facts)
     row |= _errors(protocol, simulated, material)
     row |= {

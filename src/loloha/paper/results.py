@@ -16,7 +16,7 @@ from loloha.paper.cell import truth_of
 from loloha.paper.contender import PUBLISHED, TIGHT, Contender
 from loloha.paper.grid import Point, Settings, locate
 from loloha.paper.theory import Agreement, agree, expected_mse
-from loloha.paper.workload import Facts, material
+from loloha.paper.workload import Facts, Material, material
 from loloha.protocols import Protocol
 
 
@@ -108,10 +108,13 @@ class Results:
         """The rules of a point."""
         return point.protocol(self.facts[point.workload])
 
+    def material(self, point: Point) -> Material:
+        """The population of a point."""
+        return material(self._out, self.facts[point.workload])
+
     def truth(self, point: Point) -> Floats:
         """What the protocol of a point estimates, float64[tau, bins]."""
-        facts = self.facts[point.workload]
-        return truth_of(self.protocol(point), material(self._out, facts))
+        return truth_of(self.protocol(point), self.material(point))
 
     def expected(self, point: Point) -> float:
         """MSE_avg that theory expects of the unbiased estimates."""

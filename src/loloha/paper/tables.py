@@ -50,9 +50,16 @@ class Table:
         writer.writerows(self.rows)
         return text.getvalue()
 
-    def cells(self) -> list[list[tuple[bool, str]]]:
-        """Rows for a reader: whether a cell is text rather than a number, and what it says."""
-        return [[(isinstance(cell, str), shorten(cell)) for cell in row] for row in self.rows]
+    def cells(self) -> list[list[str]]:
+        """Rows as text for a reader."""
+        return [[shorten(cell) for cell in row] for row in self.rows]
+
+    def texts(self) -> list[bool]:
+        """Which columns hold text rather than numbers."""
+        return [
+            any(isinstance(row[place], str) for row in self.rows)
+            for place in range(len(self.columns))
+        ]
 
 
 def shorten(cell: Any) -> str:
@@ -396,7 +403,7 @@ def uniform_table(results: Results) -> Table:
                     (at for at in range(len(points)) if all(better[at:])),
                     None,
                 )
-                found.append("never" if first is None else points[first].eps_inf)
+                found.append("never" if first is None else f"{points[first].eps_inf:g}")
             rows.append([workload, contender.label, *found])
     return Table(
         "uniform",

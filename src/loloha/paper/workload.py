@@ -16,6 +16,7 @@ from loloha.arrays import Floats, Ints
 from loloha.attacks import Visits, visited
 from loloha.datasets import DataError, Dataset
 from loloha.errors import ParameterError
+from loloha.samplers import History
 
 Loader = Callable[[Path | None, int | None, np.random.SeedSequence], Dataset]
 FOLDER = "data"
@@ -84,6 +85,11 @@ class Material:
     def __init__(self, facts: Facts, values: Ints) -> None:
         self.facts = facts
         self.values = values
+
+    @cached_property
+    def history(self) -> History:
+        """The values as simulations take them, prepared for all of them."""
+        return History(self.values, self.facts.k)
 
     @cached_property
     def truth(self) -> Floats:
