@@ -93,6 +93,8 @@ def test_a_warehouse_runs_the_statement_and_we_go_on(there, capsys, suffix):
     duckdb.sql(f"COPY ({query}) TO 'result.{suffix}'")
     run("tally", "--campaign", "campaign.json", "--result", f"result.{suffix}", "--out", "a")
     run("tally", "log", "--campaign", "campaign.json", "--out", "b")
+    one = ("tally", "--campaign", "campaign.json", "--result", f"result.{suffix}", "--rounds", "1")
+    assert [row["n"] for row in told(capsys, *one)["rounds"]] == [450]
     for round in (0, 1):
         assert load([Path(f"a/round-{round}.tally")]) == load([Path(f"b/round-{round}.tally")])
 
@@ -108,6 +110,14 @@ def test_statements_for_tables_and_files(there, capsys):
     assert "reporter <" not in text
     assert main([*one, "postgres", "log"]) == 2
     assert "name it by --table" in capsys.readouterr().err
+
+
+def test_generating_tells_how_much(there, capsys):
+    found = told(capsys, "log", "generate", "table.csv", "--domain", "red,blue,grey", "--campaign",
+                 "protocol.json", "--out", "log", "--seed", "1", "--rounds", "3")  # fmt: skip
+    assert found == {
+        "log": "log", "campaign": PROTOCOL.fingerprint, "rounds": 3, "reports": 290,
+    }  # fmt: skip
 
 
 def test_tallies_of_one_round_add_up(there, capsys):

@@ -143,6 +143,17 @@ def test_a_refused_file_ends_it_unless_skipped(draw, make_log):
     assert [one.round for one in tally(log, rounds=[1])] == [1]
 
 
+def test_damage_in_a_trusted_log_is_an_error_of_ours(draw, make_log, engine):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5000, 0)))
+    path = next(log.round_folder(0).iterdir())
+    content = bytearray(path.read_bytes())
+    # The columns key and y lie behind 16 bytes of each pseudonym.
+    content[80_000:-2000] = bytes(len(content) - 82_000)
+    path.write_bytes(content)
+    with pytest.raises(WireError, match=f"readable by engine {engine.name}, got"):
+        list(tally(log, engine=engine, guard=False))
+
+
 def test_folders_that_look_like_patterns_are_refused(draw, make_log):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), name="log[1]")
     with pytest.raises(ParameterError, match="path must be without any of"):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,6 @@ def the_file(log: ReportLog) -> Path:
 
 def rewritten(path: Path, table: pa.Table) -> None:
     """A file that keeps its digest right and changes what is in it."""
-    from hashlib import sha256
-
     pq.write_table(table, path)
     path.rename(path.with_name(sha256(path.read_bytes()).hexdigest()[:32] + ".parquet"))
 
@@ -171,6 +170,17 @@ def newer_version(path: Path) -> None:
     table = pq.read_table(path, partitioning=None)
     said = json.loads(table.schema.metadata[b"loloha"]) | {"version": VERSION + 1}
     rewritten(path, table.replace_schema_metadata({b"loloha": json.dumps(said).encode()}))
+
+
+def truncated_with_a_true_name(path: Path) -> None:
+    content = path.read_bytes()[:-20]
+    path.write_bytes(content)
+    path.rename(path.with_name(sha256(content).hexdigest()[:32] + ".parquet"))
+
+
+def no_json(path: Path) -> None:
+    table = pq.read_table(path, partitioning=None)
+    rewritten(path, table.replace_schema_metadata({b"loloha": b"no JSON"}))
 
 
 def to_another_round(path: Path) -> None:
@@ -200,6 +210,8 @@ def round_written_otherwise(path: Path) -> None:
         (lambda path: path.rename(path.with_suffix(".csv")), "foreign"),
         (without_metadata, "foreign"),
         (newer_version, "foreign"),
+        (no_json, "foreign"),
+        (truncated_with_a_true_name, "damaged"),
         (cast_key, "mixed"),
         (to_another_round, "mixed"),
         (into_a_folder_below, "foreign"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from loloha.datasets.dataset import ExtraError
-from loloha.errors import ParameterError
+from loloha.errors import ParameterError, WireError
 from loloha.protocols import Protocol
 from loloha.reportlog import Contents, LogFile, ReportLog
 from loloha.tally import Tally
@@ -82,6 +82,11 @@ class Engine(ABC):
             says; else every row counts.
         """
 
+    @property
+    @abstractmethod
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What the library beneath raises where it cannot read or count."""
+
     def tally(
         self, log: ReportLog, contents: Contents, *, guard: bool = True
     ) -> Iterator[RoundTally]:
@@ -100,13 +105,30 @@ class Engine(ABC):
         ------
         RoundTally
             In ascending order of rounds.
+
+        Raises
+        ------
+        WireError
+            If a file cannot be read, as one damaged in a log that is trusted.
         """
         protocol = log.protocol
         for part in _parts(contents.rounds, protocol.encoding.cells):
             filled = {round: files for round, files in part.items() if _rows(files)}
-            found = {one.round: one for one in self.count(protocol, filled, guard=guard)}
+            found = self._counted(protocol, filled, guard)
             for round in part:
                 yield _round_tally(protocol, round, _rows(part[round]), found.pop(round, None))
+
+    def _counted(
+        self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], guard: bool
+    ) -> dict[int, RoundCounts]:
+        try:
+            return {one.round: one for one in self.count(protocol, rounds, guard=guard)}
+        except self.failures as error:
+            # Its text could quote keys.
+            raise WireError(
+                f"log must be readable by engine {self.name}, got {type(error).__name__}; "
+                "check its digests (without --trust-log), the memory and the disk"
+            ) from None
 
 
 def _parts(

@@ -36,6 +36,10 @@ class DuckDB(Engine):
         self.threads = threads
         self.memory = memory
 
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return (library("duckdb", "engines").Error,)
+
     def count(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
     ) -> Iterator[RoundCounts]:

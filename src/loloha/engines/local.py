@@ -43,6 +43,10 @@ class Local(Engine):
     def __init__(self, *, threads: int | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1
 
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return OSError, library("pyarrow", "engines").ArrowException
+
     def count(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
     ) -> Iterator[RoundCounts]:
@@ -137,8 +141,6 @@ def _count_share(share: tuple[list[Path], int, int], part: _Part) -> None:
     paths, number, passes = share
     encoding = part.protocol.encoding
     found = [rows for path in paths for rows in _rows_of_share(part.protocol, path, number, passes)]
-    if not found:
-        return
     reporters, keys, ys = (
         None if column[0] is None else np.concatenate(column) for column in zip(*found, strict=True)
     )

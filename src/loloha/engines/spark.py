@@ -40,6 +40,10 @@ class Spark(Engine):
     def __init__(self, *, session: Any = None) -> None:
         self.session = session
 
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return (library("pyspark.errors", "spark").PySparkException,)
+
     def count(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
     ) -> Iterator[RoundCounts]:

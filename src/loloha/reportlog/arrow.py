@@ -225,11 +225,7 @@ def _column(data: Any, name: str, kind: Any) -> Any:
     column = data.column(places[0])
     if column.null_count:
         raise WireError(f"column {name!r} must hold no nulls, got {column.null_count}; drop them")
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-    return column
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _same_list(got: Any, kind: Any) -> bool:
