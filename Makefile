@@ -5,7 +5,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs bench bench-peers mutants clean reproduce reproduce-quick
+.PHONY: help setup demo test check docs bench bench-peers mutants torture clean reproduce reproduce-quick
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
@@ -33,7 +33,7 @@ help: ## list these targets
 
 setup: $(VENV)/.installed ## install the library, every extra and the tools into .venv
 
-demo: $(VENV)/.installed-run ## run the main job on real data, offline
+demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, dashboard
 	$(BIN)/loloha demo
 
 test: $(VENV)/.installed ## run the tests, with branch coverage
@@ -61,6 +61,11 @@ reproduce: $(VENV)/.installed ## make the paper's whole evaluation anew, both ca
 reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in seconds
 	$(BIN)/loloha reproduce all --calibration tight --quick --jobs $(WORKERS) --out $(OUT)-quick $(DATA_OPTION)
 
+torture: $(VENV)/.installed ## kill a collector 50 times under load, on each store
+	$(BIN)/python tests/torture.py --store sqlite
+	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql; \
+	else echo "no PostgreSQL: LOLOHA_TEST_POSTGRES is not set"; fi
+
 mutants: $(VENV)/.installed ## plant known bugs and see each one caught
 	$(BIN)/python tests/mutants.py
 
@@ -78,9 +83,9 @@ $(BIN)/python:
 	fi; \
 	"$$found" -m venv $(VENV) >/dev/null 2>&1 || "$$found" -m venv --clear --without-pip $(VENV)
 
-# The command line and the compiled kernels: what the demo needs, and no more.
+# The command line, the compiled kernels and the collector: what the demo needs, and no more.
 $(VENV)/.installed-run: pyproject.toml | $(BIN)/python
-	$(call install,.[cli$(comma)fast])
+	$(call install,.[cli$(comma)fast$(comma)collector])
 	@touch $@
 
 # What the peers need, as far as they work: pure-ldp breaks with xxhash 4, and imports two libraries

@@ -100,13 +100,18 @@ class Range:
 
     @property
     def texts(self) -> list[str]:
-        """A label for each value, in order: the part's edges, or the integer it holds alone."""
-        width = (Fraction(self.high) - Fraction(self.low)) / self.bins
-        low = Fraction(self.low)
-        edges = [_edge(low + i * width) for i in range(self.bins + 1)]
+        """A label for each value, in order: the edges of its part."""
+        edges = self._edges()
         parts = [f"[{a}, {b})" for a, b in pairwise(edges)]
         parts[-1] = parts[-1][:-1] + "]"
         return [*parts, *_if_any(self.other)]
+
+    def _edges(self) -> list[str]:
+        low, width = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.bins
+        if low.denominator == width.denominator == 1:
+            # The usual case, and much quicker.
+            return [str(edge) for edge in range(int(low), int(self.high) + 1, int(width))]
+        return [_edge(low + i * width) for i in range(self.bins + 1)]
 
     def index(self, value: Any) -> int | None:
         """Which part holds the number ``value``, None if none does."""

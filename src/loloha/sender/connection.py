@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
 from loloha.errors import LolohaError, ParameterError
@@ -83,6 +83,8 @@ class Patience:
 
 class Connection:
     """A connection to one collector, opened when it is needed and again when it breaks.
+
+    Use as a context manager, or close it.
 
     Parameters
     ----------
@@ -160,6 +162,12 @@ class Connection:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _once(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
