@@ -20,6 +20,8 @@ from loloha.paper.workload import Facts, material
 
 # Cells of small populations take milliseconds: the processes fetch several at a time.
 CELLS_AT_ONCE = 4
+# A process whose parent was killed waits for work; it should not wait for long.
+IDLE_SECONDS = 10
 Progress = Callable[[int, int], None]
 Task = Cell | Attack
 Measured = tuple[Task, Row, int, int]
@@ -153,7 +155,9 @@ def _measured(
         return
     from joblib import Parallel, delayed, parallel_config
 
-    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+    with parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
+    ):
         yield from Parallel(
             return_as="generator_unordered", batch_size=CELLS_AT_ONCE, pre_dispatch="4*n_jobs"
         )(
