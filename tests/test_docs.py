@@ -180,8 +180,9 @@ def test_command_lines_exist(path: Path) -> None:
     calls = list(commands(path.read_text(encoding="utf-8")))
     if not calls:
         return
-    from loloha.cli import app
     from typer.main import get_command
+
+    from loloha.cli import app
 
     program = get_command(app)
     wrong = {number: misspelt(arguments, program) for number, arguments in calls}

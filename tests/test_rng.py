@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import loloha
+from laws.variants import FLAGSHIPS, Variant
 from loloha.errors import ParameterError
 from loloha.law import exact_law
 from loloha.protocols import REGISTRY
 from loloha.rng import SCALE, ScriptedRng, SecureRng, SimulationRng
-from laws.variants import FLAGSHIPS, Variant
 
 
 def test_the_secure_source_reads_the_operating_system_alone(

@@ -234,7 +234,8 @@ def _array(name: str, values: Any) -> Any:
 def _integers(name: str, array: Any) -> Ints:
     if array.dtype.kind not in "iu" and array.size:
         raise WireError(f"{name} must be integers, got {array.dtype}; convert them")
-    return array.astype(np.int64, copy=False)
+    integers: Ints = array.astype(np.int64, copy=False)
+    return integers
 
 
 def _header(head: bytes) -> Mapping[str, Any]:
