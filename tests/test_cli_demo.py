@@ -1,54 +1,146 @@
 """PAINS 9: the demo is a test, so that it cannot rot."""
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
 import loloha
-from loloha.cli import main
+from loloha.cli import demo, main
 from loloha.cli.folder import FILES
 
 
-def test_demo_ends_with_estimates_statement_and_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo", "--rounds", "3"]) == 0
-    told = capsys.readouterr().out
-    metrics = json.loads((tmp_path / "loloha-demo" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["dataset"].items() >= {"n": 45_222, "k": 96, "tau": 3}.items()
-    assert metrics["dataset"]["source"] == "histogram"
-    protocol = loloha.protocol(
-        **{
-            "name": metrics["protocol"]["type"],
-            **{
-                key: one
-                for key, one in metrics["protocol"].items()
-                if key not in ("type", "version")
-            },
-        }
-    )
-    assert str(loloha.privacy.explain(protocol)) in told
-    assert "Top values in round 2" in told
-    # 40 hours are worked by 47 % of the people: the picture's first panel, the table's first row.
+def told_truth_and_interval(told: str) -> None:
+    """40 hours are worked by 47 % of the people: the table's first row."""
     top = next(line for line in told.splitlines() if line.split()[:1] == ["40"])
     truth, estimate, lower, upper = (float(word) for word in top.split()[1:] if word != "%")
     assert truth == pytest.approx(47.2, abs=0.05)
     assert lower < estimate < upper
-    assert told.splitlines()[-1] == f"Picture: {Path('loloha-demo') / 'frequencies.png'}"
+
+
+def statement(metrics: dict[str, dict[str, object]]) -> str:
+    protocol = {**metrics["protocol"], "name": metrics["protocol"]["type"]}
+    known = {key: one for key, one in protocol.items() if key not in ("type", "version")}
+    return str(loloha.privacy.explain(loloha.protocol(**known)))
+
+
+def test_demo_ends_with_estimates_statement_picture_and_dashboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("uvicorn", reason="the collector's extra is not installed")
+    # Settings of a collector that runs here are not for the demo's own.
+    monkeypatch.setenv("LOLOHA_MINIMUM_COHORT", "1000000")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--rounds", "2"]) == 0
+    told = capsys.readouterr().out
+    metrics = json.loads((tmp_path / "loloha-demo" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["dataset"].items() >= {"n": 45_222, "k": 96, "tau": 2}.items()
+    assert metrics["dataset"]["source"] == "histogram"
+    # What users spent is known to their devices alone.
+    assert metrics["eps_avg"] is None
+    assert "eps_avg" not in told
+    assert statement(metrics) in told
+    assert "Top values in round 1" in told
+    told_truth_and_interval(told)
+    *_, counted, page, picture = told.splitlines()
+    assert counted.startswith("90444 reports counted in ")
+    address = re.fullmatch(
+        r"Dashboard: (http://127\.0\.0\.1:\d+/)#campaign=[0-9a-f]{64} "
+        r"\(stopped by now: --stay keeps it up\)",
+        page,
+    )
+    assert address is not None
+    with pytest.raises(URLError):
+        urlopen(address[1])
+    assert picture == f"Picture: {Path('loloha-demo') / 'frequencies.png'}"
     assert sorted(path.name for path in (tmp_path / "loloha-demo").iterdir()) == sorted(FILES)
-    picture = (tmp_path / "loloha-demo" / "frequencies.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
+    assert (tmp_path / picture.removeprefix("Picture: ")).read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_stays_up_on_demand_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the collector's extra is not installed")
+    command = [sys.executable, "-m", "loloha", "demo", "--rounds", "1", "--stay"]
+    demo = subprocess.Popen(
+        [*command, "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert demo.stdout is not None
+        lines = []
+        for line in demo.stdout:
+            lines.append(line)
+            if line == "}\n":
+                break
+        told = json.loads("".join(lines))
+        assert told["mode"] == "collector"
+        # The results are there before anybody has to stop it.
+        assert (tmp_path / "loloha-demo" / "metrics.json").exists()
+        url, _, fragment = told["dashboard"].partition("#campaign=")
+        estimates = f"{url}v1/campaigns/{fragment}/rounds/0/estimates"
+        with urlopen(estimates) as answer:
+            shown = json.load(answer)
+        assert shown["n"] == told["counted"] == 45_222
+        table = (tmp_path / "loloha-demo" / "estimates.csv").read_text(encoding="utf-8")
+        header, *rows = (line.split(",") for line in table.splitlines())
+        for name, column in (("frequencies", "estimate"), ("lower", "lower"), ("upper", "upper")):
+            place = header.index(f'"{column}"')
+            assert [float(row[place]) for row in rows] == pytest.approx(shown[name], abs=1e-12)
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(30) == 0
+    finally:
+        demo.kill()
+        demo.wait()
+        if demo.stdout is not None:
+            demo.stdout.close()
+    with pytest.raises(URLError):
+        urlopen(url)
+    # Nor does it leave its store behind.
+    assert [path.name for path in tmp_path.iterdir()] == ["loloha-demo"]
+
+
+def test_offline_demo_needs_no_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--rounds", "3", "--offline"]) == 0
+    told = capsys.readouterr().out
+    metrics = json.loads((tmp_path / "loloha-demo" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["dataset"].items() >= {"n": 45_222, "k": 96, "tau": 3}.items()
+    assert statement(metrics) in told
+    told_truth_and_interval(told)
+    assert told.splitlines()[-1] == f"Picture: {Path('loloha-demo') / 'frequencies.png'}"
 
     # Again, as people do: it replaces its own results.
-    assert main(["demo", "--rounds", "2", "--seed", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["seed"] == 1
-    assert told["picture"] == str(Path("loloha-demo") / "frequencies.png")
+    assert main(["demo", "--offline", "--rounds", "2", "--seed", "1", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["seed"], again["mode"]) == (1, "offline")
+    assert again["picture"] == str(Path("loloha-demo") / "frequencies.png")
 
 
-@pytest.mark.parametrize("wrong", [["--rounds", "0"], ["--top", "0"], ["--level", "2"]])
+def test_demo_says_why_it_has_no_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "_lacking", lambda: "uvicorn")
+    assert main(["demo", "--rounds", "1", "--json", "--out", str(tmp_path / "out")]) == 0
+    told, said = capsys.readouterr()
+    assert json.loads(told)["mode"] == "offline"
+    assert "uvicorn is not installed (pip install 'loloha[collector]')" in said
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--rounds", "0"], ["--top", "0"], ["--level", "2"], ["--stay", "--offline"]]
+)
 def test_demo_refuses_what_it_cannot_show(
     wrong: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,5 +151,15 @@ def test_demo_refuses_what_it_cannot_show(
 
 def test_demo_never_replaces_the_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("work of years")
-    assert main(["demo", "--out", str(tmp_path)]) == 1
+    assert main(["demo", "--offline", "--out", str(tmp_path)]) == 1
     assert (tmp_path / "thesis.tex").read_text() == "work of years"
+
+
+def test_a_collector_that_cannot_start_says_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loloha.cli import live
+    from loloha.errors import LolohaError
+
+    monkeypatch.setattr(live, "_store", lambda folder: "sqlite:////nonexistent/loloha.db")
+    wanted = pytest.raises(LolohaError, match="collector must start, it did not: error: ")
+    with wanted, live.collector():
+        pass

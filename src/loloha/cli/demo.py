@@ -1,9 +1,10 @@
-"""``loloha demo``: the main job on real data, offline, in a few seconds."""
+"""``loloha demo``: the main job on real data, from devices to a dashboard, on this machine."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,9 +13,16 @@ from loloha.cli.console import AsJson
 from loloha.cli.folder import FILES, new_folder
 from loloha.cli.run import Level, Seed, Top, check, run_and_save
 from loloha.cli.summary import show_summary, show_top
+from loloha.errors import ParameterError
 
-ROUNDS = 12
+if TYPE_CHECKING:
+    from loloha.cli.outcome import Outcome
+    from loloha.datasets import Dataset
+    from loloha.protocols import Protocol
+
+ROUNDS = 24
 EPS_INF, EPS_1 = 4.0, 2.0
+NAME = "Weekly hours (UCI Adult)"
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +36,12 @@ def demo(
         "loloha-demo"
     ),
     rounds: Annotated[int, typer.Option(help="Rounds to monitor.")] = ROUNDS,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep the dashboard up until Ctrl-C.")
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Simulate devices and server, without a collector.")
+    ] = False,
     seed: Seed = None,
     top: Top = 8,
     level: Level = 0.95,
@@ -35,20 +49,98 @@ def demo(
 ) -> None:
     """Monitor the weekly hours of 45 222 people (UCI Adult, shipped histogram) by OLOLOHA.
 
-    Needs no network. Ends with the estimates beside the truth, the privacy statement and a picture;
-    an earlier demo in DIR is replaced.
+    Starts a collector on a free port of this machine, creates a campaign, and lets every user
+    report every round over HTTP; nothing leaves the machine. Ends with the collector's estimates
+    beside the truth, the privacy statement, a picture and the dashboard's address; then the
+    collector stops. An earlier demo in DIR is replaced.
     """
     import loloha
 
     check(top, level, seed)
-    with new_folder(out, FILES, force=True) as draft:
-        dataset = loloha.datasets.adult(tau=rounds)
-        protocol = loloha.OLOLOHA(k=dataset.k, eps_inf=EPS_INF, eps_1=EPS_1)
-        found = run_and_save(dataset, protocol, draft, seed=seed, top=top, level=level)
+    if stay and offline:
+        raise ParameterError("--stay must have a collector, got --offline too; drop one of them")
+    lacking = None if offline else _lacking()
+    if lacking is not None:
+        console.warn(
+            f"{lacking} is not installed (pip install 'loloha[collector]'): no collector and no "
+            "dashboard, devices and server are simulated instead"
+        )
+    dataset = loloha.datasets.adult(tau=rounds)
+    protocol = loloha.OLOLOHA(k=dataset.k, eps_inf=EPS_INF, eps_1=EPS_1)
+    if offline or lacking is not None:
+        with new_folder(out, FILES, force=True) as draft:
+            found = run_and_save(dataset, protocol, draft, seed=seed, top=top, level=level)
+        _show(found, out, top, str(loloha.privacy.explain(protocol)), as_json)
+    else:
+        _live(dataset, protocol, out, seed, top, level, stay, as_json)
+
+
+def _lacking() -> str | None:
+    """What a collector needs and is not installed."""
+    try:
+        import uvicorn  # noqa: F401
+
+        import loloha.collector.service  # noqa: F401
+    except ModuleNotFoundError as error:
+        return error.name or "the collector's extra"
+    return None
+
+
+def _live(
+    dataset: Dataset,
+    protocol: Protocol,
+    out: Path,
+    seed: int | None,
+    top: int,
+    level: float,
+    stay: bool,
+    as_json: bool,
+) -> None:
+    from loloha.cli import live
+    from loloha.cli.outcome import Outcome
+
+    began = time.monotonic()
+    campaign = live.hourly(NAME, protocol, dataset)
+    with live.collector() as running:
+        with new_folder(out, FILES, force=True) as draft:
+            url = live.create(running, campaign, dataset.tau)
+            page = f"{running.url}/#campaign={campaign.fingerprint}"
+            console.say(f"collector started; dashboard: {page}")
+            counted = live.report_all(url, campaign, dataset, seed)
+            with console.working("reading estimates, drawing and saving"):
+                shown = live.collected(url, campaign, dataset.tau, level)
+                statement = live.fetch(url, "privacy")["text"]
+                found = Outcome(dataset, protocol, shown, level, seed)
+                found.save(draft, top)
+        seconds = time.monotonic() - began
+        after = "until Ctrl-C" if stay else "stopped by now: --stay keeps it up"
+        told = {"counted": counted, "seconds": seconds, "dashboard": page}
+        _show(found, out, top, statement, as_json, told, after)
+        if stay:
+            running.wait()
+
+
+def _show(
+    found: Outcome,
+    out: Path,
+    top: int,
+    statement: str,
+    as_json: bool,
+    told: dict[str, object] | None = None,
+    after: str = "",
+) -> None:
+    """Print what was found; ``told`` by a collector, or nothing where there was none."""
+    picture = out / "frequencies.png"
     if as_json:
-        console.show_json({**found.metrics(), "picture": str(out / "frequencies.png")})
+        mode = "offline" if told is None else "collector"
+        console.show_json(
+            {**found.metrics(), "picture": str(picture), "mode": mode, **(told or {})}
+        )
         return
     show_summary(found)
     show_top(found, top)
-    console.show_text(str(loloha.privacy.explain(protocol)))
-    console.show(f"\nPicture: {out / 'frequencies.png'}")
+    console.show_text(statement)
+    if told is not None:
+        console.show(f"\n{told['counted']} reports counted in {told['seconds']:.1f} s")
+        console.show(f"Dashboard: {told['dashboard']} ({after})")
+    console.show(f"{'' if told else chr(10)}Picture: {picture}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from loloha.cli import console
@@ -24,7 +25,7 @@ def show_summary(found: Outcome) -> None:
             ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
             ("coverage", found.coverage, f"share of {_level(found)} intervals that hold the truth"),
-            ("eps_avg", measured["eps_avg"], f"budget spent by a user; {_cap(found)}"),
+            *_spent(found),
             ("reports", float(found.n.mean()), f"a round, of {data.n} users"),
         ],
     )
@@ -60,6 +61,13 @@ def show_top(found: Outcome, top: int) -> None:
 
 def _level(found: Outcome) -> str:
     return f"{100 * found.level:.4g} %"
+
+
+def _spent(found: Outcome) -> list[tuple[str, float, str]]:
+    """What users spent, unless only their devices know."""
+    spent = found.evaluation.eps_avg
+    meaning = f"budget spent by a user; {_cap(found)}"
+    return [] if math.isnan(spent) else [("eps_avg", spent, meaning)]
 
 
 def _cap(found: Outcome) -> str:

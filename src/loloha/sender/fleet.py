@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING, Any
@@ -137,17 +138,19 @@ def run_fleet(
     generator = np.random.default_rng(rng)
     path = f"{path_of(url)}/reports"
     kept = local()
+    opened = ExitStack()
 
     def send(body: bytes, size: int) -> Answer:
         if not hasattr(kept, "connection"):
             kept.connection = Connection(url, token=token)
+            opened.callback(kept.connection.close)
         answer: Answer = kept.connection.post(path, body, CONTENT_TYPE)
         if progress is not None:
             progress(size)
         return answer
 
     arrival = Arrival()
-    with ThreadPoolExecutor(connections) as pool:
+    with opened, ThreadPoolExecutor(connections) as pool:
         for t, (rows, keys, ys) in enumerate(reports(campaign.protocol, values, generator)):
             n = int(np.count_nonzero(rows))
             names = np.frombuffer(generator.bytes(REPORTER_BYTES * n), dtype=np.uint8)

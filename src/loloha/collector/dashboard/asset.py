@@ -21,7 +21,7 @@ MEDIA_TYPES = {
 PAGE = "index.html"
 CHARTS = "plotly.min.js"
 # Runs before the first paint; all others are modules.
-_CLASSIC = {"theme.js"}
+_CLASSIC = {"early.js"}
 _PRELOAD = '<link rel="modulepreload" href="{{{{assets}}}}/{name}">'
 _PRESENT = '<meta id="{id}">'
 _STYLE_ID = re.compile(r'getElementById\("([0-9a-f]{64})"\)')

@@ -65,7 +65,7 @@ function figure(data, chosen) {
       y: frequency.map((f) => (f === null ? null : 100 * f)),
       line: { color: palette[line], width: 2, dash: DASHES[line] },
       marker: { symbol: SYMBOLS[line], size: 6 },
-      text: frequency.map((f, i) => (f === null ? "" : `<b>${label}</b>: ${percent(f)} ± ${percent(Z_95 * error[i])}`)),
+      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)} ± ${percent(Z_95 * error[i])}`)),
       hovertemplate: "%{text}<extra></extra>",
     };
   });

@@ -160,14 +160,19 @@ function choose(patch, how = {}) {
   refresh();
 }
 
+// What was chosen last, though it may not be drawn yet.
+function chosenValues() {
+  return choice.values ?? model.drawn.columns.map((column) => model.drawn.data.values[column]);
+}
+
 function remove(value) {
-  const shown = model.drawn.columns.map((column) => model.drawn.data.values[column]);
-  choose({ values: shown.filter((one) => one !== value) });
+  const left = chosenValues().filter((one) => one !== value);
+  if (left.length) choose({ values: left });
   byId("find").focus();
 }
 
 function add(value) {
-  const shown = model.drawn.columns.map((column) => model.drawn.data.values[column]);
+  const shown = chosenValues();
   if (shown.includes(value)) return "It is drawn already.";
   if (shown.length >= MOST_LINES) return `At most ${MOST_LINES} lines can be told apart: remove one first.`;
   choose({ values: [...shown, value] });

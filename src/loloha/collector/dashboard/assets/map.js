@@ -81,7 +81,7 @@ function figure(series, { rounds, at, rows, z, most }, campaign, from, summary) 
     frequency.map((f, i) =>
       f === null
         ? `${literal(series.labels[row])}<br>round ${rounds[i]}: ${at[i] === null ? "no reports" : "withheld, too few reports"}`
-        : `<b>${literal(series.labels[row])}</b><br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)} ± ${percent(Z_95 * error[i])} (95 %)`,
+        : `${literal(series.labels[row])}<br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)} ± ${percent(Z_95 * error[i])} (95 %)`,
     ),
   );
   const data = [

@@ -59,7 +59,7 @@ function counted(rounds, campaign) {
       x: those.map((one) => one.round),
       y: those.map((one) => one.n),
       marker,
-      hovertext: those.map((one) => `round ${one.round}, ${one.state}<br><b>${count(one.n)}</b> reports, ${name}`),
+      hovertext: those.map((one) => `round ${one.round}, ${one.state}<br>${count(one.n)} reports, ${name}`),
       hoverinfo: "text",
     };
   };

@@ -101,7 +101,7 @@ function figure(estimates, shown, { projected }) {
       [lying ? "error_x" : "error_y"]: whiskers,
       name: "estimate",
       marker: { color: translucent(accent, 0.75), line: { width: 0 } },
-      hovertext: shown.map((v) => `<b>${literal(estimates.labels[v])}</b><br>${percent(estimates.frequencies[v])}, 95 %: ${percent(estimates.lower[v])} to ${percent(estimates.upper[v])}`),
+      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>${percent(estimates.frequencies[v])}, 95 %: ${percent(estimates.lower[v])} to ${percent(estimates.upper[v])}`),
       hoverinfo: "text",
     },
   ];
@@ -113,7 +113,7 @@ function figure(estimates, shown, { projected }) {
       [lying ? "x" : "y"]: shown.map((v) => (estimates.projected[v] === null ? null : 100 * estimates.projected[v])),
       name: "projected to the simplex",
       marker: { color: warn, symbol: "diamond", size: shown.length > 80 ? 5 : 8, line: { width: 0 } },
-      hovertext: shown.map((v) => `<b>${literal(estimates.labels[v])}</b><br>projected: ${percent(estimates.projected[v])}`),
+      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>projected: ${percent(estimates.projected[v])}`),
       hoverinfo: "text",
     });
   }

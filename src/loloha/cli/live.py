@@ -1,0 +1,229 @@
+"""A whole deployment on this machine: a collector of its own, a campaign, and a fleet of users."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.cli import console
+from loloha.errors import LolohaError
+
+if TYPE_CHECKING:
+    from loloha.campaign import Campaign
+    from loloha.datasets import Dataset
+    from loloha.population import Simulation
+    from loloha.protocols import Protocol
+
+HOUR, DAY = 3600, 86_400
+_PATIENCE = 60.0
+_SECONDS_TO_STOP = 15.0
+_ADDRESS = re.compile(r"collector at (http://\S+?)/? ")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A collector that was started here.
+
+    Attributes
+    ----------
+    url : str
+        Without a slash at its end.
+    admin_key : str
+    process : subprocess.Popen
+    """
+
+    url: str
+    admin_key: str
+    process: subprocess.Popen[str]
+
+    def __repr__(self) -> str:
+        return f"Running({self.url!r})"
+
+    def wait(self) -> None:
+        """Keep it up until it ends, or Ctrl-C ends the waiting."""
+        try:
+            self.process.wait()
+        except KeyboardInterrupt:
+            console.say("stopping")
+
+
+@contextmanager
+def collector() -> Iterator[Running]:
+    """A collector on a free port of this machine, over a store that vanishes with it.
+
+    Raises
+    ------
+    LolohaError
+        If it does not start.
+    """
+    key = secrets.token_urlsafe(32)
+    # Settings of a collector that really runs here must not reach this one.
+    environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
+    with TemporaryDirectory(prefix="loloha-demo-") as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "loloha", "serve", "--port", "0", "--store", _store(folder)],
+            env={**environment, "LOLOHA_ADMIN_KEY": key, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C is for us: we stop it when we are done with it.
+            start_new_session=True,
+        )
+        try:
+            yield Running(_address(process), key, process)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stderr is not None:
+                process.stderr.close()
+
+
+def _store(folder: str) -> str:
+    return f"sqlite:///{Path(folder) / 'loloha.db'}"
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    """Where it listens, once it says so."""
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_read, args=(process.stderr, lines), daemon=True).start()
+    told, end = [], time.monotonic() + _PATIENCE
+    while (left := end - time.monotonic()) > 0:
+        try:
+            line = lines.get(timeout=left)
+        except queue.Empty:
+            break
+        if line is None:
+            break
+        if found := _ADDRESS.search(line):
+            return found[1]
+        told.append(line)
+    raise LolohaError(
+        f"collector must start, it did not: {''.join(told[-3:]).strip() or 'it said nothing'}; "
+        "try `loloha serve`, or `loloha demo --offline`"
+    )
+
+
+def _read(stream: IO[str] | None, lines: queue.Queue[str | None]) -> None:
+    """Take what it says until it ends: a full pipe would stop it."""
+    for line in stream or ():
+        lines.put(line)
+    lines.put(None)
+
+
+def hourly(name: str, protocol: Protocol, dataset: Dataset) -> Campaign:
+    """A campaign of one round an hour, the last of which is running now."""
+    from loloha.campaign import Campaign, Labels, Schedule
+
+    now = int(time.time())
+    start = now - now % HOUR - (dataset.tau - 1) * HOUR
+    labels = Labels(tuple(map(str, dataset.labels)))
+    return Campaign(name=name, protocol=protocol, domain=labels, schedule=Schedule(start, HOUR))
+
+
+def create(running: Running, campaign: Campaign, rounds: int) -> str:
+    """Create the campaign so that all its past rounds take reports; its URL.
+
+    Raises
+    ------
+    LolohaError
+        If the collector refuses it.
+    """
+    from loloha.sender import Connection
+
+    terms = {"late_seconds": rounds * HOUR + DAY}
+    body = json.dumps({"campaign": campaign.to_dict(), "terms": terms}).encode()
+    connection = Connection(running.url, token=running.admin_key)
+    answer = connection.post("/v1/campaigns", body, "application/json")
+    connection.close()
+    if answer.status not in (200, 201):
+        raise LolohaError(f"collector must create the campaign: {answer.detail}")
+    return f"{running.url}/v1/campaigns/{campaign.fingerprint}"
+
+
+def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None) -> int:
+    """Let every user report every round; how many reports were counted.
+
+    Raises
+    ------
+    LolohaError
+        Unless the collector counts each of them once.
+    """
+    from loloha.sender.fleet import run_fleet
+
+    total = int((dataset.values >= 0).sum())
+    done = 0
+    lock = threading.Lock()
+    task = f"{dataset.n} users report {dataset.tau} rounds over HTTP"
+    with console.working(task) as progress:
+
+        def advance(reports: int) -> None:
+            nonlocal done
+            with lock:
+                done += reports
+                progress(done / total)
+
+        arrival = run_fleet(url, campaign, dataset.values, progress=advance, rng=seed)
+    if arrival.accepted != total:
+        raise LolohaError(
+            f"collector must count {total} reports, got {arrival.accepted} counted, "
+            f"{arrival.duplicates} duplicates and {arrival.refused} refused; look at its log"
+        )
+    return arrival.accepted
+
+
+def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simulation:
+    """What the collector shows of each round, in the form of a simulated run.
+
+    Users' losses are left out: only devices know them. The support of a value is the whole number
+    that its estimate was made from.
+    """
+    from loloha.population import Simulation
+
+    protocol = campaign.protocol
+    realised = protocol.realised
+    shown = [fetch(url, f"rounds/{t}/estimates?level={level}") for t in range(rounds)]
+    n = np.array([one["n"] for one in shown], dtype=np.int64)
+    estimates = np.array([one["frequencies"] for one in shown], dtype=float)
+    share = float(realised.q_star) + estimates * float(realised.contrast)
+    supports = np.rint(n[:, None] * share).astype(np.int64)
+    reach = np.repeat(n[:, None], protocol.bins, axis=1)
+    return Simulation(protocol, estimates, supports, reach, n, np.full(1, np.nan))
+
+
+def fetch(url: str, path: str) -> Any:
+    """A part of what the collector tells about the campaign at ``url``.
+
+    Raises
+    ------
+    LolohaError
+        If it tells nothing.
+    """
+    from loloha.sender import Connection
+    from loloha.sender.connection import path_of
+
+    connection = Connection(url)
+    answer = connection.get(f"{path_of(url)}/{path}")
+    connection.close()
+    if answer.status != 200:
+        raise LolohaError(f"collector must show {path.partition('?')[0]}: {answer.detail}")
+    return answer.json()
