@@ -35,7 +35,7 @@ def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) ->
 
 def record(store: Store, entry: Entry, encoded: list[bytes], now: float = NOW) -> Receipt:
     submission = Submission.of(entry, batch(entry.campaign, encoded))
-    return store.record([submission], now)[0]
+    return Receipt(store.record([submission], now)[0].tolist())
 
 
 def counted(receipt: Receipt) -> tuple[int, int, list[tuple[int, Refusal]]]:
@@ -59,7 +59,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
     sent = messages(entry.campaign, some, 0)
     uploads = [sent[:4] + sent[:2], sent[2:]]
     together = [Submission.of(entry, batch(entry.campaign, one)) for one in uploads]
-    first, second = store.record(together, NOW)
+    first, second = (Receipt(codes.tolist()) for codes in store.record(together, NOW))
     assert counted(first) == (4, 2, [])
     assert counted(second) == (2, 2, [])
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
@@ -175,7 +175,7 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
         Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
         for entry, some in ((one, first), (two, second), (one, first))
     ]
-    receipts = store.record(together, NOW)
+    receipts = [Receipt(codes.tolist()) for codes in store.record(together, NOW)]
     assert [counted(each) for each in receipts] == [(8, 0, []), (5, 0, []), (0, 8, [])]
     assert store.tally(one, 0) == expected(one.campaign, first, 0)
     assert store.tally(two, 0) == expected(two.campaign, second, 0)
