@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from loloha.errors import ParameterError
+from loloha.paper.agreement import Verdict, verdict
 from loloha.paper.contender import CONTENDERS
-from loloha.paper.difference import differences, exposed_by_bucket
+from loloha.paper.difference import differences
 from loloha.paper.grid import Settings
+from loloha.paper.printed import exposed_by_bucket
 from loloha.paper.reproduction import Reproduction, check_parts, reproduce
-from loloha.paper.tables import Table, Verdict, shorten, verdict
+from loloha.paper.table import Table, shorten
 from loloha.paper.workload import material, prepare
 
 

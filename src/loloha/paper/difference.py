@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from loloha.attacks import Visits
 from loloha.estimate import variance
 from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha.paper.grid import Point
 from loloha.paper.pattern import WORST_REPORTS, pattern_losses, worst_losses
+from loloha.paper.printed import (
+    BETA,
+    exact_exceedance,
+    exposed_by_bucket,
+    gamma_variance,
+    mean_if_one_over_g,
+    paper_error_bound,
+    paper_flip_variance,
+)
 from loloha.paper.results import Results
-from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
-
-BETA = 0.05
+from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM
 
 
 class Evidence(NamedTuple):
@@ -96,12 +101,6 @@ def _variance_of_frequent_values(results: Results | None) -> Difference:
     )
 
 
-def gamma_variance(protocol: Protocol, n: int, f: float) -> float:
-    """The paper's variance of one estimate."""
-    gamma = f * protocol.p_star + (1 - f) * protocol.q_star
-    return gamma * (1 - gamma) / (n * protocol.contrast**2)
-
-
 def _calibration(results: Results | None) -> Difference:
     published = LGRR(k=96, eps_inf=2.0, eps_1=1.0, calibration=PUBLISHED)
     tight = LGRR(k=96, eps_inf=2.0, eps_1=1.0)
@@ -156,7 +155,7 @@ def _collisions(results: Results | None) -> Difference:
     for grid, point in _points(results, "Adult", ("biloloha",), alpha_place=-1):
         protocol = grid.protocol(point)
         mean = float(np.mean(grid.measured(point, "mean_estimate")))
-        wrong = _mean_if_one_over_g(protocol, mean)
+        wrong = mean_if_one_over_g(protocol, mean)
         evidence.append(
             Evidence(
                 f"{_name(point)}: mean estimate of all values, times k (1 without bias)",
@@ -172,13 +171,6 @@ def _collisions(results: Results | None) -> Difference:
         "Maths, section 4.",
         evidence,
     )
-
-
-def _mean_if_one_over_g(protocol: Protocol, mean: float) -> float:
-    """What the mean estimate would be if the server took 1/g for the collision probability."""
-    support = protocol.q_star + mean * protocol.contrast
-    g = protocol.g or 1
-    return (support - 1 / g) / (protocol.p_star - 1 / g)
 
 
 def _flip_variance(results: Results | None) -> Difference:
@@ -201,12 +193,6 @@ def _flip_variance(results: Results | None) -> Difference:
         "Maths, section 7; figure 3, bBitFlipPM.",
         evidence,
     )
-
-
-def paper_flip_variance(protocol: Protocol, n: int) -> float:
-    """V* of dBitFlipPM as printed in the paper."""
-    params = protocol.get_params()
-    return float(params["b"] / (2 * params["d"] * n * math.sinh(params["eps_inf"] / 2)))
 
 
 def _single_bucket(results: Results | None) -> Difference:
@@ -282,22 +268,6 @@ def _bounds(results: Results | None) -> Difference:
     )
 
 
-def paper_error_bound(protocol: Protocol, n: int) -> float:
-    """The bound as printed, without the square."""
-    return math.sqrt(protocol.k / (4 * n * BETA * protocol.contrast))
-
-
-def exact_exceedance(protocol: Protocol, n: int, bound: float) -> float:
-    """Chance that the estimate of a value nobody holds is off by ``bound`` or more."""
-    from scipy.stats import binom
-
-    reach = n * protocol.contrast * bound
-    centre = n * protocol.q_star
-    above = binom.sf(math.ceil(centre + reach) - 1, n, protocol.q_star)
-    below = binom.cdf(math.floor(centre - reach), n, protocol.q_star)
-    return float(above + below)
-
-
 def _truth_of_the_round(results: Results | None) -> Difference:
     evidence = []
     workloads = results.settings.workloads if results else ()
@@ -344,15 +314,6 @@ def _memo_of_a_bucket(results: Results | None) -> Difference:
         "Maths, section 7; table 2.",
         evidence,
     )
-
-
-def exposed_by_bucket(protocol: Protocol, visits: Visits) -> float:
-    """Share of users exposed if an answer of one bit were memoised for each visited bucket."""
-    p, q = protocol.first
-    buckets = np.bincount(visits.users, minlength=visits.n)
-    sampled = 2 / protocol.bins
-    differ = sampled * (p * (1 - q) + q * (1 - p)) + (1 - sampled) * 2 * q * (1 - q)
-    return float(np.mean(buckets == 1) + np.mean(buckets == 2) * differ)
 
 
 def _points(

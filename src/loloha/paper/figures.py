@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import textwrap
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.arrays import Floats
 from loloha.estimate import variance
-from loloha.figure import FAINT, LOOK, TRUTH
+from loloha.figure import FAINT, TRUTH
 from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT, TWO_ROUNDS, Contender
+from loloha.paper.drawing import (
+    MARKER_SIZE,
+    OURS,
+    THEORY,
+    UNIFORM,
+    UNIFORM_BUCKETS,
+    add_frame,
+    draw_curve,
+    finish,
+    look,
+    new_figure,
+    set_ticks,
+    shades,
+    span_of,
+)
 from loloha.paper.pattern import WORST_REPORTS, pattern_losses, worst_losses
 from loloha.paper.results import Results
-from loloha.paper.tables import data_note
+from loloha.paper.table import data_note
 from loloha.protocols import OLOLOHA, BiLOLOHA
 
 if TYPE_CHECKING:
@@ -25,28 +36,17 @@ if TYPE_CHECKING:
 
 EPS_INF = tuple(step / 2 for step in range(1, 11))
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-FEW_DECADES = 100.0
-N = 10_000
-K = 96
-# Ours is drawn in the colour of its protocol, thin and dotted, with an open marker.
-OURS: dict[str, Any] = {"linestyle": ":", "markerfacecolor": "white"}
-MARKER_SIZE = 4.2
-THEORY = "theory"
-GREY = "#555555"
-UNIFORM: dict[str, Any] = {"color": TRUTH, "linestyle": (0, (5, 2)), "linewidth": 0.9}
-UNIFORM_BUCKETS = UNIFORM | {"linestyle": (0, (1, 2))}
-# Curves that lie on each other stay visible: the earlier one has the larger marker.
-SIZES = {"rappor": 7.0, "l-osue": 5.5, "ololoha": 3.0}
+N, K = 10_000, 96
 EPS_LABEL, MSE, BUDGET = "$ε_∞$", r"MSE$_\mathrm{avg}$", r"$ε_\mathrm{avg}$"
 TITLES = {PUBLISHED: "published calibration", TIGHT: "tight calibration (ours)"}
 
 
 def draw_optimal_g() -> Figure:
     """Fig. 1: the g of OLOLOHA over eps_inf and alpha, under both calibrations."""
-    with _look():
-        figure = _new(9.0, 3.6)
+    with look():
+        figure = new_figure(9.0, 3.6)
         panels = figure.subplots(1, 2, sharey=True)
-        colours = _shades(len(ALPHAS))
+        colours = shades(len(ALPHAS))
         for panel, calibration in zip(panels, (PUBLISHED, TIGHT), strict=True):
             for alpha, colour in zip(ALPHAS, colours, strict=True):
                 chosen = [optimal_g(eps_inf, alpha, calibration) for eps_inf in EPS_INF]
@@ -69,7 +69,7 @@ def draw_optimal_g() -> Figure:
             panel.yaxis.set_major_formatter("{x:.0f}")
             panel.minorticks_off()
         panels[0].set_ylabel("g of least variance")
-        _finish(
+        finish(
             figure,
             "Figure 1. The g of least variance over ε∞, for each α.",
             "Theory, no data: c₀ = 1/g as in the paper, so that k and n do not matter.",
@@ -102,8 +102,8 @@ def draw_variances(*, relative: bool = False) -> Figure:
     relative : bool
         Over the V* of L-OSUE, where curves that nearly coincide can be told apart.
     """
-    with _look():
-        figure = _new(10.0, 6.2)
+    with look():
+        figure = new_figure(10.0, 6.2)
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
         for panel, alpha in zip(panels.flat, ALPHAS, strict=True):
             unit = np.ones(len(EPS_INF))
@@ -112,7 +112,7 @@ def draw_variances(*, relative: bool = False) -> Figure:
             for contender in TWO_ROUNDS:
                 for calibration in (PUBLISHED, TIGHT) if contender.calibrated else (PUBLISHED,):
                     numbers = _variances(contender, alpha, calibration) / unit
-                    _line(panel, EPS_INF, numbers, contender, calibration == TIGHT)
+                    draw_curve(panel, EPS_INF, numbers, contender, calibration == TIGHT)
             panel.set_title(f"α = {alpha:g}", loc="left")
             panel.set_xticks(range(1, 6))
             if relative:
@@ -121,8 +121,8 @@ def draw_variances(*, relative: bool = False) -> Figure:
                 panel.set_yscale("log")
                 panel.minorticks_off()
         up = "V* / V* of L-OSUE" if relative else "V*"
-        _frame(figure, panels, EPS_LABEL, up, ours=True, contenders=TWO_ROUNDS)
-        _finish(
+        add_frame(figure, panels, EPS_LABEL, up, ours=True, contenders=TWO_ROUNDS)
+        finish(
             figure,
             "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else "."),
             f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g.",
@@ -161,8 +161,8 @@ def draw_patterns(most: int = 10) -> Figure:
     """Not in the paper: what a change pattern reveals, beyond g eps_inf (MATH section 8)."""
     protocol = BiLOLOHA(k=2, eps_inf=1.0, eps_1=0.5)
     colour = CONTENDERS["biloloha"].style["color"]
-    with _look():
-        figure = _new(6.4, 3.6)
+    with look():
+        figure = new_figure(6.4, 3.6)
         panel = figure.subplots()
         reports = np.arange(1, most + 1)
         worst = worst_losses(protocol, WORST_REPORTS)
@@ -192,7 +192,7 @@ def draw_patterns(most: int = 10) -> Figure:
         panel.set_xticks(reports)
         panel.set_ylim(0)
         panel.legend(loc="upper left")
-        _finish(
+        finish(
             figure,
             "Exact loss between two sequences of values over the number of reports.",
             "Exact, no data: BiLOLOHA, $ε_∞$ = 1, $ε_1$ = 0.5; two hash cells.",
@@ -202,8 +202,8 @@ def draw_patterns(most: int = 10) -> Figure:
 
 def draw_agreement(results: Results) -> Figure:
     """Ratio of measured to expected MSE_avg of every point, and the law of its z."""
-    with _look():
-        figure = _new(10.0, 3.8)
+    with look():
+        figure = new_figure(10.0, 3.8)
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
         found = results.agreements
         rng = np.random.default_rng(0)
@@ -235,7 +235,7 @@ def draw_agreement(results: Results) -> Figure:
         right.set_xlabel("z of a point")
         right.legend(loc="upper right", fontsize=7, borderaxespad=0)
         right.set_ylim(top=0.55)
-        _finish(
+        finish(
             figure,
             "Measured over expected MSE of every point, and how the points' z are spread.",
             f"Mean of {results.settings.runs} runs. {data_note(results)}",
@@ -248,8 +248,8 @@ def _draw_grid(
 ) -> Figure:
     settings = results.settings
     rows, columns = len(settings.alphas), len(settings.workloads)
-    with _look():
-        figure = _new(1.1 + 2.75 * columns, 1.4 + 2.15 * rows)
+    with look():
+        figure = new_figure(1.1 + 2.75 * columns, 1.4 + 2.15 * rows)
         panels = figure.subplots(
             rows, columns, sharex=True, sharey="col" if theory else "row", squeeze=False
         )
@@ -274,8 +274,8 @@ def _draw_grid(
             for contender in CONTENDERS.values()
             for alpha in settings.alphas
         )
-        _frame(figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory)
-        _finish(figure, caption, f"Mean of {results.settings.runs} runs. {data_note(results)}")
+        add_frame(figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory)
+        finish(figure, caption, f"Mean of {results.settings.runs} runs. {data_note(results)}")
     return figure
 
 
@@ -292,7 +292,7 @@ def _draw_panel(
         for calibration in curves:
             ours = calibration == TIGHT
             numbers = results.curve(workload, contender, calibration, alpha, column)
-            _line(panel, eps_inf, numbers, contender, ours, joined=column != "mse_unbiased")
+            draw_curve(panel, eps_inf, numbers, contender, ours, joined=column != "mse_unbiased")
             if theory:
                 points = results.along(workload, contender, calibration, alpha)
                 expected = [results.expected(point) for point in points]
@@ -311,124 +311,9 @@ def _draw_panel(
         if results.protocol(bucketed).bins != results.protocol(first).bins:
             panel.axhline(results.uniform(bucketed), zorder=1, **UNIFORM_BUCKETS)
     panel.set_yscale("log")
-    low, high = _span(panel)
+    low, high = span_of(panel)
     if theory and column != "mse_unbiased":
         # Theory speaks of the unbiased estimates; let it leave the panel, not squeeze the rest.
         panel.set_ylim(low / 2, high * 4)
-    _tick(panel, low, high)
+    set_ticks(panel, low, high)
     panel.set_xticks([x for x in range(1, 6) if x <= max(eps_inf)])
-
-
-def _tick(panel: Axes, low: float, high: float) -> None:
-    """Ticks of a log axis: powers of ten, and 2 and 5 between them where they are few."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    if high / low < FEW_DECADES:
-        panel.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda y, place: f"{y:g}"))
-    panel.minorticks_off()
-
-
-def _span(panel: Axes) -> tuple[float, float]:
-    """Least and largest of what was measured in a panel, and of the uniform lines."""
-    heights = [
-        np.asarray(line.get_ydata(), dtype=np.float64)
-        for line in panel.get_lines()
-        if line.get_gid() != THEORY
-    ]
-    together = np.concatenate(heights)
-    return float(together.min()), float(together.max())
-
-
-def _line(
-    panel: Axes,
-    xs: Sequence[float],
-    ys: Sequence[float] | Floats,
-    contender: Contender,
-    ours: bool,
-    *,
-    joined: bool = True,
-) -> None:
-    look: dict[str, Any] = dict(contender.style) | (OURS if ours else {})
-    if not joined:
-        look["linestyle"] = "none"
-    size = SIZES.get(contender.key, MARKER_SIZE)
-    panel.plot(xs, ys, markersize=size, markeredgewidth=0.8, linewidth=1.2, **look)
-
-
-def _frame(
-    figure: Figure,
-    panels: Any,
-    across: str,
-    up: str,
-    *,
-    ours: bool,
-    theory: bool = False,
-    contenders: Sequence[Contender] = tuple(CONTENDERS.values()),
-) -> None:
-    """Labels of the axes, and one legend for all panels."""
-    for panel in panels[-1]:
-        panel.set_xlabel(across)
-    for panel in panels[:, 0]:
-        panel.set_ylabel(up)
-    looks: dict[str, dict[str, Any]] = {
-        contender.label: {"markersize": MARKER_SIZE} | contender.style for contender in contenders
-    }
-    if ours:
-        looks["tight (ours)"] = {"color": GREY, "marker": "o", "markersize": MARKER_SIZE} | OURS
-    if theory:
-        looks["theory"] = {"color": GREY, "linewidth": 0.9}
-        looks["always uniform"] = UNIFORM
-        looks["… of the buckets"] = UNIFORM_BUCKETS
-    handles = [_handle(label, look) for label, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
-
-
-def _finish(figure: Figure, caption: str, note: str) -> None:
-    """Say what the figure shows and, in a small line below, where the numbers come from."""
-    width, height = figure.get_size_inches()
-    lines = textwrap.wrap(note, int(width * 17))
-    below = (0.06 + 0.13 * len(lines)) / height
-    figure.text(0.01, 0.04 / height, "\n".join(lines), va="bottom", fontsize=7, color=GREY)
-    engine: Any = figure.get_layout_engine()
-    engine.set(rect=(0, below, 1, 1 - below))
-    figure.set_label(caption)
-    # Laid out once, not again for each file.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-
-
-def _handle(label: str, look: dict[str, Any]) -> Any:
-    """An entry of a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=label, **({"linewidth": 1.2} | look))
-
-
-def _new(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _shades(count: int) -> list[Any]:
-    """Colours from dark to light, apart in grey too."""
-    import matplotlib
-
-    return list(matplotlib.colormaps["viridis"](np.linspace(0, 0.82, count)))
-
-
-@contextmanager
-def _look() -> Iterator[None]:
-    """The look of all our pictures, whatever the user's settings."""
-    import matplotlib
-
-    settings: Any = {
-        key: value
-        for key, value in (matplotlib.rcParamsDefault | LOOK).items()
-        if not key.startswith("backend")
-    }
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
-        matplotlib.rcParams.update(settings)
-        yield

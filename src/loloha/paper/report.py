@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha import __version__
+from loloha.paper.agreement import Verdict
 from loloha.paper.difference import Difference
 from loloha.paper.execution import Outcome
 from loloha.paper.grid import Settings
-from loloha.paper.tables import Table, Verdict
+from loloha.paper.table import Table
 from loloha.paper.workload import Facts
 
 if TYPE_CHECKING:

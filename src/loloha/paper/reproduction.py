@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from loloha.errors import ParameterError
-from loloha.paper import archive, costs, figures, tables
+from loloha.paper import agreement, archive, costs, figures, tables
+from loloha.paper.agreement import Verdict
 from loloha.paper.contender import PUBLISHED
 from loloha.paper.difference import differences
 from loloha.paper.execution import Outcome, Progress, run_grid
 from loloha.paper.grid import Settings
 from loloha.paper.report import Section, versions, write_report
 from loloha.paper.results import Results
-from loloha.paper.tables import Verdict
 from loloha.paper.workload import Facts, prepare
 
 PARTS = ("fig1", "fig2", "fig3", "fig4", "table1", "table2")
@@ -120,7 +120,7 @@ def reproduce(
         outcome = run_grid(settings, facts, out, jobs=jobs, progress=progress)
         archive.gather(outcome.rows, out / "cells.parquet")
         results = Results(settings, facts, outcome.rows, out)
-        judged = tables.verdict(results)
+        judged = agreement.verdict(results)
     sections = _sections(chosen, results, outcome, settings)
     out.mkdir(parents=True, exist_ok=True)
     page = write_report(
@@ -256,7 +256,7 @@ def _table2(results: Results, outcome: Outcome) -> Section:
 
 
 def _agreement(results: Results) -> Section:
-    judged = tables.verdict(results)
+    judged = agreement.verdict(results)
     expected = 0.0027 * judged.points
     return Section(
         "agreement",
@@ -267,7 +267,7 @@ def _agreement(results: Results) -> Section:
         "Expected is the exact variance at the true frequencies of each round; its distance to the "
         "mean of the runs is counted in standard errors of that mean.",
         {"agreement": figures.draw_agreement(results)},
-        [tables.agreement_table(results), tables.point_table(results)],
+        [agreement.agreement_table(results), agreement.point_table(results)],
     )
 
 

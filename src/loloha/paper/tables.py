@@ -1,12 +1,8 @@
-"""The tables: those of the paper, and how well theory and measurement agree."""
+"""The tables of the paper, and what else its evaluation leaves open."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,58 +13,7 @@ from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT, Contender
 from loloha.paper.costs import FORMULAS, Cost
 from loloha.paper.grid import Point
 from loloha.paper.results import Results
-from loloha.paper.theory import chance_beyond
-
-LIMIT = 3.0
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows below a header.
-
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    title, note : str
-    columns : sequence of str
-    rows : sequence of rows
-        Text, numbers, or None where there is nothing to say.
-    """
-
-    name: str
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    note: str = ""
-
-    def to_csv(self) -> str:
-        """The table as CSV, numbers at full precision."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return text.getvalue()
-
-    def cells(self) -> list[list[str]]:
-        """Rows as text for a reader."""
-        return [[shorten(cell) for cell in row] for row in self.rows]
-
-    def texts(self) -> list[bool]:
-        """Which columns hold text rather than numbers."""
-        return [
-            any(isinstance(row[place], str) for row in self.rows)
-            for place in range(len(self.columns))
-        ]
-
-
-def shorten(cell: Any) -> str:
-    """A cell for a reader: four digits of a number."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return "–"
-    if isinstance(cell, (float, np.floating)):
-        return f"{cell:.4g}"
-    return str(cell)
+from loloha.paper.table import Table, data_note
 
 
 def cost_table(costs: Iterable[Cost], n: int) -> Table:
@@ -185,139 +130,6 @@ def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
     )
 
 
-def agreement_table(results: Results) -> Table:
-    """Ratio of measured to expected MSE_avg, and z, for each contender and data set."""
-    rows = []
-    for workload in results.settings.workloads:
-        for contender in CONTENDERS.values():
-            for calibration in results.settings.calibrations:
-                found = [
-                    agreement
-                    for point, agreement in results.agreements.items()
-                    if (point.workload, point.contender) == (workload, contender.key)
-                    and point.calibration == calibration
-                ]
-                if not found:
-                    continue
-                ratios = [agreement.ratio for agreement in found]
-                zs = np.abs([agreement.z for agreement in found])
-                rows.append(
-                    [
-                        workload,
-                        contender.label,
-                        calibration,
-                        len(found),
-                        min(ratios),
-                        float(np.median(ratios)),
-                        max(ratios),
-                        float(np.sqrt(np.mean(zs**2))),
-                        float(np.max(zs)),
-                        int(np.count_nonzero(zs > LIMIT)),
-                    ]
-                )
-    return Table(
-        "agreement",
-        "Measured MSE_avg of the unbiased estimates over the one theory expects",
-        [
-            "data set",
-            "protocol",
-            "calibration",
-            "points",
-            "least ratio",
-            "median",
-            "largest",
-            "root mean z²",
-            "largest |z|",
-            "|z| > 3",
-        ],
-        rows,
-        "A point is a data set, protocol, calibration, ε∞ and α; z counts standard errors of the "
-        "mean of its runs. " + data_note(results),
-    )
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether theory and measurement agree over all points.
-
-    Attributes
-    ----------
-    points, beyond : int
-        All, and those with |z| > 3.
-    chance : float
-        Probability of so many or more if theory is right.
-    """
-
-    points: int
-    beyond: int
-    chance: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether chance explains what lies beyond, at one in a thousand."""
-        return self.chance > 1e-3
-
-
-def verdict(results: Results) -> Verdict:
-    """Count the points whose measurement lies far from theory."""
-    zs = [abs(agreement.z) for agreement in results.agreements.values()]
-    known = [z for z in zs if not math.isnan(z)]
-    beyond = sum(z > LIMIT for z in known)
-    return Verdict(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
-
-
-def point_table(results: Results) -> Table:
-    """Everything that was measured, a row a point."""
-    columns = ("mse_clipped", "eps_avg", "eps_max")
-    rows = []
-    for point, agreement in results.agreements.items():
-        first = results.first(point)
-        rows.append(
-            [
-                point.workload,
-                CONTENDERS[point.contender].label,
-                point.calibration,
-                point.eps_inf,
-                point.alpha,
-                first["g"],
-                first["hash"],
-                agreement.runs,
-                agreement.measured,
-                agreement.expected,
-                results.v_star(point),
-                agreement.ratio,
-                agreement.z,
-                *(float(np.mean(results.measured(point, column))) for column in columns),
-                results.uniform(point),
-            ]
-        )
-    return Table(
-        "points",
-        "All points of the grid",
-        [
-            "data set",
-            "protocol",
-            "calibration",
-            "ε∞",
-            "α",
-            "g",
-            "hash",
-            "runs",
-            "MSE_avg",
-            "expected",
-            "V*",
-            "ratio",
-            "z",
-            "MSE_avg, clipped",
-            "ε_avg",
-            "ε_max",
-            "MSE of uniform",
-        ],
-        rows,
-        data_note(results),
-    )
-
-
 def gain_table(results: Results) -> Table | None:
     """What the tight calibration gains, for the same two guarantees; None if not measured."""
     if not {PUBLISHED, TIGHT} <= set(results.settings.calibrations):
@@ -414,12 +226,6 @@ def uniform_table(results: Results) -> Table:
         f"{max(results.settings.eps_inf):g}. dBitFlipPM is held against uniform buckets. "
         + data_note(results),
     )
-
-
-def data_note(results: Results) -> str:
-    """Which data were used, for every table and figure."""
-    size = "REDUCED SIZE, not the paper's evaluation. " if results.settings.reduced else ""
-    return size + "Data: " + "; ".join(facts.caption for facts in results.facts.values()) + "."
 
 
 def _mean(results: Results, point: Point) -> float:
