@@ -1,0 +1,49 @@
+"""The paper's grid: one cell of each curve at full size, and what that makes for all of them."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import Row, Time, best
+from loloha.paper.cell import measure
+from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT
+from loloha.paper.grid import Cell, Settings, locate, points
+from loloha.paper.workload import material, prepare
+
+CORES = 2
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PUBLISHED_MINUTES = 340 * 24 * 60.0
+
+
+def rows() -> Iterator[Row]:
+    settings = Settings(calibrations=(PUBLISHED, TIGHT))
+    total = Time(0.0, 0.0)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        facts = prepare(
+            settings.workloads, settings.seed, out, data_dir=DATA if DATA.is_dir() else None
+        )
+        grid = points(settings, facts)
+        for name, one in facts.items():
+            took, cells = Time(0.0, 0.0), 0
+            for contender in CONTENDERS.values():
+                cell = Cell(locate(one, contender, PUBLISHED, 3.0, 0.5), 0)
+                each = best(lambda c=cell, f=one: measure(c, material(out, f), 1), repeats=3)
+                count = settings.runs * sum(
+                    (point.workload, point.contender) == (name, contender.key) for point in grid
+                )
+                took = Time(
+                    took.clock + count * each.clock, took.processor + count * each.processor
+                )
+                cells += count
+            total = Time(total.clock + took.clock, total.processor + took.processor)
+            yield Row(
+                "paper", f"cells of {name}", f"{cells} cells", unit="cells/s",
+                **took.rate(cells),
+            )  # fmt: skip
+    yield Row(
+        "paper", "the whole grid, both calibrations", f"{len(grid) * settings.runs} cells",
+        figure=total.clock / CORES / 60, processor=total.processor / CORES / 60,
+        unit=f"min on {CORES} cores", target=20.0, peer="the published timings, added up",
+        peer_figure=PUBLISHED_MINUTES,
+    )  # fmt: skip
