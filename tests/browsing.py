@@ -31,7 +31,7 @@ FLAGS = [
     "--no-first-run",
 ]
 # Generous: the machine may be busy with other tests.
-PATIENCE = 15_000
+PATIENCE = 60_000
 
 
 class Site(NamedTuple):

@@ -131,7 +131,7 @@ def test_a_plotly_without_its_script_is_named(monkeypatch: pytest.MonkeyPatch) -
     asset.charts.cache_clear()
     asset.page.cache_clear()
     try:
-        with pytest.raises(asset.StoreError, match="plotly must be installed with its absent.js"):
+        with pytest.raises(asset.StoreError, match=r"plotly must be installed with its absent\.js"):
             asset.charts()
         # The page itself comes nevertheless: its tables hold the same numbers.
         assert b"main.js" in asset.page().body

@@ -94,18 +94,25 @@ export function roundAxis(first, last, width, title) {
   return axis({ title: titled(title), range: [first - 0.6, last + 0.6], tick0, dtick: step, tickformat: "d", showgrid: false, zeroline: false });
 }
 
-const loaded = new Promise((resolve, reject) => {
-  if (window.Plotly) {
-    resolve(window.Plotly);
-    return;
-  }
-  if (document.documentElement.dataset.charts) reject(new Error("charts"));
-  const script = byId("charts");
-  script.addEventListener("load", () => resolve(window.Plotly));
-  script.addEventListener("error", () => reject(new Error("charts")));
+// The library takes a second to start, in which nothing else can be drawn: it waits until the numbers are there.
+let start = null;
+const loaded = new Promise((resolve) => {
+  start = () => {
+    const script = document.createElement("script");
+    script.src = byId("charts").href;
+    script.addEventListener("load", () => resolve(window.Plotly));
+    script.addEventListener("error", () => resolve(null));
+    document.head.append(script);
+  };
 });
-// Each drawing looks at it again; without this the browser would call the first failure unhandled.
-loaded.catch(() => {});
+
+export function startCharts() {
+  if (!start) return;
+  const now = start;
+  start = null;
+  // After the next paint.
+  requestAnimationFrame(() => setTimeout(now));
+}
 
 // What each chart is to show, until it comes near the part of the page that is seen.
 const waiting = new Map();
@@ -131,7 +138,7 @@ export function draw(id, { data, layout, summary }) {
 }
 
 async function flush(id) {
-  const plotly = await loaded.catch(() => null);
+  const plotly = await loaded;
   const node = byId(id);
   const wanted = waiting.get(id);
   if (!wanted) return;
@@ -152,6 +159,7 @@ function render(plotly, node, data, layout) {
     ...layout,
   };
   return plotly.react(node, data, base, { responsive: true, displayModeBar: false }).then(() => {
+    node.querySelector(".sketch")?.remove();
     node.dataset.drawn = String(Number(node.dataset.drawn ?? 0) + 1);
   });
 }
@@ -161,6 +169,7 @@ export function clear(id) {
   waiting.delete(id);
   if (window.Plotly && node.classList.contains("js-plotly-plot")) window.Plotly.purge(node);
   node.replaceChildren();
+  delete node.dataset.drawn;
   node.style.minHeight = "";
   node.hidden = true;
 }
@@ -168,6 +177,7 @@ export function clear(id) {
 export async function savePicture(id, name) {
   const plotly = await loaded;
   const node = byId(id);
+  if (!plotly || !node.data) return;
   const background = getComputedStyle(document.body).backgroundColor;
   const address = await plotly.toImage(
     { data: node.data, layout: { ...node.layout, paper_bgcolor: background } },

@@ -1,7 +1,7 @@
 // The page: fetches what the reader chose, draws it panel by panel as answers arrive, and asks again every few seconds.
 
 import { get, withQuery } from "./api.js";
-import { savePicture, systemIsDark } from "./chart.js";
+import { savePicture, startCharts, systemIsDark } from "./chart.js";
 import { fresh, read, write } from "./choice.js";
 import { moment } from "./format.js";
 import { MOST_LINES, showLines } from "./lines.js";
@@ -85,6 +85,7 @@ async function fetchCampaign(campaign, late) {
   once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
   once("tiles", [estimates, rounds, model.privacy], () => showTiles(model));
   once("notices", [estimates, rounds, campaign], () => showNotices(model));
+  startCharts();
 }
 
 function showSeries(path, data) {

@@ -4,6 +4,7 @@ import { axis, clear, colours, draw, literal, room, roundAxis, scale, ticks } fr
 import { count, moment, percent, quantity, shorten } from "./format.js";
 import { byId, make, options, say, show, twin } from "./page.js";
 import { isEmpty, spread, track, Z_95 } from "./series.js";
+import { sketch } from "./sketch.js";
 
 const LABEL = 26;
 const NEWEST = [24, 100, 300, 1000];
@@ -22,7 +23,9 @@ export function showMap({ campaign, series, choice }) {
   const cells = gather(data, choice.masked);
   const summary = describe(data, campaign);
   say("map-lead", summary);
-  draw("map-chart", figure(data, cells, campaign, from, summary));
+  const drawing = figure(data, cells, campaign, from, summary);
+  draw("map-chart", drawing);
+  sketch("map-chart", cells.z, Math.sqrt(cells.most) || 1, drawing.layout.margin, drawing.layout.height);
   legend(cells.most);
   twin("map-table", {
     caption: "Estimated frequency of each value in each round",
