@@ -2,28 +2,26 @@
 
 import os
 import random
-import socket
 import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import torture
-from collecting import ADMIN, ADMIN_KEY, START, Clock, campaign, clients, created, messages
-from loloha.collector.service import create_app
+from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.collector.settings import Settings
 from loloha.report import Report
 from loloha.sender import Connection, Patience
 from loloha.wire import encode
+from serving import Poster, Served, get
 
 LINES = "application/x-ndjson"
 
@@ -40,55 +38,11 @@ def test_a_killed_collector_loses_nothing_and_counts_nothing_twice(store: str, k
         assert "none twice" in torture.torture(url, kills, seed=18)
 
 
-class Served:
-    """A collector on a loopback port, in a thread."""
-
-    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self.app = create_app(settings, clock=clock)
-        self.socket = socket.socket()
-        self.socket.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(self.app, access_log=False, log_level="error", ws="none")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
-
-    def __enter__(self) -> str:
-        self.thread.start()
-        while not self.server.started:
-            assert self.thread.is_alive()
-            time.sleep(0.01)
-        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def __exit__(self, *_: object) -> None:
-        self.server.should_exit = True
-        self.thread.join()
-        self.socket.close()
-
-
 @pytest.fixture
 def served(store_url: str, clock: Clock) -> Iterator[str]:
     plain = Settings(store=store_url, admin_key=ADMIN_KEY, rate_limit="")
     with Served(plain, clock) as url:
         yield url
-
-
-class Poster:
-    """The two methods of a client that `created` needs, over the network."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def post(self, path: str, *, json: Any, headers: dict[str, str]) -> Any:
-        import json as plain
-
-        assert headers == ADMIN
-        with Connection(self.url, token=ADMIN_KEY) as connection:
-            answer = connection.post(path, plain.dumps(json).encode(), "application/json")
-
-        class Said:
-            status_code = answer.status
-            text = answer.body.decode()
-
-        return Said
 
 
 def test_64_connections_with_all_kinds_of_reports_leave_exact_totals(served: str) -> None:
@@ -139,11 +93,6 @@ def test_64_connections_with_all_kinds_of_reports_leave_exact_totals(served: str
         assert round["conflicts"] == 3 * sent // 2 - first
         assert round["refused"]["malformed"] == round["refused"]["foreign_campaign"] == sent // 2
     connection.close()
-
-
-def get(url: str, path: str) -> Any:
-    with Connection(url, timeout=30) as connection:
-        return connection.get(path)
 
 
 def answer_of(url: str, path: str, body: bytes) -> Any:
@@ -318,4 +267,3 @@ def test_a_started_collector_says_where_and_shows_a_key_once(tmp_path: Path) -> 
         _, rest = process.communicate(timeout=30)
         assert rest == ""
     assert len(keys) == 1
-    assert START > 0

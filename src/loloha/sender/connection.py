@@ -202,7 +202,7 @@ def path_of(url: str) -> str:
 
 def _split(url: str) -> SplitResult:
     try:
-        found = urlsplit(url)
+        found = urlsplit(str(url))
         known = found.scheme in ("http", "https") and bool(found.hostname)
         known = known and found.port != 0 and found.username is None
     except ValueError:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from loloha.campaign import Campaign
 from loloha.client import KEPT_ROUNDS, Client
 from loloha.errors import CampaignError, LolohaError, ParameterError, StateError
+from loloha.report import Key
 from loloha.sender.connection import Answer, Connection, Patience, Unreachable, path_of
 from loloha.sender.file import FileLock, write_private
 from loloha.wire.message import encode, key_from_text
@@ -154,19 +155,14 @@ class Sender:
                 f"campaign must be {self._campaign.fingerprint!r}, which the user agreed to, got "
                 f"{fingerprint!r}; withdraw and ask anew, or use another state file"
             )
-        connection = self._connection(url, token)
         path = path_of(url)
-        document = _expect(connection.get(f"{path}/document"))
-        campaign = Campaign.from_json(document.body, fingerprint=fingerprint)
-        key = ticket = None
-        if campaign.keys == "assigned":
-            assigned = _expect(connection.post(f"{path}/keys", b"", "application/json")).json()
-            try:
-                key, ticket = key_from_text(campaign, assigned["key"]), str(assigned["ticket"])
-            except (TypeError, KeyError, ValueError):
-                raise CampaignError(
-                    "collector must assign a key and a ticket, got neither; check the address"
-                ) from None
+        key, ticket = None, None
+        with self._connection(url, token) as connection:
+            document = _expect(connection.get(f"{path}/document"))
+            campaign = Campaign.from_json(document.body, fingerprint=fingerprint)
+            if campaign.keys == "assigned":
+                assigned = _expect(connection.post(f"{path}/keys", b"", "application/json"))
+                key, ticket = _assigned(campaign, assigned)
         client = campaign.protocol.client(key=key, limit=limit)
         self._url, self._token, self._ticket = url, token, ticket
         self._campaign, self._client = campaign, client
@@ -240,25 +236,25 @@ class Sender:
         """
         self._agreed()
         url = self._url or ""
-        connection = self._connection(url, self._token)
-        path = f"{path_of(url)}/reports"
         sent, refused, reason = [], {}, ""
-        for round, message in sorted(self._queue.items()):
-            try:
-                answer = connection.post(path, message.encode(), "application/json")
-            except Unreachable as error:
-                reason = str(error)
-                break
-            if answer.status == 200:
-                sent.append(round)
-            elif answer.status == _TOO_EARLY or answer.status in _NOT_ALLOWED:
-                reason = answer.detail
-                continue
-            else:
-                refused[round] = answer.detail
-            del self._queue[round]
-            self._save()
-        connection.close()
+        with self._connection(url, self._token) as connection:
+            for round, message in sorted(self._queue.items()):
+                try:
+                    answer = connection.post(
+                        f"{path_of(url)}/reports", message.encode(), "application/json"
+                    )
+                except Unreachable as error:
+                    reason = str(error)
+                    break
+                if answer.status == _TOO_EARLY or answer.status in _NOT_ALLOWED:
+                    reason = answer.detail
+                    continue
+                if answer.status == 200:
+                    sent.append(round)
+                else:
+                    refused[round] = answer.detail
+                del self._queue[round]
+                self._save()
         return Delivery(tuple(sent), refused, tuple(sorted(self._queue)), reason)
 
     def reset(self) -> str:
@@ -360,6 +356,17 @@ def _fingerprint(url: str) -> str:
             "url must end with /v1/campaigns/FINGERPRINT, got another; copy the campaign's address"
         )
     return found[1]
+
+
+def _assigned(campaign: Campaign, answer: Answer) -> tuple[Key, str]:
+    """Key and ticket of an answer."""
+    said = answer.json()
+    try:
+        return key_from_text(campaign, said["key"]), str(said["ticket"])
+    except (TypeError, KeyError, ValueError):
+        raise CampaignError(
+            "collector must assign a key and a ticket, got neither; check the address"
+        ) from None
 
 
 def _expect(answer: Answer) -> Answer:

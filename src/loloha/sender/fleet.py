@@ -72,9 +72,8 @@ def fetch(url: str) -> Campaign:
         If the collector does not answer.
     """
     path = path_of(url)
-    connection = Connection(url)
-    answer = connection.get(f"{path}/document")
-    connection.close()
+    with Connection(url) as connection:
+        answer = connection.get(f"{path}/document")
     if answer.status != 200:
         raise CampaignError(f"collector must know the campaign: {answer.detail}")
     return Campaign.from_json(answer.body, fingerprint=path.rpartition("/")[2])

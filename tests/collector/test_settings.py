@@ -1,0 +1,70 @@
+"""Settings: what outranks what, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from loloha.collector.settings import Settings
+from loloha.errors import ParameterError
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in [name for name in os.environ if name.startswith("LOLOHA_")]:
+        monkeypatch.delenv(name)
+
+
+def test_flags_outrank_variables_which_outrank_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "loloha.toml"
+    file.write_text('store = "sqlite:///file.db"\nport = 1\nhost = "10.0.0.1"\nlate_seconds = 7\n')
+    monkeypatch.setenv("LOLOHA_PORT", "2")
+    monkeypatch.setenv("LOLOHA_HOST", "10.0.0.2")
+    found = Settings.read(file, host="10.0.0.3", store=None)
+    assert (found.host, found.port, found.store) == ("10.0.0.3", 2, "sqlite:///file.db")
+    assert found.terms({"early_seconds": 3}).to_dict() == {
+        "late_seconds": 7,
+        "early_seconds": 3,
+        "minimum_cohort": 100,
+    }
+
+
+def test_by_default_only_this_machine_can_connect() -> None:
+    found = Settings.read()
+    assert found.host == "127.0.0.1"
+    assert found.keep_reports is None
+    assert found.allowed_origins == []
+
+
+def test_secrets_are_hidden() -> None:
+    found = Settings(admin_key="a secret of the admin")
+    assert "a secret" not in repr(found)
+    assert "a secret" not in str(found.model_dump())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("port = 70000", "port must be valid"),
+        ("surprise = 1", "surprise must be valid"),
+        ('admin_key = "short"', "admin_key must be valid"),
+        ('rate_limit = "often"', "rate_limit must be valid"),
+        ("late_seconds = -1", "late_seconds must be"),
+        ("port = ", "settings must be valid"),
+        ("largest_body = 1", "largest_body must be valid"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "loloha.toml"
+    file.write_text(text)
+    with pytest.raises(ParameterError, match=says) as caught:
+        Settings.read(file)
+    assert '"short"' not in str(caught.value)
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="config must be"):
+        Settings.read(tmp_path / "none.toml")

@@ -1,0 +1,62 @@
+"""A collector on a loopback port, for tests that need a real connection."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from json import dumps
+from typing import Any
+
+import uvicorn
+
+from collecting import ADMIN, ADMIN_KEY
+from loloha.collector.service import create_app
+from loloha.collector.settings import Settings
+from loloha.sender import Connection
+
+
+class Served:
+    """A collector on a loopback port, in a thread."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self.app = create_app(settings, clock=clock)
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(self.app, access_log=False, log_level="error", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
+
+    def __enter__(self) -> str:
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive()
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self.server.should_exit = True
+        self.thread.join()
+        self.socket.close()
+
+
+class Poster:
+    """The two methods of a client that `created` needs, over the network."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def post(self, path: str, *, json: Any, headers: dict[str, str]) -> Any:
+        assert headers == ADMIN
+        with Connection(self.url, token=ADMIN_KEY) as connection:
+            answer = connection.post(path, dumps(json).encode(), "application/json")
+
+        class Said:
+            status_code = answer.status
+            text = answer.body.decode()
+
+        return Said
+
+
+def get(url: str, path: str) -> Any:
+    with Connection(url, timeout=30) as connection:
+        return connection.get(path)
