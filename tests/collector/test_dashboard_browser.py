@@ -262,6 +262,10 @@ def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, s
             round(100 * estimates["lower"][value], 9),
             round(100 * estimates["upper"][value], 9),
         }
+    box = page.locator("#lines-chart .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 50)
+    page.wait_for_selector("#lines-chart .hoverlayer text")
+    assert page.locator("#lines-chart .hoverlayer").text_content().count("±") == 5
     rows = table(page, "lines-table")
     value = series["values"][best[0]]
     told = [percent(estimates[one][value]) for one in ("frequencies", "lower", "upper")]

@@ -21,12 +21,6 @@ log = logging.getLogger("loloha.collector")
 NOTHING_AT_ALL = (
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
 )
-PAGES = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'none'"
-)
-"""For pages of our own, which load scripts and styles from here and from nowhere else."""
 
 HEADERS = {
     "x-content-type-options": "nosniff",
