@@ -15,6 +15,7 @@ from loloha import hashing
 from loloha.errors import ParameterError
 from loloha.law import exact_law
 from loloha.protocols import REGISTRY, Protocol
+from loloha.protocols.base import _log
 from loloha.protocols.hashed import LARGEST_G, least_variance_g
 from loloha.protocols.loloha import published_g
 
@@ -132,6 +133,19 @@ def test_stated_numbers_are_those_of_the_formulas(name: str) -> None:
             field: None if getattr(r, field) is None else float(getattr(r, field))
             for field in ("p1", "q1", "p2", "q2", "p_star", "q_star", "eps_first", "eps_memo")
         }
+
+
+@pytest.mark.parametrize(
+    ("name", "eps"),
+    [("grr", 0.4220415691678215), ("sue", 0.8861991069142612), ("oue", 0.7341438546014207)],
+)
+def test_a_published_loss_is_not_rounded_beyond_what_was_asked(name: str, eps: float) -> None:
+    protocol = loloha.protocol(name, k=3, eps=eps)
+    odds = protocol.encoding.odds(protocol.realised.p1, protocol.realised.q1)
+    assert _log(odds) > eps
+    assert protocol.realised.eps_first <= eps
+    assert protocol.realised.eps_memo <= eps
+    assert not exceeds(odds, eps)
 
 
 # -- small enough to enumerate every member of the affine family

@@ -211,8 +211,9 @@ class Protocol(ABC):
             q2=second.q if second else None,
             p_star=p_star,
             q_star=q_star,
-            eps_first=_log(encoding.odds(p, q)),
-            eps_memo=_log(encoding.odds(first.p, first.q)),
+            # The exact losses are within the bounds; their logarithms, rounded, could pass them.
+            eps_first=min(_log(encoding.odds(p, q)), self.asked_first),
+            eps_memo=min(_log(encoding.odds(first.p, first.q)), self.asked_memo),
         )
 
     # -- the device's steps
