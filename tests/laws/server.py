@@ -27,9 +27,7 @@ def support_is_counted_from_every_answer(protocol: Any) -> None:
             tally = protocol.tally()
             tally.add(Report(key, y))
             assert tuple(tally.support()) == oracle.supports(protocol, key, y)
-            sampled = [1 if key is None or not isinstance(key, tuple) or v in key else 0
-                       for v in range(protocol.bins)]  # fmt: skip
-            assert tally.reach().tolist() == sampled
+            assert tally.reach().tolist() == reaches(protocol, key)
             assert tally.n == 1
 
 
@@ -65,6 +63,33 @@ def estimates_are_unbiased_with_the_stated_variance(protocol: Any) -> None:
             reach = mass[bin]
             formula = loloha.variance(protocol, n=1, f=float(held))
             assert formula * reach == pytest.approx(stated, rel=1e-9)
+
+
+@law(VARIANTS)
+def a_bin_is_divided_by_the_reports_that_could_support_it(protocol: Any) -> None:
+    """Users who did not sample a bucket say nothing about it; a bin that nobody reaches is NaN."""
+    reports = [protocol.client().report(user % protocol.k, round=0) for user in range(3)]
+    tally = protocol.tally()
+    for report in reports:
+        tally.add(report)
+    estimate = tally.estimate()
+    said = np.sum([oracle.supports(protocol, report.key, report.y) for report in reports], axis=0)
+    asked = np.sum([reaches(protocol, report.key) for report in reports], axis=0)
+    assert estimate.n == 3
+    assert estimate.reach.tolist() == asked.tolist()
+    r = protocol.realised
+    for bin, frequency in enumerate(estimate.frequencies):
+        if asked[bin]:
+            share = Fraction(int(said[bin]), int(asked[bin]))
+            assert frequency == pytest.approx(float((share - r.q_star) / r.contrast), rel=1e-9)
+        else:
+            assert np.isnan(frequency)
+
+
+def reaches(protocol: Any, key: Any) -> list[int]:
+    """Which bins a report with this key could support."""
+    sampled = key if isinstance(key, tuple) else range(protocol.bins)
+    return [int(bin in sampled) for bin in range(protocol.bins)]
 
 
 @law(VARIANTS)

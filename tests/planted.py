@@ -1,0 +1,575 @@
+"""Bugs to plant one by one, each with the tests that must see it; `mutants.py` runs them."""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A bug: replace the only occurrence of ``old`` in a file of src/loloha by ``new``."""
+
+    bug: str
+    file: str
+    old: str
+    new: str
+    caught_by: str
+    """Arguments of pytest, below tests/."""
+
+
+CLIENT, HASHING, CHANNELS = "test_client.py", "test_hashing.py", "test_channels.py"
+TALLY, PROTOCOLS, ENCODINGS = "test_tally.py", "test_protocols.py", "test_encodings.py"
+
+
+def law(name: str) -> str:
+    """The conformance suite's law of this name, on all variants."""
+    return f"test_conformance.py -k {name}"
+
+
+RANDOMISED_RESPONSE = [
+    Mutant(
+        "the last bit is not randomised",
+        "encodings.py",
+        "return _pack(self.k, lambda v: channel.draw(rng, v == x))",
+        "return _pack(self.k, lambda v: v == x or (v < self.k - 1 and channel.draw(rng, False)))",
+        law("memo_is_the_truth"),
+    ),
+    Mutant(
+        "the last bit is never sent",
+        "encodings.py",
+        "    for position in range(size):\n        if draw(position):",
+        "    for position in range(size - 1):\n        if draw(position):",
+        law("memo_is_the_truth"),
+    ),
+    Mutant(
+        "a lie may equal the truth",
+        "channels.py",
+        "        other = rng.below(self.g - 1)\n        return other + (other >= x)",
+        "        return rng.below(self.g)",
+        CHANNELS + " -k lies_are_uniform",
+    ),
+    Mutant(
+        "lies leave out the last symbol",
+        "channels.py",
+        "return other + (other >= x)",
+        "return other + (other > x)",
+        CHANNELS + " -k lies_are_uniform",
+    ),
+    Mutant(
+        "a set bit is treated as unset",
+        "channels.py",
+        "return rng.bernoulli(self.set if bit else self.unset)",
+        "return rng.bernoulli(self.unset)",
+        CHANNELS + " -k answered_with_its_own",
+    ),
+    Mutant(
+        "the second round is skipped",
+        "protocols/base.py",
+        "return self.encoding.rerandomise(rng, answer, self.second_channel)",
+        "return answer",
+        law("first_report_loses"),
+    ),
+    Mutant(
+        "the second round starts from the truth",
+        "client.py",
+        "y = protocol.instant(rng, kept)",
+        "y = protocol.instant(rng, x if isinstance(kept, int) else kept)",
+        law("three_reports_share"),
+    ),
+    Mutant(
+        "bernoulli is off by one",
+        "rng.py",
+        "return secrets.randbits(53) < threshold",
+        "return secrets.randbits(53) <= threshold",
+        "test_rng.py",
+    ),
+    Mutant(
+        "the device draws from the Mersenne Twister",
+        "rng.py",
+        "return secrets.randbits(53) < threshold",
+        "return random.getrandbits(53) < threshold",
+        "test_rng.py -k 'operating_system'",
+    ),
+    Mutant(
+        "keep is rounded up: the loss exceeds what was asked",
+        "channels.py",
+        "return int(SCALE * ratio / (ratio + g - 1))",
+        "return int(SCALE * ratio / (ratio + g - 1)) + 1",
+        CHANNELS + " -k 'largest_allowed or at_most'",
+    ),
+    Mutant(
+        "the second round is not tightened to eps_1",
+        "channels.py",
+        "return SymbolChannel(g, min(tightest, int(asked.p * SCALE)))",
+        "return SymbolChannel(g, int(asked.p * SCALE) + 1)",
+        CHANNELS + " -k chain_over_symbols",
+    ),
+    Mutant(
+        "the first second round over bits is taken",
+        "channels.py",
+        "if p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star:",
+        "if p_star >= q_star:",
+        CHANNELS + " -k chain_over_bits",
+    ),
+    Mutant(
+        "eps for eps/2 in each bit",
+        "protocols/unary.py",
+        "return symmetric_bit_channel(self.eps_inf / 2)",
+        "return symmetric_bit_channel(self.eps_inf)",
+        law("memo_loses"),
+    ),
+    Mutant(
+        "eps for eps/2 in the formula of SUE",
+        "channels.py",
+        "return grr(eps / 2, 2)",
+        "return grr(eps, 2)",
+        CHANNELS + " -k test_unary",
+    ),
+    Mutant(
+        "the published calibration is used for the tight one",
+        "protocols/grr.py",
+        '{"tight": second_grr, "published"',
+        '{"tight": second_grr_published, "published"',
+        law("first_report_loses"),
+    ),
+    Mutant(
+        "one sampled bucket spends half of eps_inf",
+        "protocols/dbitflip.py",
+        'return self.eps_inf if self.d == 1 and self.calibration == "tight" else self.eps_inf / 2',
+        "return self.eps_inf / 2",
+        law("memo_loses"),
+    ),
+    Mutant(
+        "the loss of bits is that of one bit",
+        "encodings.py",
+        "        # Two bits differ between two values.\n        return p * (1 - q) / ((1 - p) * q)",
+        "        return p / q",
+        law("first_report_loses"),
+    ),
+]
+
+CLIENTS = [
+    Mutant(
+        "the memo is not stored",
+        "client.py",
+        "        self._memo[x] = kept\n",
+        "",
+        law("three_reports_share"),
+    ),
+    Mutant(
+        "the memo is keyed by the raw value",
+        "client.py",
+        "        x = protocol.memo_index(self._key, value)\n        kept = self._memo.get(x)\n",
+        "        x = protocol.memo_index(self._key, value)\n        kept = self._memo.get(value)\n",
+        law("returning_to_a_value"),
+    ),
+    Mutant(
+        "all values share one answer",
+        "client.py",
+        "kept = self._memo.get(x)",
+        "kept = next(iter(self._memo.values()), None)",
+        law("returning_to_a_value"),
+    ),
+    Mutant(
+        "the key is drawn anew for each report",
+        "client.py",
+        "return Report(self._key, y)",
+        "return Report(protocol.enroll(rng), y)",
+        law("ten_thousand_reports"),
+    ),
+    Mutant(
+        "a one-round report keeps its key and answer",
+        "client.py",
+        "        key = protocol.enroll(rng)\n",
+        "        key = self._key = protocol.enroll(rng) if self._key is None else self._key\n",
+        law("three_reports_share"),
+    ),
+    Mutant(
+        "a repeated round draws anew",
+        "client.py",
+        "            return self._sent[round]\n",
+        "            pass\n",
+        law("a_round_is_answered_once"),
+    ),
+    Mutant(
+        "a forgotten round is answered again",
+        "client.py",
+        "        if round <= self._floor:\n",
+        "        if round < -1:\n",
+        CLIENT + " -k old_rounds",
+    ),
+    Mutant(
+        "the loss counts rounds",
+        "client.py",
+        "units = len(self._memo) if self.protocol.longitudinal else self._reports",
+        "units = self._reports",
+        law("loss_counts"),
+    ),
+    Mutant(
+        "the loss counts each value, not each answer, of a one-round rule",
+        "client.py",
+        "units = len(self._memo) if self.protocol.longitudinal else self._reports",
+        "units = len(self._memo)",
+        law("loss_counts"),
+    ),
+    Mutant(
+        "the limit lets one answer too many pass",
+        "client.py",
+        "after = self.loss + self.protocol.asked_memo",
+        "after = self.loss",
+        law("a_limit_refuses"),
+    ),
+    Mutant(
+        "a refused report has spent already",
+        "client.py",
+        "            self._afford()\n            kept = protocol.permanent(rng, x)\n",
+        "            kept = protocol.permanent(rng, x)\n            self._memo[x] = kept\n"
+        "            self._afford()\n",
+        law("a_limit_refuses"),
+    ),
+    Mutant(
+        "reset renews the budget",
+        "client.py",
+        "        self._spent_before = spent\n",
+        "        self._spent_before = 0.0\n",
+        law("reset_forgets"),
+    ),
+    Mutant(
+        "reset keeps the key",
+        "client.py",
+        "        self._begin(None)\n",
+        "        self._begin(self._key)\n",
+        law("reset_draws"),
+    ),
+    Mutant(
+        "a restored client loses its memo",
+        "client.py",
+        'client._memo = {int(x): _checked(stored, kept) for x, kept in body["memo"]}',
+        "client._memo = {}",
+        law("restored"),
+    ),
+    Mutant(
+        "a restored client answers old rounds anew",
+        "client.py",
+        'client._floor = int(body["floor"])',
+        "client._floor = -1",
+        CLIENT + " -k old_rounds",
+    ),
+    Mutant(
+        "a restored client forgets what a reset left spent",
+        "client.py",
+        'client._spent_before = float(body["spent_before"])',
+        "client._spent_before = 0.0",
+        CLIENT + " -k saved_client_goes_on",
+    ),
+    Mutant(
+        "a state's checksum is not compared",
+        "client.py",
+        'if not hmac.compare_digest(str(body.pop("checksum")), _checksum(body)):',
+        'if not body.pop("checksum"):',
+        CLIENT + " -k 'changed_bit or forged'",
+    ),
+    Mutant(
+        "two clients of a protocol share a memo",
+        "client.py",
+        "self._memo: dict[int, Answer] = {}",
+        "self._memo: dict[int, Answer] = vars(self.protocol).setdefault('shared', {})",
+        law("clients_are_independent"),
+    ),
+    Mutant(
+        "one pseudonym serves all rounds",
+        "client.py",
+        'b"round %d" % round',
+        'b"round"',
+        CLIENT + " -k pseudonyms",
+    ),
+    Mutant(
+        "a failed save destroys the old state",
+        "client.py",
+        "                temporary.replace(target)\n            except BaseException:\n",
+        "                temporary.replace(target)\n"
+        "            except BaseException:\n                target.unlink()\n",
+        CLIENT + " -k failed_save",
+    ),
+    Mutant(
+        "an error shows the value",
+        "checks.py",
+        "got one outside (not shown: it is private); ",
+        "got {number}; ",
+        "test_checks.py test_secrecy.py",
+    ),
+    Mutant(
+        "a repr shows the report",
+        "report.py",
+        'return "Report(key and y hidden)"',
+        'return f"Report({self.key}, {self.y!r})"',
+        "test_secrecy.py",
+    ),
+    Mutant(
+        "True counts as 1",
+        "checks.py",
+        "number = None if isinstance(candidate, bool) else operator.index(candidate)",
+        "number = operator.index(candidate)",
+        "test_checks.py",
+    ),
+]
+
+SERVER = [
+    Mutant(
+        "the seed 0 is drawn, under which all values collide",
+        "hashing.py",
+        "return 1 + rng.below(self.size - 1)",
+        "return rng.below(self.size)",
+        HASHING,
+    ),
+    Mutant(
+        "the linear c0 is taken as 1/g",
+        "hashing.py",
+        "return Fraction(self.size // self.g - 1, self.size - 1)",
+        "return Fraction(1, self.g)",
+        HASHING + " -k collide_exactly",
+    ),
+    Mutant(
+        "the affine c0 is taken as 1/g",
+        "hashing.py",
+        "return Fraction(pairs, MERSENNE_31 * (MERSENNE_31 - 1))",
+        "return Fraction(1, self.g)",
+        PROTOCOLS + " -k affine_estimates",
+    ),
+    Mutant(
+        "the affine hash forgets b",
+        "hashing.py",
+        "return ((key >> 31) * v + (key & MERSENNE_31)) % MERSENNE_31 % self.g",
+        "return ((key >> 31) * v) % MERSENNE_31 % self.g",
+        HASHING + " -k affine",
+    ),
+    Mutant(
+        "the linear hash reads one digit",
+        "hashing.py",
+        "            key //= g\n            v //= g\n",
+        "            break\n",
+        HASHING + " -k 'collide_exactly or equal_cells'",
+    ),
+    Mutant(
+        "collisions are left out of q_star",
+        "encodings.py",
+        "return p, c0 * p + (1 - c0) * q",
+        "return p, q",
+        law("estimates_are_unbiased"),
+    ),
+    Mutant(
+        "q_star is that of the first round",
+        "protocols/base.py",
+        "        p_star, q_star = encoding.supporting(p, q)\n",
+        "        p_star, q_star = encoding.supporting(first.p, first.q)\n",
+        law("estimates_are_unbiased"),
+    ),
+    Mutant(
+        "values are put into buckets by floats",
+        "encodings.py",
+        "return v * self.b // self.k",
+        "return int(v / (self.k / self.b))",
+        ENCODINGS,
+    ),
+    Mutant(
+        "sampled buckets favour some",
+        "encodings.py",
+        "chosen.add(newest if candidate in chosen else candidate)",
+        "chosen.add(candidate if candidate not in chosen else min({*range(self.b)} - chosen))",
+        ENCODINGS + " -k uniform_subset",
+    ),
+    Mutant(
+        "a merge loses n",
+        "tally.py",
+        "merged.n = self.n + other.n",
+        "merged.n = self.n",
+        TALLY + " -k 'split or alone'",
+    ),
+    Mutant(
+        "a merge loses counts",
+        "tally.py",
+        "np.add(self.counts, other.counts, out=merged.counts)",
+        "np.maximum(self.counts, other.counts, out=merged.counts)",
+        TALLY + " -k split",
+    ),
+    Mutant(
+        "tallies of one shape merge",
+        "tally.py",
+        "        if other.protocol != self.protocol:\n",
+        "        if other.protocol.encoding.cells != self.protocol.encoding.cells:\n",
+        TALLY + " -k other_rules",
+    ),
+    Mutant(
+        "a batch counts as one report",
+        "tally.py",
+        "self.n += len(ys)",
+        "self.n += 1",
+        law("many_reports_count"),
+    ),
+    Mutant(
+        "a report out of range is counted",
+        "tally.py",
+        "if not (encoding.is_key(report.key) and encoding.is_answer(report.y)):",
+        "if not encoding.is_key(report.key):",
+        TALLY + " -k out_of_range",
+    ),
+    Mutant(
+        "a message's checksum is not compared",
+        "tally.py",
+        "if hashlib.sha256(message[:-_DIGEST_BYTES]).digest() != message[-_DIGEST_BYTES:]:",
+        "if len(message) < _DIGEST_BYTES:",
+        TALLY + " -k changed_bit",
+    ),
+    Mutant(
+        "a message inflates without bound",
+        "tally.py",
+        "raw = unpacker.decompress(body, size + 1)",
+        "raw = unpacker.decompress(body)[:size]",
+        TALLY + " -k forged_body",
+    ),
+    Mutant(
+        "estimates are divided by all reports, not by those that reach the bin",
+        "estimate.py",
+        "frequencies = (support / reach - channel.q) / channel.contrast",
+        "frequencies = (support / n - channel.q) / channel.contrast",
+        law("a_bin_is_divided"),
+    ),
+    Mutant(
+        "estimates use the memo's channel",
+        "estimate.py",
+        "        channel = _Channel.realised(protocol)\n        with np.errstate",
+        "        channel = _Channel.memoised(protocol)\n        with np.errstate",
+        law("estimates_are_unbiased"),
+    ),
+    Mutant(
+        "the variance is that of f = 0",
+        "estimate.py",
+        "scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2",
+        "scatter = (q * (1 - q)) / contrast**2",
+        law("estimates_are_unbiased"),
+    ),
+    Mutant(
+        "the transform mistakes x for -x",
+        "decode.py",
+        "characters = np.fft.rfft(folded, axis=1).conj()",
+        "characters = np.fft.rfft(folded, axis=1)",
+        law("support_is_counted"),
+    ),
+    Mutant(
+        "the transform forgets the seeds' lower digits",
+        "decode.py",
+        "line[times[factor - 1]] = column if factor == mirrored else column.conj()",
+        "line[:] = column if factor == mirrored else column.conj()",
+        law("support_is_counted"),
+    ),
+    Mutant(
+        "the support is that of the other symbol",
+        "decode.py",
+        "transformed = walsh_hadamard(table[:, 0] - table[:, 1])",
+        "transformed = walsh_hadamard(table[:, 1] - table[:, 0])",
+        law("support_is_counted"),
+    ),
+    Mutant(
+        "g is rounded instead of compared",
+        "protocols/hashed.py",
+        "return min(candidates, key=lambda g: (noise(g), g))",
+        "return min(candidates, key=lambda g: abs(g - round(1 / w + 1)))",
+        PROTOCOLS + " -k exact_argmin",
+    ),
+    Mutant(
+        "the paper's g cancels at large budgets",
+        "protocols/loloha.py",
+        "rule = 2 * (math.exp(eps_1) - u) / (root + lost)",
+        "rule = (root - lost) / (-6 * u * math.expm1(eps_1 - eps_inf))",
+        PROTOCOLS + " -k papers_rule",
+    ),
+    Mutant(
+        "the loss after t reports is t times eps_1",
+        "loss.py",
+        "np.minimum(_memoised_loss(protocol, t.astype(np.float64), realised), once)",
+        "np.minimum(t * protocol.asked_first, once)",
+        "test_privacy.py",
+    ),
+    Mutant(
+        "the loss of bits after t reports is that of one bit",
+        "loss.py",
+        "return ones.loss(t) + zeros.loss(t)",
+        "return ones.loss(t)",
+        "test_privacy.py",
+    ),
+]
+
+POPULATION_LAW, POPULATION = "test_population_law.py", "test_population.py"
+
+POPULATIONS = [
+    Mutant(
+        "a population's memo is drawn anew in every round",
+        "samplers/symbol.py",
+        "    if chain.second is None:\n        return kept\n",
+        "    if chain.second is None:\n        return kept\n"
+        "    kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
+        POPULATION_LAW,
+    ),
+    Mutant(
+        "a population's values with one symbol keep two memos",
+        "samplers/symbol.py",
+        "            cell_of, firsts = merge(users, symbols, encoding.symbols)\n",
+        "            cell_of = firsts = np.arange(len(users), dtype=np.int32)\n",
+        POPULATION_LAW + " -k back",
+    ),
+    Mutant(
+        "a population skips the second round",
+        "samplers/symbol.py",
+        "return draws.symbols(chain.second, np.ascontiguousarray(kept))",
+        "return kept",
+        POPULATION_LAW,
+    ),
+    Mutant(
+        "a population's lies may equal the truth",
+        "samplers/draws.py",
+        "    told[lies] = others + (others >= truths[lies])\n",
+        "    told[lies] = others\n",
+        POPULATION + " -k 'scale or numba'",
+    ),
+    Mutant(
+        "a population's unset bits are answered as set ones",
+        "samplers/bit.py",
+        "return still + draws.binomial(reach - ones, chain.second.unset)",
+        "return still + draws.binomial(reach - ones, chain.second.set)",
+        POPULATION_LAW + " -k 'rappor or osue'",
+    ),
+    Mutant(
+        "a population forgets bits that are sent twice",
+        "samplers/bit.py",
+        "repeated = np.flatnonzero(block.visits > 1)",
+        "repeated = np.flatnonzero(block.visits > 2)",
+        POPULATION_LAW + " -k 'rappor or osue'",
+    ),
+    Mutant(
+        "a population samples buckets with a bias",
+        "samplers/draws.py",
+        "np.where(sampled[users, candidate], newest, candidate)",
+        "np.where(sampled[users, candidate], 0, candidate)",
+        POPULATION,
+    ),
+    Mutant(
+        "users who send nothing are counted",
+        "samplers/history.py",
+        "present: Ints = (self.values >= 0).sum(axis=0)",
+        "present: Ints = (self.values >= -1).sum(axis=0)",
+        POPULATION,
+    ),
+    Mutant(
+        "rounds are divided by all users, not by their reports",
+        "population.py",
+        "        n = int(result.n[t])\n",
+        "        n = len(result.loss)\n",
+        POPULATION,
+    ),
+    Mutant(
+        "a population's loss counts reports",
+        "samplers/__init__.py",
+        "loss: Any = answers * protocol.asked_memo",
+        "loss: Any = history.reports * protocol.asked_memo",
+        POPULATION_LAW,
+    ),
+]
+
+PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SERVER, *POPULATIONS]
