@@ -18,6 +18,7 @@ pytestmark = pytest.mark.browser
 
 Open = Callable[..., Any]
 
+WINDOW = {"width": 1280, "height": 900}
 K, TAU, N = 60, 6, 3000
 HOSTILE = (
     '<img src=x onerror="document.title=1">',
@@ -91,22 +92,31 @@ def chromium() -> Iterator[Any]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def usual(chromium: Any) -> Any:
+    """What most pages share, so that the charts' library is fetched and compiled once."""
+    context = chromium.new_context(viewport=WINDOW)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
 @pytest.fixture
-def visit(chromium: Any, site: Site) -> Iterator[Open]:
+def visit(chromium: Any, usual: Any, site: Site) -> Iterator[Open]:
     """Open a page; in the end nothing may have gone wrong in it, or left this collector."""
-    contexts, wrong = [], []
+    opened: list[Any] = []
+    wrong: list[str] = []
     expected: list[str] = []
 
     def start(
         made: Campaign | None = None, more: str = "", *, at: Site = site, **options: Any
     ) -> Any:
         expected.extend(options.pop("expected", []))
-        context = chromium.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options}
-        )
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
+        context = usual
+        if options:
+            context = chromium.new_context(**{"viewport": WINDOW, **options})
+            context.set_default_timeout(PATIENCE)
         page = context.new_page()
+        opened.append(context if options else page)
 
         def note_request(request: Any) -> None:
             if not request.url.startswith((at.url + "/", "data:", f"blob:{at.url}/")):
@@ -125,8 +135,8 @@ def visit(chromium: Any, site: Site) -> Iterator[Open]:
         return page
 
     yield start
-    for context in contexts:
-        context.close()
+    for one in opened:
+        one.close()
     unexpected = [one for one in wrong if not any(word in one for word in expected)]
     assert unexpected == []
 
@@ -155,7 +165,7 @@ def turn_to(page: Any, made: Campaign) -> None:
     if page.locator("#name").text_content() != made.name:
         page.locator("#campaigns a", has=page.get_by_text(made.name, exact=True)).click()
         until(page, "name => document.querySelector('#name').textContent === name", made.name)
-        page.wait_for_load_state("networkidle")
+        page.wait_for_selector("body[data-state=ready]")
 
 
 def draw_all(page: Any) -> None:
@@ -582,8 +592,8 @@ def test_a_phone_shows_all_without_scrolling_sideways(visit: Open) -> None:
     for made in (frequent(), hostile(), small(), empty()):
         turn_to(page, made)
         draw_all(page)
-        for summary in page.locator("details:not([open]) > summary:visible").all():
-            summary.click()
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        page.wait_for_timeout(200)
         assert page.evaluate(SIZES) == {"page": 390, "window": 390, "small": [], "spills": []}
 
 

@@ -1,13 +1,13 @@
 // The page: fetches what the reader chose, draws it panel by panel as answers arrive, and asks again every few seconds.
 
 import { get, withQuery } from "./api.js";
-import { savePicture, startCharts, systemIsDark } from "./chart.js";
+import { clear, savePicture, startCharts, systemIsDark } from "./chart.js";
 import { fresh, read, write } from "./choice.js";
 import { moment } from "./format.js";
 import { MOST_LINES, showLines } from "./lines.js";
 import { showMap } from "./map.js";
-import { describe, listCampaigns, showNotices, showTiles, welcome } from "./overview.js";
-import { byId, make, say, show } from "./page.js";
+import { clearNotices, describe, listCampaigns, showNotices, showTiles, welcome } from "./overview.js";
+import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
 import { showRound } from "./round.js";
@@ -52,13 +52,24 @@ async function fetchAll(late) {
   }
   const campaign = campaigns.find((one) => one.fingerprint === choice.campaign) ?? campaigns.at(-1);
   if (choice.campaign && campaign.fingerprint !== choice.campaign) choice = fresh(null);
-  if (model.campaign?.fingerprint !== campaign.fingerprint) model = { shown: {} };
+  if (model.campaign?.fingerprint !== campaign.fingerprint) forget();
   model.campaign = campaign;
   listOnce(campaigns);
   once("head", [campaign], () => describe(campaign));
   document.title = `${campaign.name} · loloha collector`;
   show("campaign", true);
   await fetchCampaign(campaign, late);
+}
+
+// Nothing of one campaign may stand under the name of another.
+function forget() {
+  model = { shown: {} };
+  document.body.dataset.state = "loading";
+  for (const panel of document.querySelectorAll(".panel")) panel.hidden = true;
+  for (const chart of document.querySelectorAll(".chart")) clear(chart.id);
+  tiles("tiles", []);
+  say("add-answer", "");
+  clearNotices();
 }
 
 async function fetchCampaign(campaign, late) {

@@ -108,6 +108,12 @@ export function showNotices(model) {
   );
 }
 
+export function clearNotices() {
+  const place = byId("notices");
+  place.dataset.shown = "";
+  place.replaceChildren();
+}
+
 function* findNotices({ campaign, rounds, estimates }) {
   const real = rounds.filter((one) => one.round >= 0);
   if (!real.some((one) => one.n > 0)) {

@@ -2,7 +2,7 @@
 
 import { axis, colours, draw, titled } from "./chart.js";
 import { count, duration, plain } from "./format.js";
-import { byId, list, make, say, tiles, twin } from "./page.js";
+import { byId, list, make, say, show, tiles, twin } from "./page.js";
 
 const MEANING = {
   g: "symbols of the memo: values share them",
@@ -18,6 +18,7 @@ const MEANING = {
 
 export function showPrivacy({ privacy, campaign }) {
   const forever = privacy.eps_inf === null;
+  show("privacy", true);
   tiles("privacy-tiles", [
     ["eps_1", plain(privacy.eps_1), "loss of the first report, at most"],
     ["eps_inf", plain(privacy.eps_inf), forever ? "nothing is memoised: no bound holds for ever" : "all reports of one value, for ever"],
