@@ -1,345 +1,69 @@
-"""How fast engines tally report logs, and how time grows with n, k, g and tau.
+"""Engines: making a report log, checking it, and tallying it with each engine."""
 
-Run ``python -m benchmarks.engines --folder SCRATCH``: it makes logs there, removes each after use,
-and writes ``docs/engines.json``, the tables that docs include, and the pictures.
-"""
-
-from __future__ import annotations
-
-import argparse
-import json
-import math
-import os
-import platform
-import resource
-import shutil
-import subprocess
-import sys
-import time
+import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 
 import loloha
-from loloha.engines import Engine, make_engine
-from loloha.hashing import is_prime
+from benchmarks.measure import Row, once, seconds
+from loloha.engines import make_engine
 from loloha.reportlog import ReportLog, generate
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-EPS = {"eps_inf": 2.0, "eps_1": 1.0}
-HELD = 10_000
-REPEATS = 3
+REPORTS = 10**7
+TARGETS = {"duckdb": 5e7, "local": 1e8}
 
 
-@dataclass(frozen=True)
-class Size:
-    """One log: n users, k values, g symbols, tau rounds."""
-
-    curve: str
-    n: int
-    k: int = 1000
-    g: int = 2
-    tau: int = 1
-
-    @property
-    def protocol(self) -> loloha.Protocol:
-        """The rules of the log."""
-        return loloha.OLOLOHA(k=self.k, g=self.g, **EPS)
-
-    @property
-    def reports(self) -> int:
-        """Rows of the log."""
-        return self.n * self.tau
-
-    @property
-    def x(self) -> int:
-        """What the curve is drawn over."""
-        return int(getattr(self, self.curve))
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="loloha-") as folder:
+        log = ReportLog(Path(folder), loloha.BiLOLOHA(k=1000, eps_inf=2.0, eps_1=1.0))
+        values = np.random.default_rng(4).zipf(1.3, size=(10_000, 1)) % 1000
+        took = once(lambda: generate(log, values, users=REPORTS, rng=1))
+        yield _row("make a log of simulated clients", took)
+        yield _row("check its digests", once(log.scan))
+        contents = log.scan(verify=False)
+        names = ["duckdb", "local"] + (["spark"] if which("java") else [])
+        for name in names:
+            engine = make_engine(name)
+            peer, read = _reading(name, log)
+            for guard in (False, True):
+                work = f"{name}: tally {'with the replay guard' if guard else 'a trusted log'}"
+                took = seconds(lambda e=engine, g=guard: _tally(e, log, contents, g), repeats=3)
+                target = None if guard else TARGETS.get(name, REPORTS / read / 3)
+                yield _row(work, took, target, peer, REPORTS / read)
 
 
-def sizes(largest: int) -> list[Size]:
-    """Every log that is measured; ``largest`` bounds the reports of one."""
-    ns = [Size("n", n) for n in (10**5, 10**6, 10**7, 10**8)]
-    ks = [
-        Size("k", 10**6, k=k) for k in (100, 1000, 10**4, 10**5, 10**6, 1 << 20, 1 << 22, 1 << 24)
-    ]
-    gs = [Size("g", 10**6, g=g) for g in range(2, 14) if is_prime(g)]
-    taus = [Size("tau", 10**5, tau=tau) for tau in (1, 4, 16, 64, 256)]
-    return [size for size in (*ns, *ks, *gs, *taus) if size.reports <= largest]
+def _row(work: str, took: float, target: Any = None, peer: str = "", figure: Any = None) -> Row:
+    size = "n = 10^7, k = 1000, g = 2, Parquet"
+    return Row("engines", work, size, REPORTS / took, "reports/s", target, peer, figure)
 
 
-WAYS = (("duckdb", False), ("local", False), ("duckdb", True), ("local", True))
-SPARK = (("spark", False), ("spark", True))
+def _tally(engine: Any, log: ReportLog, contents: Any, guard: bool) -> None:
+    for _ in engine.tally(log, contents, guard=guard):
+        pass
 
 
-def ways(size: Size) -> Iterator[tuple[str, bool]]:
-    """Engine and guard; Spark over n alone."""
-    yield from WAYS
-    if size.curve == "n":
-        yield from SPARK
+def _reading(name: str, log: ReportLog) -> tuple[str, float]:
+    """What the library beneath an engine takes to read key and symbol of every row."""
+    files = [str(path.absolute()) for path in log.folder.rglob("*.parquet")]
+    if name == "duckdb":
+        import duckdb
 
+        relation = f"SELECT sum(key), sum(y) FROM read_parquet({files})"
+        return "sums of key and y by the same library", seconds(
+            lambda: duckdb.sql(relation).fetchall()
+        )
+    if name == "local":
+        from pyarrow import parquet
 
-def make_log(folder: Path, size: Size) -> ReportLog:
-    """A log of Zipf-distributed values."""
-    values = np.random.default_rng(5).zipf(1.3, size=(HELD, size.tau)) % size.k
-    log = ReportLog(folder, size.protocol)
-    generate(log, values, users=size.n, rng=1)
-    return log
-
-
-def measure(log: ReportLog, engine: str, guard: bool, repeats: int) -> dict[str, float]:
-    """Seconds of a tally, the best of some, and the most memory that it took."""
-    chosen = make_engine(engine)
-    contents = log.scan(verify=False)
-    base = _peak(chosen)
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        n = sum(one.tally.n for one in chosen.tally(log, contents, guard=guard))
-        seconds.append(time.perf_counter() - start)
-    assert n == contents.rows
-    found = {"seconds": min(seconds), "memory": (_peak(chosen) - base) / 2**20}
-    if engine == "spark":
-        found["count"] = _spark_count(log, repeats)
-    return found
-
-
-def _spark_count(log: ReportLog, repeats: int) -> float:
-    """Seconds in which Spark counts the rows of the log that hold a key and a symbol."""
+        return "reading key and y by pyarrow", seconds(
+            lambda: [parquet.read_table(file, columns=["key", "y"]) for file in files]
+        )
     from loloha.engines.spark import local_session
 
-    frame = local_session().read.parquet(f"file://{log.folder.absolute()}")
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        # count() alone would read the footers only.
-        frame.where("key >= 0 AND y >= 0").count()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
-def _peak(engine: Engine) -> int:
-    """Most memory so far: this process's, and that of the Java of Spark."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if engine.name == "spark":
-        from loloha.engines.spark import local_session
-
-        java = local_session().sparkContext._gateway.proc.pid
-        status = Path(f"/proc/{java}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-        peak += int(line.split()[1]) * 1024
-    return peak
-
-
-def decode(size: Size) -> dict[str, float]:
-    """Seconds from counts to the support of every value."""
-    protocol = size.protocol
-    tally = protocol.tally()
-    rng = np.random.default_rng(3)
-    family = protocol.encoding.family  # type: ignore[attr-defined]
-    tally.update(family.draw_many(size.n, rng), rng.integers(0, size.g, size=size.n))
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        tally.support()
-        seconds.append(time.perf_counter() - start)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": min(seconds), "memory": base / 2**10}
-
-
-def alone(*arguments: str) -> dict[str, float]:
-    """A measurement in a process of its own, so that its memory is its own."""
-    line = [sys.executable, "-m", "benchmarks.engines", *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def run(folder: Path, largest: int) -> list[dict[str, Any]]:
-    """All measurements, one dict each."""
-    rows = []
-    for size in sizes(largest):
-        text = json.dumps(asdict(size))
-        print(text, file=sys.stderr, flush=True)
-        place = folder / f"{size.curve}-{size.x}"
-        start = time.perf_counter()
-        log = make_log(place, size)
-        made = {"seconds": time.perf_counter() - start}
-        rows.append(_row(size, "generate", False, made))
-        stored = sum(path.stat().st_size for path in log.folder.rglob("*.parquet"))
-        rows[-1]["bytes"] = stored
-        start = time.perf_counter()
-        log.scan()
-        rows.append(_row(size, "digests", False, {"seconds": time.perf_counter() - start}))
-        for engine, guard in ways(size):
-            given = ["--size", text, "--log", str(place), "--engine", engine]
-            rows.append(_row(size, engine, guard, alone(*given, *(["--guard"] if guard else []))))
-        shutil.rmtree(place)
-        if size.curve in ("k", "g"):
-            rows.append(_row(size, "decode", False, alone("--size", text, "--engine", "decode")))
-    return rows
-
-
-def _row(size: Size, engine: str, guard: bool, found: dict[str, float]) -> dict[str, Any]:
-    row = {**asdict(size), "engine": engine, "guard": guard, **found}
-    print(f"  {engine} {'guarded' if guard else ''} {found['seconds']:.3f} s "
-          f"{size.reports / found['seconds'] / 1e6:.1f} M/s load {os.getloadavg()[0]:.1f}",
-          file=sys.stderr, flush=True)  # fmt: skip
-    return row
-
-
-# -- what the documentation shows
-
-
-def curve(rows: list[dict[str, Any]], over: str, engine: str, guard: bool) -> Any:
-    """x and seconds of one engine over one size."""
-    found = sorted(
-        (row[over], row["seconds"])
-        for row in rows
-        if (row["curve"], row["engine"], row["guard"]) == (over, engine, guard)
-    )
-    return np.array(found).reshape(-1, 2).T
-
-
-def exponent(x: Any, seconds: Any) -> float:
-    """Slope of log(seconds) over log(x) in the upper half, where fixed costs are small."""
-    upper = slice(len(x) // 2 if len(x) > 3 else 0, None)
-    if len(x[upper]) < 2:
-        return math.nan
-    return float(np.polyfit(np.log(x[upper]), np.log(seconds[upper]), 1)[0])
-
-
-LINES = (
-    ("duckdb", False, "DuckDB"),
-    ("local", False, "local"),
-    ("spark", False, "Spark"),
-    ("duckdb", True, "DuckDB, guard"),
-    ("local", True, "local, guard"),
-    ("spark", True, "Spark, guard"),
-    ("decode", False, "decode"),
-)
-AXES = {
-    "n": "reports n of one round (k = 1000, g = 2)",
-    "k": "values k (n = 10⁶, g = 2)",
-    "g": "symbols g (n = 10⁶, k = 1000)",
-    "tau": "rounds tau (n = 10⁵ each, k = 1000, g = 2)",
-}
-
-
-def draw(rows: list[dict[str, Any]], target: Path) -> None:
-    """Four panels of growth, on two logarithmic axes."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
-    for panel, (over, label) in zip(panels.flat, AXES.items(), strict=True):
-        for number, (engine, guard, name) in enumerate(LINES):
-            x, seconds = curve(rows, over, engine, guard)
-            if len(x):
-                text = f"{name}: {exponent(x, seconds):.2f}"
-                style = "--" if guard else "-"
-                panel.loglog(x, seconds, f"o{style}", color=f"C{number}", label=text, ms=4)
-        panel.set(xlabel=label, ylabel="seconds")
-        panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, title="fitted exponent", title_fontsize=8)
-    figure.savefig(target, dpi=110)
-
-
-def speed_table(rows: list[dict[str, Any]]) -> str:
-    """Reports a second of each engine over n."""
-    ns = sorted({row["n"] for row in rows if row["curve"] == "n"})
-    lines = [
-        "| engine | " + " | ".join(f"n = 10^{round(math.log10(n))}" for n in ns)
-        + " | memory at most | exponent |",
-        "|---|" + "---|" * (len(ns) + 2),
-    ]  # fmt: skip
-    names = (*LINES[:-1], ("digests", False, "digests"), ("generate", False, "generate"))
-    for engine, guard, name in names:
-        here = [r for r in rows if (r["curve"], r["engine"], r["guard"]) == ("n", engine, guard)]
-        if here:
-            speeds = {r["n"]: f"{r['n'] / r['seconds'] / 1e6:.3g}" for r in here}
-            memory = max(r.get("memory", 0) for r in here)
-            shown = [speeds.get(n, "–") for n in ns]
-            shown.append(f"{memory:.0f} MiB" if memory else "–")
-            shown.append(f"{exponent(*curve(rows, 'n', engine, guard)):.2f}")
-            lines.append(f"| {name} | " + " | ".join(shown) + " |")
-    return "\n".join(lines)
-
-
-def size_table(rows: list[dict[str, Any]], over: str) -> str:
-    """Seconds of tally and decode over k or g."""
-    lines = [
-        f"| {over} | DuckDB, s | local, s | DuckDB, MiB | local, MiB | decode, s | decode, MiB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for x in sorted({row[over] for row in rows if row["curve"] == over}):
-        here = {
-            row["engine"]: row
-            for row in rows
-            if row["curve"] == over and row[over] == x and not row["guard"]
-        }
-        cells = [f"{here[e]['seconds']:.3g}" for e in ("duckdb", "local")]
-        cells += [f"{here[e]['memory']:.0f}" for e in ("duckdb", "local")]
-        cells += [f"{here['decode']['seconds']:.3g}", f"{here['decode']['memory']:.0f}"]
-        lines.append(f"| {x} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def machine() -> str:
-    """Where and with what this was measured."""
-    text = Path("/proc/cpuinfo").read_text()
-    model = next(s.split(":")[1].strip() for s in text.splitlines() if s.startswith("model name"))
-    tools = ("numpy", "numba", "pyarrow", "duckdb", "pyspark")
-    versions = ", ".join(f"{tool} {version(tool)}" for tool in tools)
-    return (
-        f"Measured {datetime.now(UTC):%Y-%m-%d} on {os.cpu_count()} cores of {model}, "
-        f"Python {platform.python_version()}, {versions}; files in the page cache."
-    )
-
-
-def report(found: dict[str, Any]) -> None:
-    """Write tables and pictures."""
-    rows = found["rows"]
-    draw(rows, DOCS / "images" / "growth.png")
-    parts = {"n": speed_table(rows), "k": size_table(rows, "k"), "g": size_table(rows, "g")}
-    for name, text in parts.items():
-        note = f"\n\n{found['machine']}\n" if name == "n" else "\n"
-        (DOCS / f"engines-{name}-table.md").write_text(text + note, encoding="utf-8")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="scratch space: 22 bytes a report")
-    parser.add_argument("--largest", type=float, default=1e7, help="most reports of one log")
-    parser.add_argument("--draw", action="store_true", help="only tables and pictures")
-    for name in ("--size", "--log", "--engine"):
-        parser.add_argument(name, help=argparse.SUPPRESS)
-    parser.add_argument("--guard", action="store_true", help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    store = DOCS / "engines.json"
-    if chosen.size:
-        size = Size(**json.loads(chosen.size))
-        if chosen.engine == "decode":
-            print(json.dumps(decode(size)))
-        else:
-            log = ReportLog(Path(chosen.log), size.protocol)
-            repeats = 1 if size.reports > 2e7 else REPEATS
-            print(json.dumps(measure(log, chosen.engine, chosen.guard, repeats)))
-        return
-    if not chosen.draw:
-        rows = run(chosen.folder, int(chosen.largest))
-        store.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
-    report(json.loads(store.read_text()))
-
-
-if __name__ == "__main__":
-    main()
+    frame = local_session().read.parquet(*(f"file://{file}" for file in files))
+    # count() alone would read the footers only.
+    return "count() of Spark", seconds(lambda: frame.where("key >= 0 AND y >= 0").count(), 3)

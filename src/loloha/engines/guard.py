@@ -18,6 +18,25 @@ class Admitted(NamedTuple):
     conflicts: int
 
 
+def starts_of(reporters: Bytes) -> Any:
+    """The first eight bytes of each pseudonym as one number, uint64[n]."""
+    return np.ascontiguousarray(reporters[:, :8]).view(np.uint64).ravel()
+
+
+def repeated(starts: Any) -> Any:
+    """The starts that come more than once, ascending: few or none in an honest log."""
+    ordered = np.sort(starts)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def among(starts: Any, few: Any) -> Bools:
+    """Which of ``starts`` are among ``few``, ascending and at least one; bool[n]."""
+    place = np.searchsorted(few, starts)
+    place[place == len(few)] = 0
+    found: Bools = few[place] == starts
+    return found
+
+
 def admit(reporters: Bytes, keys: Any, ys: Any) -> Admitted:
     """Choose one report of each reporter.
 
@@ -33,34 +52,19 @@ def admit(reporters: Bytes, keys: Any, ys: Any) -> Admitted:
     Admitted
         In whatever order the rows come, the same reports are counted.
     """
-    rows = np.ones(len(reporters), dtype=bool)
-    suspects = _sharing_a_start(reporters)
-    if not len(suspects):
+    rows = np.zeros(len(reporters), dtype=bool)
+    if not len(rows):
         return Admitted(rows, 0, 0)
-    _, who = np.unique(_whole(reporters[suspects]), return_inverse=True)
-    rank = _rank(None if keys is None else keys[suspects], ys[suspects])
+    _, who = np.unique(_whole(reporters), return_inverse=True)
+    rank = _rank(keys, ys)
     order = np.lexsort((rank, who))
-    suspects, who, rank = suspects[order], who[order], rank[order]
-    starts = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
-    ends = np.r_[starts[1:], len(who)] - 1
-    smallest = reporters[suspects[starts], 0] < 0x80
-    rows[suspects] = False
-    rows[suspects[np.where(smallest, starts, ends)]] = True
-    further = ends - starts
-    agree = rank[starts] == rank[ends]
+    who, rank = who[order], rank[order]
+    first = np.flatnonzero(np.r_[True, who[1:] != who[:-1]])
+    last = np.r_[first[1:], len(who)] - 1
+    smallest = reporters[order[first], 0] < 0x80
+    rows[order[np.where(smallest, first, last)]] = True
+    further, agree = last - first, rank[first] == rank[last]
     return Admitted(rows, int(further[agree].sum()), int(further[~agree].sum()))
-
-
-def _sharing_a_start(reporters: Bytes) -> Ints:
-    """Rows whose first eight bytes come more than once: all that can share a reporter."""
-    starts = np.ascontiguousarray(reporters[:, :8]).view(np.uint64).ravel()
-    ordered = np.sort(starts)
-    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    if not len(repeated):
-        return np.zeros(0, dtype=np.int64)
-    place = np.searchsorted(repeated, starts)
-    place[place == len(repeated)] = 0
-    return np.flatnonzero(repeated[place] == starts)
 
 
 def _rank(keys: Any, ys: Any) -> Ints:
