@@ -91,12 +91,12 @@ def test_one_round_is_numbered_without_looking() -> None:
 
 def test_a_history_is_cut_into_the_bins_of_the_devices() -> None:
     """MATH section 7: floating-point division puts some values in the wrong bucket."""
-    k, b = 49, 21
-    values = np.append(np.arange(k), -1)[:, None]
-    expected = [v * b // k for v in range(k)] + [-1]
-    history = History(values, k)
+    for k in (*range(2, 50), 1412):
+        history = History(np.append(np.arange(k), -1)[:, None], k)
+        for b in range(2, k + 1) if k < 50 else (353, 999):
+            expected = [v * b // k for v in range(k)] + [-1]
+            assert next(history.rounds(b)).tolist() == expected
     assert history.visits(b) is history.visits(b)
-    assert next(history.rounds(b)).tolist() == expected
     assert history.visits(b).blocks[0].values.tolist() == expected[:-1]
 
 
