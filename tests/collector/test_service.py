@@ -624,10 +624,10 @@ def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPa
     client, one = serve(), campaign()
     path = created(client, one)
 
-    def full(*_: object) -> None:
+    async def full(*_: object) -> None:
         raise StoreError("queue must have room for the upload, too many wait; send it later")
 
-    monkeypatch.setattr(Committer, "submit", full)
+    monkeypatch.setattr(Committer, "commit", full)
     answer = send(client, path, messages(one, clients(one, 1), 0)[0])
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from time import monotonic
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import Any, NamedTuple
 
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
@@ -22,8 +25,18 @@ from loloha.errors import StoreError
 
 Upload = Submission | Few
 
+
+class _Waiting(NamedTuple):
+    """An upload, and who is to be told: on which event loop, if on any."""
+
+    upload: Upload
+    future: Any
+    loop: asyncio.AbstractEventLoop | None
+
+
 MOST_AT_ONCE = 100_000
 TIDY_SECONDS = 30.0
+FEW_REPORTS, GATHER_SECONDS = 1_000, 0.002
 
 
 class Committer:
@@ -55,7 +68,7 @@ class Committer:
         self._metrics = metrics
         self._largest = largest_queue
         self._tidy = tidy
-        self._waiting: deque[tuple[Upload, Future[Receipt]]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._reports = 0
         self._arrived = threading.Condition()
         self._stopping = False
@@ -72,6 +85,13 @@ class Committer:
             self._arrived.notify()
         self._thread.join()
 
+    async def commit(self, upload: Upload) -> Receipt:
+        """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Receipt] = loop.create_future()
+        self._enqueue(_Waiting(upload, future, loop))
+        return await future
+
     def submit(self, upload: Upload) -> Future[Receipt]:
         """Queue an upload; the future resolves once it is durable.
 
@@ -81,18 +101,20 @@ class Committer:
             If too many reports wait already.
         """
         future: Future[Receipt] = Future()
-        size = max(1, upload.size)
+        self._enqueue(_Waiting(upload, future, None))
+        return future
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        size = max(1, waiting.upload.size)
         with self._arrived:
             full = self._waiting and self._reports + size > self._largest
             if full or self._stopping:
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
-            self._waiting.append((upload, future))
+            self._waiting.append(waiting)
             self._reports += size
-            self._metrics.waiting.set(self._reports)
             self._arrived.notify()
-        return future
 
     def _run(self) -> None:
         self._run_tidy()
@@ -101,6 +123,9 @@ class Committer:
             taken = self._take()
             if taken:
                 self._commit(taken)
+                if sum(one.upload.size for one in taken) < FEW_REPORTS:
+                    # Small uploads come in numbers: let some gather before the next commit.
+                    sleep(GATHER_SECONDS)
             if monotonic() - tidied >= TIDY_SECONDS:
                 self._run_tidy()
                 tidied = monotonic()
@@ -108,7 +133,7 @@ class Committer:
                 self._run_tidy()
                 return
 
-    def _take(self) -> list[tuple[Upload, Future[Receipt]]]:
+    def _take(self) -> list[_Waiting]:
         """What waits, up to a bound; after a while without any, nothing."""
         with self._arrived:
             if not self._waiting and not self._stopping:
@@ -116,32 +141,28 @@ class Committer:
             taken, reports = [], 0
             while self._waiting and reports < MOST_AT_ONCE:
                 taken.append(self._waiting.popleft())
-                reports += max(1, taken[-1][0].size)
+                reports += max(1, taken[-1].upload.size)
             self._reports -= reports
             self._metrics.waiting.set(self._reports)
         return taken
 
-    def _commit(self, taken: list[tuple[Upload, Future[Receipt]]]) -> None:
+    def _commit(self, taken: list[_Waiting]) -> None:
         try:
-            submissions, places = gather([upload for upload, _ in taken])
+            submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
             self._metrics.count(count_codes(codes))
-            found = receipts(codes, places)
+            _answer(taken, receipts(codes, places))
         except StoreError as error:
             self._metrics.failures.inc()
-            for _, future in taken:
-                future.set_exception(error)
+            _answer(taken, [error] * len(taken))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
             # One upload must not fail the others: find it by writing each on its own.
             if len(taken) == 1:
-                taken[0][1].set_exception(error)
-                return
-            for one in taken:
-                self._commit([one])
-        else:
-            for (_, future), receipt in zip(taken, found, strict=True):
-                future.set_result(receipt)
+                _answer(taken, [error])
+            else:
+                for one in taken:
+                    self._commit([one])
 
     def _run_tidy(self) -> None:
         if self._tidy is None:
@@ -151,3 +172,28 @@ class Committer:
         except (StoreError, OSError):
             # Nothing is lost: it waits in the store until the next time.
             self._metrics.failures.inc()
+
+
+def _answer(taken: list[_Waiting], outcomes: Sequence[Receipt | Exception]) -> None:
+    """Tell everybody who waits; an event loop is woken once, not once for each of them."""
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[tuple[Any, Any]]] = {}
+    for one, outcome in zip(taken, outcomes, strict=True):
+        by_loop.setdefault(one.loop, []).append((one.future, outcome))
+    for loop, settled in by_loop.items():
+        if loop is None:
+            _settle(settled)
+        else:
+            # A loop that has ended has nobody left who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_settle, settled)
+
+
+def _settle(settled: list[tuple[Any, Any]]) -> None:
+    for future, outcome in settled:
+        # A client that hung up meanwhile has cancelled its future.
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -21,6 +21,7 @@ from loloha.collector.metric import CONTENT_TYPE, Metrics
 from loloha.collector.problem import Problem, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shield import HEADERS, Shield
+from loloha.collector.upload import FastLane
 from loloha.errors import StoreError
 
 DESCRIPTION = """Collects reports that were sanitised on devices, and shows estimates.
@@ -69,6 +70,8 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
     _add_operations(app, context)
     _answer_errors_as_problems(app)
     _complete_openapi(app)
+    # The last one that is added is the outermost.
+    app.add_middleware(FastLane, context=context)
     if settings.allowed_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 
 from loloha.collector.body import read_body, unpack
 from loloha.collector.context import Context, Known
 from loloha.collector.document import described, problems, uploads
-from loloha.collector.problem import Problem, refused, unavailable
+from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.secret import ticket
 from loloha.collector.submission import Few, Submission
 from loloha.errors import StoreError, WireError
@@ -21,6 +20,9 @@ from loloha.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.batch import Batch
 from loloha.wire.message import key_text
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Smaller bodies are read faster than a thread is woken.
 _SMALL = 1 << 15
@@ -30,30 +32,87 @@ _READERS = {
     "application/x-ndjson": "read_lines",
     "application/vnd.apache.arrow.stream": "read_arrow",
 }
-
-
 _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lines}
 
+_PATH = "/v1/campaigns/{fingerprint}/reports"
+_UPLOAD = re.compile(r"/v1/campaigns/([0-9a-f]{64})/reports")
+_NONE_REFUSED = b'{"accepted":%d,"duplicates":%d,"refused":[]}'
 
-class _PlainRoute(APIRoute):
-    """Hands the request to its endpoint: uploads are too many for anything in between."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        endpoint: Any = self.endpoint
+async def receive_reports(context: Context, fingerprint: str, request: Request) -> Response:
+    """Count the reports of one request; see the route for what it answers.
 
-        async def handle(request: Request) -> Response:
-            answer: Response = await endpoint(request.path_params["fingerprint"], request)
-            return answer
+    Raises
+    ------
+    Problem
+        If the request cannot be read, is not allowed, or cannot be counted now.
+    """
+    known = await context.known(fingerprint)
+    context.require_token(request, known.entry)
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in _READERS:
+        raise Problem(
+            415, f"content-type must be one of {', '.join(_READERS)}; say which", kind="type"
+        )
+    body = await read_body(request, context.settings.largest_body)
+    packing = request.headers.get("content-encoding", "").strip().lower()
+    upload: Few | Submission
+    if packing or len(body) > _SMALL or media not in _DECODERS:
+        upload = await context.run(
+            _prepare, known, media, body, packing, context.settings.largest_unpacked
+        )
+    else:
+        upload = _decode(known, media, body)
+    try:
+        receipt = await context.committer.commit(upload)
+    except StoreError as error:
+        raise unavailable(str(error)) from None
+    found = receipt.refused
+    if not found:
+        content = _NONE_REFUSED % (receipt.accepted, receipt.duplicates)
+        return Response(content, media_type="application/json")
+    if media == "application/json" and receipt.is_single and _is_object(body):
+        raise refused(found[0][1])
+    answer = {
+        "accepted": receipt.accepted,
+        "duplicates": receipt.duplicates,
+        "refused": [{"index": i, "reason": str(reason)} for i, reason in found],
+    }
+    return _json(answer)
 
-        return handle
+
+class FastLane:
+    """Hands uploads to `receive_reports` past everything that routes and parses other requests.
+
+    Single reports are the bulk of all requests; the framework would take most of their time.
+    """
+
+    def __init__(self, app: ASGIApp, *, context: Context) -> None:
+        self.app = app
+        self.context = context
+        self.route = SimpleNamespace(path=_PATH)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        upload = scope["type"] == "http" and scope["method"] == "POST"
+        found = _UPLOAD.fullmatch(scope["path"]) if upload else None
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        # The name under which the request is counted.
+        scope["route"] = self.route
+        try:
+            answer = await receive_reports(self.context, found[1], Request(scope, receive))
+        except Problem as problem:
+            answer = response(problem)
+        await answer(scope, receive, send)
 
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["devices"], route_class=_PlainRoute)
+    router = APIRouter(tags=["devices"])
 
     @router.post(
-        "/v1/campaigns/{fingerprint}/reports",
+        _PATH,
         summary="Send reports",
         responses={**described("Receipt"), **problems(400, 401, 403, 404, 409, 410, 413, 415)},
         openapi_extra=uploads(),
@@ -64,35 +123,7 @@ def routes(context: Context) -> APIRouter:
         Answers once they are durable. Sending again is safe: what was counted is a duplicate. A
         batch answers 200 and lists what was refused; a single report that is refused is an error.
         """
-        known = await context.known(fingerprint)
-        context.require_token(request, known.entry)
-        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media not in _READERS:
-            raise Problem(
-                415, f"content-type must be one of {', '.join(_READERS)}; say which", kind="type"
-            )
-        body = await read_body(request, context.settings.largest_body)
-        packing = request.headers.get("content-encoding", "").strip().lower()
-        upload: Few | Submission
-        if packing or len(body) > _SMALL or media not in _DECODERS:
-            upload = await context.run(
-                _prepare, known, media, body, packing, context.settings.largest_unpacked
-            )
-        else:
-            upload = _decode(known, media, body)
-        try:
-            receipt = await asyncio.wrap_future(context.committer.submit(upload))
-        except StoreError as error:
-            raise unavailable(str(error)) from None
-        found = receipt.refused
-        if found and media == "application/json" and receipt.is_single and _is_object(body):
-            raise refused(found[0][1])
-        answer = {
-            "accepted": receipt.accepted,
-            "duplicates": receipt.duplicates,
-            "refused": [{"index": i, "reason": str(reason)} for i, reason in found],
-        }
-        return _json(answer)
+        return await receive_reports(context, fingerprint, request)
 
     @router.post(
         "/v1/campaigns/{fingerprint}/keys",
