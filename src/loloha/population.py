@@ -17,6 +17,9 @@ from loloha.samplers.draws import Rng
 from loloha.tally import Tally
 
 
+__all__ = ["History", "Simulation", "Supports", "simulate", "supports"]
+
+
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """What the server learned of a simulated population, round by round, and what it cost.
