@@ -1,6 +1,7 @@
 """The store: nothing is counted twice, and what is closed stays closed."""
 
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -269,6 +270,23 @@ def test_migrations_make_the_tables_that_the_code_expects(store: Store) -> None:
     with store.database.write() as connection:
         context = alembic.migration.MigrationContext.configure(connection)
         assert alembic.autogenerate.compare_metadata(context, schema.metadata) == []
+
+
+def test_a_store_of_a_newer_release_is_refused(store: Store, store_url: str) -> None:
+    with store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreError, match="newer"):
+        Store(store_url)
+
+
+def test_only_the_owner_can_read_the_file(sqlite_url: str) -> None:
+    store = Store(sqlite_url)
+    entry_of(store)
+    path = sqlite_path(sqlite_url)
+    assert path is not None
+    for file in path.parent.glob("loloha.db*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    store.close()
 
 
 # -- failures

@@ -78,8 +78,8 @@ def report(
                 "consent must be given before anything is reported; ask the user, then add "
                 "--consent and --campaign URL"
             )
-        if value is not None:
-            sender.report(value)
+        answered = sender.answered
+        current = None if value is None else sender.report(value)
         delivery = sender.deliver()
         found = {
             "sent": list(delivery.sent),
@@ -88,6 +88,8 @@ def report(
             "reason": delivery.reason,
             "loss": sender.loss,
         }
+    if current in answered:
+        console.say(f"round {current} was answered before; a round is answered once")
     if as_json:
         console.show_json(found)
     else:

@@ -123,6 +123,11 @@ class Sender:
         """Budget spent so far; see `Client.loss`."""
         return 0.0 if self._client is None else self._client.loss
 
+    @property
+    def answered(self) -> frozenset[int]:
+        """The newest rounds that were answered, sent or not."""
+        return frozenset(self._answered)
+
     def agree(self, url: str, *, token: str | None = None, limit: float | None = None) -> Campaign:
         """Record the user's consent to one campaign, and enrol.
 

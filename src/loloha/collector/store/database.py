@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
         self.dialect = self.url.get_backend_name()
+        if self.dialect == "sqlite":
+            _make_private(Path(self.url.database or ""))
         self.writer = _engine(self.url, writes=True)
         self.reader = _engine(self.url, writes=False)
 
@@ -83,6 +86,12 @@ def _translated() -> Iterator[None]:
         raise StoreError(
             f"store must be reachable and writable, got {type(error).__name__}; try again"
         ) from None
+
+
+def _make_private(path: Path) -> None:
+    """Create the file so that only its owner can read it; SQLite's side files follow suit."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _parsed(url: str) -> URL:

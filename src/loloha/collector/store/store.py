@@ -77,11 +77,20 @@ class Store:
     def __init__(self, url: str, *, keeps: Callable[..., bytes] | None = None) -> None:
         self.database = Database(url)
         self._record = Record(self.database.dialect, keeps=keeps)
-        upgrade(self.database)
+        try:
+            upgrade(self.database)
+            self._epoch = self._take_over()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _take_over(self) -> int:
+        """Become the one that writes: the newest epoch."""
+        epoch = schema.writer.c.epoch
         with self.database.write() as connection:
-            raised = sql.update(schema.writer).values(epoch=schema.writer.c.epoch + 1)
-            connection.execute(raised)
-            self._epoch = connection.execute(sql.select(schema.writer.c.epoch)).scalar_one()
+            connection.execute(sql.update(schema.writer).values(epoch=epoch + 1))
+            taken: int = connection.execute(sql.select(epoch)).scalar_one()
+        return taken
 
     def close(self) -> None:
         """Close all connections."""

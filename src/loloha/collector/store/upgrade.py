@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import alembic.command
 from alembic.config import Config
+from alembic.util import CommandError
 
 from loloha.collector.store.database import Database
+from loloha.errors import StoreError
 
 MIGRATIONS = "loloha.collector:migrations"
 
@@ -16,10 +18,16 @@ def upgrade(database: Database) -> None:
     Raises
     ------
     StoreError
-        If the database fails; it is as it was then.
+        If the database fails, or a newer release has changed it; it is as it was then.
     """
     config = Config()
     config.set_main_option("script_location", MIGRATIONS)
     with database.write() as connection:
         config.attributes["connection"] = connection
-        alembic.command.upgrade(config, "head")
+        try:
+            alembic.command.upgrade(config, "head")
+        except CommandError:
+            raise StoreError(
+                "store must be of a version that this release knows, a newer one has changed it; "
+                "use that release of loloha"
+            ) from None
