@@ -272,10 +272,15 @@ def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, s
             round(100 * estimates["lower"][value], 9),
             round(100 * estimates["upper"][value], 9),
         }
-    box = page.locator("#lines-chart .nsewdrag").first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 50)
-    page.wait_for_selector("#lines-chart .hoverlayer text")
-    assert page.locator("#lines-chart .hoverlayer").text_content().count("±") == 5
+    plot = page.locator("#lines-chart .nsewdrag").first
+    box = plot.bounding_box()
+    for step in (20, 24):
+        plot.hover(position={"x": box["width"] - step, "y": 50})
+    until(
+        page,
+        """() => document.querySelector('#lines-chart .hoverlayer')
+        .textContent.split('±').length === 6""",
+    )
     rows = table(page, "lines-table")
     value = series["values"][best[0]]
     told = [percent(estimates[one][value]) for one in ("frequencies", "lower", "upper")]
@@ -552,7 +557,7 @@ def test_without_charts_the_tables_remain(visit: Open, chromium: Any, site: Site
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     held: list[Any] = []
-    page.route("**/plotly.min.js", held.append)
+    page.route("**/plotly.min.js", lambda route: held.append(route))
     page.goto(f"{site.url}/#campaign={frequent().fingerprint}")
     # Until they come the map's cells are there already: the frequent value dark, gaps empty.
     page.wait_for_selector("#map-chart .sketch")

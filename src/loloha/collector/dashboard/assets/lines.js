@@ -73,6 +73,8 @@ function figure(data, chosen) {
     height: width < 500 ? 340 : 400,
     margin: { l: 60, r: 12, t: 34, b: 44 },
     hovermode: "x unified",
+    // Wherever the pointer is, the nearest round is told.
+    hoverdistance: 400,
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
     xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
