@@ -13,7 +13,7 @@ import numpy as np
 from loloha.compiled.jit import njit
 
 # A literal, so that the loop over levels unrolls and the loop over lanes becomes vector code.
-_LEVELS = 8
+_LEVELS = 10
 _ONE, _THREE, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _LEFT, _RIGHT = np.uint64(24), np.uint64(40)
 _HALF, _SHIFT = np.uint64((1 << 32) - 1), np.uint64(32)
@@ -22,7 +22,7 @@ _NONE, _ALL = np.uint64(0), np.uint64((1 << 64) - 1)
 
 @njit
 def compare(state: Any, levels: Any, below: Any, equal: Any) -> None:
-    """Compare 64 random numbers a word with a threshold, as far as its first 8 bits tell.
+    """Compare 64 random numbers a word with a threshold, as far as its first bits tell.
 
     ``below`` gets the lanes that are below the threshold already, ``equal`` those still undecided.
     """

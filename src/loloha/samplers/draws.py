@@ -16,7 +16,7 @@ from loloha.rng import SCALE
 # Generators side by side: enough to fill vector registers, few enough to stay in the first cache.
 LANES = 2048
 # Binary digits of a random number that are compared for 64 of them at once.
-LEVELS = 8
+LEVELS = 10
 _REST_BITS = SCALE.bit_length() - 1 - LEVELS
 _ALL, _HALF = np.uint64((1 << 64) - 1), np.uint64((1 << 32) - 1)
 
