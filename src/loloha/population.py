@@ -16,7 +16,6 @@ from loloha.samplers import Draws, History, sample
 from loloha.samplers.draws import Rng
 from loloha.tally import Tally
 
-
 __all__ = ["History", "Simulation", "Supports", "simulate", "supports"]
 
 
