@@ -201,6 +201,7 @@ def test_rows_are_padded_with_zeros(way: str) -> None:
     assert not (rows[:, 1] >> np.uint64(6)).any()
     assert np.bitwise_count(rows).sum() > 50 * 70 * 0.99
     assert Draws(2).rows(SCALE // 2, 0, 70).shape == (0, 2)
+    assert np.bitwise_count(Draws(2).rows(SCALE, 3, 64)).tolist() == [[64]] * 3
 
 
 @pytest.mark.parametrize("g", [2, 3, 4])
