@@ -203,6 +203,28 @@ def test_buckets_are_named_by_their_first_and_last_label() -> None:
     assert one.bin_labels == ["a … c", "d … e"]
 
 
+@pytest.mark.parametrize(
+    "domain",
+    [
+        Labels(tuple("abcdefg")),
+        Labels(tuple("abcdef"), other="?"),
+        Range(0, 7, 7),
+        Range(-1, 2.5, 6, other="?"),
+        Range(0.1, 0.8, 7),
+    ],
+)
+def test_labels_are_the_same_one_by_one(domain: Labels | Range) -> None:
+    assert [domain.text(v) for v in range(domain.k)] == domain.texts
+    for b in range(2, 8):
+        protocol = loloha.DBitFlipPM(k=7, eps_inf=2.0, b=b, d=1)
+        one = campaign(protocol=protocol, domain=domain)
+        held = [[] for _ in range(b)]
+        for v, text in enumerate(domain.texts):
+            held[protocol.encoding.bin(v)].append(text)
+        expected = [part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}" for part in held]
+        assert one.bin_labels == expected
+
+
 def test_rounds_change_at_midnight() -> None:
     daily = Schedule(from_text("2026-01-01T00:00:00Z"), DAY)
     midnight = from_text("2026-03-01T00:00:00Z")

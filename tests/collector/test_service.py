@@ -561,6 +561,16 @@ def test_a_domain_of_1e5_labels_is_shown(serve: Any) -> None:
     assert len(client.get(f"{path}/series").json()["labels"]) == k
 
 
+def test_a_domain_too_wide_to_show_still_has_its_top(serve: Any) -> None:
+    k = 1 << 22
+    wide = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
+    client = serve()
+    path = created(client, wide, terms=EVERYTHING)
+    assert client.get(f"{path}/rounds/0/estimates").status_code == 413
+    shown = client.get(f"{path}/series", params={"value": [0, k - 1]}).json()
+    assert shown["labels"] == ["[0, 1)", f"[{k - 1}, {k}]"]
+
+
 # -- operations
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import socket
 import sqlite3
 import sys
 import threading
@@ -100,6 +101,24 @@ def answer_of(url: str, path: str, body: bytes) -> Any:
     answer = connection._once("POST", path, body, {"Content-Type": LINES})
     connection.close()
     return answer
+
+
+def test_clients_that_hang_up_harm_nobody(sqlite_url: str, clock: Clock) -> None:
+    one = campaign()
+    with Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock) as url:
+        path = created(Poster(url), one)
+        (message,) = messages(one, clients(one, 1), 0)
+        head = (
+            f"POST {path}/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(message)}\r\n\r\n"
+        ).encode()
+        port = int(url.rpartition(":")[2])
+        for sent in (head[:20], head, head + message[:-1], head + message):
+            with socket.create_connection(("127.0.0.1", port)) as hanging:
+                hanging.sendall(sent)
+        answer = answer_of(url, f"{path}/reports", message)
+        assert answer.status == 200
+        assert b'status="500"' not in get(url, "/metrics").body
 
 
 def test_a_locked_database_answers_503_and_recovers(

@@ -89,13 +89,17 @@ class Campaign:
     @property
     def bin_labels(self) -> list[str]:
         """A text for each estimated frequency: of the value, or of the bucket's first and last."""
-        labels, bins = self.labels, self.protocol.bins
-        if bins == len(labels):
-            return labels
-        held: list[list[str]] = [[] for _ in range(bins)]
-        for v, label in enumerate(labels):
-            held[self.protocol.encoding.bin(v)].append(label)
-        return [f"{bin[0]} … {bin[-1]}" if len(bin) > 1 else bin[0] for bin in held]
+        if self.protocol.bins == self.protocol.k:
+            return self.labels
+        return [self.bin_label(bin) for bin in range(self.protocol.bins)]
+
+    def bin_label(self, bin: int) -> str:
+        """The text of one estimated frequency, without making all of them."""
+        k, bins = self.protocol.k, self.protocol.bins
+        # The values of a bucket are those with v * bins // k == bin.
+        first, last = -(-bin * k // bins), -(-(bin + 1) * k // bins) - 1
+        one = self.domain.text(first)
+        return one if first == last else f"{one} … {self.domain.text(last)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document as JSON data."""

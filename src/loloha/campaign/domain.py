@@ -61,6 +61,10 @@ class Labels:
         """A label for each value, in order."""
         return [*map(str, self.labels), *_if_any(self.other)]
 
+    def text(self, v: int) -> str:
+        """The label of one value."""
+        return self.other or "" if v == len(self.labels) else str(self.labels[v])
+
     def index(self, value: Any) -> int | None:
         """Position of the label ``value``, None if there is none."""
         return self._index.get(str(value))
@@ -105,6 +109,14 @@ class Range:
         parts = [f"[{a}, {b})" for a, b in pairwise(edges)]
         parts[-1] = parts[-1][:-1] + "]"
         return [*parts, *_if_any(self.other)]
+
+    def text(self, v: int) -> str:
+        """The label of one value."""
+        if v == self.bins:
+            return self.other or ""
+        low, width = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.bins
+        a, b = _edge(low + v * width), _edge(low + (v + 1) * width)
+        return f"[{a}, {b}{']' if v == self.bins - 1 else ')'}"
 
     def _edges(self) -> list[str]:
         low, width = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.bins

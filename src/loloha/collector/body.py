@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from starlette.requests import ClientDisconnect
+
 from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
@@ -20,17 +22,20 @@ async def read_body(request: Request, largest: int) -> bytes:
     Raises
     ------
     Problem
-        413 if there is more.
+        413 if there is more, 400 if the client hangs up.
     """
     claimed = request.headers.get("content-length", "0")
     if claimed.isdecimal() and int(claimed) > largest:
         raise _too_large(largest)
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > largest:
-            raise _too_large(largest)
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > largest:
+                raise _too_large(largest)
+            parts.append(part)
+    except ClientDisconnect:
+        raise Problem(400, "body must be whole, the client hung up; send it again") from None
     return b"".join(parts)
 
 

@@ -39,6 +39,11 @@ class Known:
         self.entry = entry
         self.reader = Reader(entry.campaign)
 
+    @property
+    def bins(self) -> int:
+        """How many frequencies are estimated."""
+        return self.entry.campaign.protocol.bins
+
     @cached_property
     def labels(self) -> list[str]:
         """A text for each estimated frequency."""

@@ -18,6 +18,7 @@ from loloha.collector.tag import not_modified, tag_of, tagged, with_tag
 
 _LARGEST_ROUND = (1 << 53) - 1
 _MOST_NUMBERS = 1_000_000
+_MOST_BINS = 1 << 21
 
 Number = Annotated[int, Path(ge=0, le=_LARGEST_ROUND)]
 Bound = Annotated[int | None, Query(ge=0, le=_LARGEST_ROUND)]
@@ -55,7 +56,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
         summary="Estimates of one round",
-        responses={**_estimates_in_three_forms(), **problems(404, 409)},
+        responses={**_estimates_in_three_forms(), **problems(404, 409, 413)},
     )
     async def show_estimates(
         fingerprint: str,
@@ -73,6 +74,10 @@ def routes(context: Context) -> APIRouter:
         last = known.entry.campaign.schedule.last
         if round > last:
             raise Problem(404, f"round must be in 0..{last}; rounds end with the year 9998")
+        if known.bins > _MOST_BINS:
+            raise Problem(
+                413, f"round must have at most {_MOST_BINS} values to show; ask for /series?top=100"
+            )
         at = await context.run(lambda: context.store.rounds(known.entry, first=round, last=round))
         n = at[0].n if at else 0
         now = context.clock()
@@ -114,8 +119,8 @@ def routes(context: Context) -> APIRouter:
         where rounds times values exceed a million.
         """
         known = await context.known(fingerprint)
-        if value is not None and not all(0 <= v < len(known.labels) for v in value):
-            raise Problem(422, f"value must lie in 0..{len(known.labels) - 1}; correct it")
+        if value is not None and not all(0 <= v < known.bins for v in value):
+            raise Problem(422, f"value must lie in 0..{known.bins - 1}; correct it")
         found = await context.run(lambda: _rounds(context, known, first, last)[-newest:])
         found = [one for one in found if one.number >= 0 and one.n > 0]
         counts = tuple((one.number, one.n) for one in found)
@@ -216,7 +221,7 @@ def _series(
         for one in found
         if estimates.withheld(known, one.n) is None
     }
-    bins, rows = len(known.labels), max(1, len(shown))
+    bins, rows = known.bins, max(1, len(shown))
     if value is None:
         most = min(top or bins, max(1, _MOST_NUMBERS // rows))
         present = [estimate for estimate in shown.values() if estimate is not None]
@@ -236,7 +241,7 @@ def _series(
             "level": level,
             "minimum_cohort": entry.terms.minimum_cohort,
             "values": value,
-            "labels": [known.labels[v] for v in value],
+            "labels": [entry.campaign.bin_label(v) for v in value],
             "rounds": [one.number for one in found],
             "begins": [to_text(entry.campaign.schedule.begins(one.number)) for one in found],
             "n": [one.n for one in found],
