@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Before anything imports matplotlib: no display is needed, or asked for.
 os.environ["MPLBACKEND"] = "Agg"
 
 # The same examples on every run and machine; a loaded machine is no failure.
-settings.register_profile("loloha", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "loloha",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("loloha")
 
 ROOT = Path(__file__).resolve().parents[1]
