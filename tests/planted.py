@@ -497,6 +497,7 @@ SERVER = [
 ]
 
 POPULATION_LAW, POPULATION = "test_population_law.py", "test_population.py"
+DRAWS = "samplers/test_draws.py"
 
 POPULATIONS = [
     Mutant(
@@ -505,70 +506,77 @@ POPULATIONS = [
         "    if chain.second is None:\n        return kept\n",
         "    if chain.second is None:\n        return kept\n"
         "    kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
-        POPULATION_LAW,
+        POPULATION_LAW + " -k 'l-grr and back'",
     ),
     Mutant(
         "a population's values with one symbol keep two memos",
         "samplers/symbol.py",
         "            cell_of, firsts = merge(users, symbols, encoding.symbols)\n",
         "            cell_of = firsts = np.arange(len(users), dtype=np.int32)\n",
-        POPULATION_LAW + " -k back",
+        POPULATION_LAW + " -k 'biloloha and back'",
     ),
     Mutant(
         "a population skips the second round",
         "samplers/symbol.py",
         "return draws.symbols(chain.second, np.ascontiguousarray(kept))",
         "return kept",
-        POPULATION_LAW,
+        POPULATION_LAW + " -k 'l-grr and back'",
     ),
     Mutant(
         "a population's lies may equal the truth",
         "samplers/draws.py",
         "    told[lies] = others + (others >= truths[lies])\n",
         "    told[lies] = others\n",
-        POPULATION + " -k 'scale or numba'",
+        DRAWS,
+    ),
+    Mutant(
+        "a population's bernoulli is off by one",
+        "samplers/draws.py",
+        "settled[settled] = tails < rest",
+        "settled[settled] = tails <= rest",
+        DRAWS,
     ),
     Mutant(
         "a population's unset bits are answered as set ones",
         "samplers/bit.py",
         "return still + draws.binomial(reach - ones, chain.second.unset)",
         "return still + draws.binomial(reach - ones, chain.second.set)",
-        POPULATION_LAW + " -k 'rappor or osue'",
+        POPULATION_LAW + " -k 'rappor and once'",
     ),
     Mutant(
         "a population forgets bits that are sent twice",
         "samplers/bit.py",
         "repeated = np.flatnonzero(block.visits > 1)",
         "repeated = np.flatnonzero(block.visits > 2)",
-        POPULATION_LAW + " -k 'rappor or osue'",
+        POPULATION_LAW + " -k 'rappor and back'",
     ),
     Mutant(
-        "a population samples buckets with a bias",
+        "all of a population sample the same buckets",
         "samplers/draws.py",
         "np.where(sampled[users, candidate], newest, candidate)",
-        "np.where(sampled[users, candidate], 0, candidate)",
-        POPULATION,
+        "np.where(sampled[users, candidate], newest, newest)",
+        DRAWS,
     ),
     Mutant(
         "users who send nothing are counted",
         "samplers/history.py",
         "present: Ints = (self.values >= 0).sum(axis=0)",
         "present: Ints = (self.values >= -1).sum(axis=0)",
-        POPULATION,
+        POPULATION + " -k without_a_report",
     ),
     Mutant(
         "rounds are divided by all users, not by their reports",
         "population.py",
         "        n = int(result.n[t])\n",
         "        n = len(result.loss)\n",
-        POPULATION,
+        POPULATION + " -k without_a_report",
     ),
     Mutant(
         "a population's loss counts reports",
         "samplers/__init__.py",
         "loss: Any = answers * protocol.asked_memo",
         "loss: Any = history.reports * protocol.asked_memo",
-        POPULATION_LAW,
+        POPULATION_LAW + " -k 'rappor and back'",
     ),
 ]
 
