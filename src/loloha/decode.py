@@ -33,17 +33,19 @@ def linear_support(counts: Ints, family: LinearHash) -> Ints:
     """
     tables = counts.reshape(-1, family.size, family.g)
     support = np.empty((len(tables), family.k), dtype=np.int64)
-    for table, found in zip(tables, support, strict=True):
-        found[:] = (_binary if family.g == 2 else _odd)(table, family)
+    loops = compiled("transform", tables.size) if family.g <= LARGEST_COMPILED_G else None
+    if loops and family.g == 2:
+        loops.binary_support(tables, support)
+    elif loops:
+        loops.odd_support(tables, family.m, support)
+    else:
+        for table, found in zip(tables, support, strict=True):
+            found[:] = (_binary if family.g == 2 else _odd)(table, family)
     return support.reshape(*counts.shape[:-1], family.k)
 
 
-def walsh_hadamard(values: Any) -> Any:
-    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m], left in place where that is faster."""
-    loops = compiled("transform", len(values))
-    if loops:
-        loops.walsh_hadamard(values)
-        return values
+def walsh_hadamard(values: Ints) -> Ints:
+    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m]."""
     step = LARGEST_FACTOR.bit_length() - 1
     m, done = len(values).bit_length() - 1, 0
     # Integers below 2^53 are exact in floating point, which has the fast matrix product.
@@ -72,13 +74,7 @@ def _odd(table: Ints, family: LinearHash) -> Ints:
     With A[s] = sum_j sum_x N[s / j, x] w^(jx), j = 1..g-1: one transform serves all characters.
     """
     g, m = family.g, family.m
-    loops = compiled("transform", table.size) if g <= LARGEST_COMPILED_G else None
-    if loops:
-        re, im = np.empty(family.size), np.empty(family.size)
-        loops.spectrum(table, g, m, re, im)
-        loops.fourier(re, im, g)
-    else:
-        re = np.fft.fftn(_spectrum(table, g, m).reshape((g,) * m)).real.reshape(-1)
+    re = np.fft.fftn(_spectrum(table, g, m).reshape((g,) * m)).real.reshape(-1)
     support: Ints = np.rint((re[: family.k] + int(table.sum())) / g).astype(np.int64)
     return support
 

@@ -89,8 +89,8 @@ def test_a_bit_is_set_if_its_number_is_below_the_threshold(
 
 def test_certain_bits_are_certain(way: str) -> None:
     source = Draws(1)
-    assert not source.flags(0, 1000).any()
-    assert source.flags(SCALE, 1000).all()
+    assert not unpack(source.bits(0, 1000), 1000).any()
+    assert unpack(source.bits(SCALE, 1000), 1000).all()
 
 
 @pytest.mark.parametrize("threshold", [SCALE // 3, SCALE // 2, SCALE - 12345, 1 << 48, 7])
@@ -174,7 +174,7 @@ def test_bits_are_as_frequent_and_as_unrelated_as_they_should_be(way: str) -> No
     n = 10_000_000
     for threshold in (SCALE // 2, SCALE // 10, SCALE - (SCALE // 3)):
         p = threshold / SCALE
-        bits = Draws(20).flags(threshold, n)
+        bits = unpack(Draws(20).bits(threshold, n), n)
         z = (bits.sum() - n * p) / np.sqrt(n * p * (1 - p))
         assert abs(z) < LARGEST_Z, f"seed 20, n = {n}, p = {p}: {bits.sum()} ones, z = {z:.2f}"
         for step in (1, 2, 63, 64, 65, 64 * LANES, 64 * LANES + 1):

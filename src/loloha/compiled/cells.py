@@ -12,11 +12,14 @@ _PRIME = np.int64((1 << 31) - 1)
 
 
 @njit
-def number_visits(values: Any, size: int, slots: Any, users: Any, held: Any, visits: Any) -> int:
+def number_visits(
+    values: Any, size: int, slots: Any, users: Any, held: Any, rounds: Any, visits: Any
+) -> int:
     """Number the distinct (user, value) pairs in the order of their first visit.
 
     ``slots`` gets the number of the pair of each report, -1 where there is none; ``users``,
-    ``held`` and ``visits`` the user, value and number of reports of each pair. Returns how many.
+    ``held``, ``rounds`` and ``visits`` the user, value, first round and number of reports of each
+    pair. Returns how many.
     """
     newest = np.full(size, -1, dtype=np.int32)
     count = 0
@@ -31,7 +34,7 @@ def number_visits(values: Any, size: int, slots: Any, users: Any, held: Any, vis
             if pair < first:
                 pair = count
                 newest[v] = pair
-                users[pair], held[pair], visits[pair] = u, v, 0
+                users[pair], held[pair], rounds[pair], visits[pair] = u, v, t, 0
                 count += 1
             slots[t, u] = pair
             visits[pair] += 1

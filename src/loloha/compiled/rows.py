@@ -10,6 +10,7 @@ from loloha.compiled.jit import njit, reciprocal
 
 _PRIME = np.int64((1 << 31) - 1)
 _ONE, _NONE = np.uint64(1), np.uint64(0)
+_WORD, _LANES = np.uint64(6), np.uint64(63)
 _DIGITS = 32
 
 
@@ -24,48 +25,54 @@ def add_rows(sums: Any, rows: Any, row_of: Any, slots: Any) -> None:
     words = rows.reshape(-1)
     # Unsigned positions: NumPy's rule for negative ones costs a test each.
     starts = np.empty(slots.shape[1], dtype=np.uint64)
-    digits = np.empty(_DIGITS, dtype=np.uint64)
+    digits = np.empty((_DIGITS, width), dtype=np.uint64)
     for t in range(slots.shape[0]):
         count = 0
         for u in range(slots.shape[1]):
             row = row_of[slots[t, u]] if slots[t, u] >= 0 else -1
             starts[count] = np.uint64(row) * np.uint64(width)
             count += row >= 0
+        digits[:] = _NONE
+        for block in range(count // 16):
+            _add_sixteen(digits, words, starts[16 * block : 16 * block + 16])
+        for i in range(count // 16 * 16, count):
+            for w in range(width):
+                _ripple(digits, w, 0, words[starts[i] + np.uint64(w)])
         for w in range(width):
-            _add_column(digits, words, starts[:count], np.uint64(w))
             lanes = sums[t, w << 6 : min(bins, (w + 1) << 6)]
             digit = 0
             while count >> digit:
-                _spread(lanes, digits[digit], digit)
+                _spread(lanes, digits[digit, w], digit)
                 digit += 1
 
 
 @njit
-def _add_column(digits: Any, words: Any, starts: Any, w: Any) -> None:
-    """Binary digits, a word each, of how many of the rows that start at ``starts`` set each bit."""
-    digits[:] = _NONE
-    ones = twos = fours = eights = _NONE
-    for block in range(len(starts) // 16):
-        at = starts[16 * block : 16 * block + 16]
-        ones, a = _add(ones, words[at[0] + w], words[at[1] + w])
-        ones, b = _add(ones, words[at[2] + w], words[at[3] + w])
+def _add_sixteen(digits: Any, words: Any, at: Any) -> None:
+    """Add the rows that start at the 16 positions, word by word."""
+    a0, a1, a2, a3, a4, a5, a6, a7 = at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]
+    b0, b1, b2, b3, b4, b5, b6, b7 = at[8], at[9], at[10], at[11], at[12], at[13], at[14], at[15]
+    for column in range(digits.shape[1]):
+        w = np.uint64(column)
+        ones, twos = digits[0, column], digits[1, column]
+        fours, eights = digits[2, column], digits[3, column]
+        ones, a = _add(ones, words[a0 + w], words[a1 + w])
+        ones, b = _add(ones, words[a2 + w], words[a3 + w])
         twos, c = _add(twos, a, b)
-        ones, a = _add(ones, words[at[4] + w], words[at[5] + w])
-        ones, b = _add(ones, words[at[6] + w], words[at[7] + w])
+        ones, a = _add(ones, words[a4 + w], words[a5 + w])
+        ones, b = _add(ones, words[a6 + w], words[a7 + w])
         twos, d = _add(twos, a, b)
         fours, e = _add(fours, c, d)
-        ones, a = _add(ones, words[at[8] + w], words[at[9] + w])
-        ones, b = _add(ones, words[at[10] + w], words[at[11] + w])
+        ones, a = _add(ones, words[b0 + w], words[b1 + w])
+        ones, b = _add(ones, words[b2 + w], words[b3 + w])
         twos, c = _add(twos, a, b)
-        ones, a = _add(ones, words[at[12] + w], words[at[13] + w])
-        ones, b = _add(ones, words[at[14] + w], words[at[15] + w])
+        ones, a = _add(ones, words[b4 + w], words[b5 + w])
+        ones, b = _add(ones, words[b6 + w], words[b7 + w])
         twos, d = _add(twos, a, b)
         fours, f = _add(fours, c, d)
         eights, sixteens = _add(eights, e, f)
-        _ripple(digits, 4, sixteens)
-    digits[0], digits[1], digits[2], digits[3] = ones, twos, fours, eights
-    for i in range(len(starts) // 16 * 16, len(starts)):
-        _ripple(digits, 0, words[starts[i] + w])
+        digits[0, column], digits[1, column] = ones, twos
+        digits[2, column], digits[3, column] = fours, eights
+        _ripple(digits, column, 4, sixteens)
 
 
 @njit
@@ -76,11 +83,11 @@ def _add(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 
 
 @njit
-def _ripple(digits: Any, digit: int, carry: Any) -> None:
-    """Add ``carry`` at ``digit`` of the number in each lane."""
+def _ripple(digits: Any, column: int, digit: int, carry: Any) -> None:
+    """Add ``carry`` at ``digit`` of the number in each lane of a column."""
     while carry:
-        held = digits[digit]
-        digits[digit] = held ^ carry
+        held = digits[digit, column]
+        digits[digit, column] = held ^ carry
         carry &= held
         digit += 1
 
@@ -105,13 +112,18 @@ def add_scattered(sums: Any, buckets: Any, words: Any, cell_of: Any, slots: Any)
 
 
 @njit
-def count_single(single: Any, values: Any, visits: Any, slots: Any) -> None:
-    """single[t, value] += 1 for each report that is the only one of its pair of user and value."""
-    for t in range(slots.shape[0]):
-        for u in range(slots.shape[1]):
-            pair = slots[t, u]
-            if pair >= 0 and visits[pair] == 1:
-                single[t, values[pair]] += 1
+def place(rows: Any, symbols: Any, width: int, told: Any) -> None:
+    """Set bit ``symbols[i]`` of row i to the next bit of ``told``; rows without such a bit stay."""
+    used = 0
+    for i in range(len(symbols)):
+        symbol = np.uint64(symbols[i])
+        if symbols[i] >= width:
+            continue
+        lane = symbol & _LANES
+        bit = told[used >> 6] >> np.uint64(used & 63) & _ONE
+        held = rows[i, symbol >> _WORD]
+        rows[i, symbol >> _WORD] = held & ~(_ONE << lane) | bit << lane
+        used += 1
 
 
 @njit

@@ -12,6 +12,34 @@ _BLOCK = 1 << 12
 
 
 @njit
+def binary_support(tables: Any, support: Any) -> None:
+    """support[t] = (n + the transform of N[s, 0] - N[s, 1]) / 2, from N int64[rounds, 2^m, 2]."""
+    values = np.empty(tables.shape[1], dtype=np.int64)
+    for t in range(tables.shape[0]):
+        n = np.int64(0)
+        for s in range(tables.shape[1]):
+            a, b = tables[t, s, 0], tables[t, s, 1]
+            values[s] = a - b
+            n += a + b
+        walsh_hadamard(values)
+        for v in range(support.shape[1]):
+            support[t, v] = (values[v] + n) >> 1
+
+
+@njit
+def odd_support(tables: Any, m: int, support: Any) -> None:
+    """support[t] = (n + the transform of A) / g, A as in `spectrum`; N is int64[rounds, g^m, g]."""
+    g = tables.shape[2]
+    re, im = np.empty(tables.shape[1]), np.empty(tables.shape[1])
+    for t in range(tables.shape[0]):
+        spectrum(tables[t], g, m, re, im)
+        fourier(re, im, g)
+        n = tables[t].sum()
+        for v in range(support.shape[1]):
+            support[t, v] = np.int64(np.rint((re[v] + n) / g))
+
+
+@njit
 def walsh_hadamard(values: Any) -> None:
     """Replace values[s] by sum_s values[s] (-1)^(<s, v>); the length is a power of two."""
     size = len(values)

@@ -100,10 +100,6 @@ class Draws:
             packed[:, -1] &= np.uint64((1 << (width % 64)) - 1)
         return packed
 
-    def flags(self, threshold: int, count: int) -> Bools:
-        """``count`` such bits, bool[count]."""
-        return unpack(self.bits(threshold, count), count)
-
     def below(self, n: int, count: int) -> Any:
         """``count`` integers uniform on 0..n-1, int32[count]; n <= 2^31."""
         if n == 1:

@@ -43,19 +43,24 @@ class History:
 
     def __init__(self, values: Any, k: int) -> None:
         self.k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
-        self.values = _checked(values, self.k)
+        self.values, lowest = _checked(values, self.k)
+        self._complete = lowest >= 0
         self.n, self.tau = self.values.shape
         self._visits: dict[int, Visits] = {}
 
     @cached_property
     def reports(self) -> Ints:
         """Number of reports of each user, int64[n]."""
+        if self._complete:
+            return np.full(self.n, self.tau)
         reports: Ints = (self.values >= 0).sum(axis=1)
         return reports
 
     @cached_property
     def present(self) -> Ints:
         """Number of reports of each round, int64[tau]."""
+        if self._complete:
+            return np.full(self.tau, self.n)
         present: Ints = (self.values >= 0).sum(axis=0)
         return present
 
@@ -83,8 +88,8 @@ class History:
         return f"History({self.n} users, {self.tau} rounds, k={self.k})"
 
 
-def _checked(values: Any, k: int) -> Any:
-    """``values`` as an integer array [n, tau] in -1..k-1."""
+def _checked(values: Any, k: int) -> tuple[Any, int]:
+    """``values`` as an integer array [n, tau] in -1..k-1, and the least of them."""
     if isinstance(values, np.ma.MaskedArray) and _is_integer(values):
         # An unsigned type has no -1 to fill in.
         values = np.ma.filled(values.astype(np.int64), -1)
@@ -94,12 +99,13 @@ def _checked(values: Any, k: int) -> Any:
             "values must be integers, one row a user and one column a round, got "
             f"{array.dtype} of shape {array.shape}; map labels to 0..{k - 1} and gaps to -1"
         )
-    if array.size and not (array.min() >= -1 and array.max() < k):
+    lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    if lowest < -1 or highest >= k:
         raise DomainError(
             f"values must be in 0..{k - 1}, or -1 for no report, got others (not shown: they are "
             "private); check the domain"
         )
-    return array
+    return array, lowest
 
 
 def _is_integer(array: Any) -> bool:

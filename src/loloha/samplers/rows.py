@@ -10,7 +10,7 @@ from loloha.arrays import Ints
 from loloha.channels import BitChannel
 from loloha.compiled import compiled
 from loloha.hashing import AffineHash, HashFamily
-from loloha.samplers.draws import Draws
+from loloha.samplers.draws import Draws, unpack
 
 # Elements that are expanded at once, so that temporaries stay small.
 AT_ONCE = 1 << 22
@@ -29,10 +29,15 @@ def memo_rows(symbols: Any, width: int, channel: BitChannel, draws: Draws) -> An
     draws : Draws
     """
     rows = draws.rows(channel.unset, len(symbols), width)
+    told = draws.bits(channel.set, int(np.count_nonzero(symbols < width)))
+    loops = compiled("rows", rows.size)
+    if loops:
+        loops.place(rows, symbols, width, told)
+        return rows
     held = np.flatnonzero(symbols < width)
     word, bit = symbols[held] >> 6, np.uint64(1) << (symbols[held] & 63).astype(np.uint64)
-    told = draws.flags(channel.set, len(held))
-    rows[held, word] = np.where(told, rows[held, word] | bit, rows[held, word] & ~bit)
+    others = rows[held, word] & ~bit
+    rows[held, word] = np.where(unpack(told, len(held)), others | bit, others)
     return rows
 
 

@@ -25,15 +25,16 @@ class Block(NamedTuple):
         The users, of all users.
     slots : int32[tau, users]
         Which pair each report comes from, -1 where there is none.
-    users, values, visits : int32[pairs]
-        User (counted from the first of the block, ascending) and value of each pair, and how many
-        reports come from it.
+    users, values, rounds, visits : int32[pairs]
+        User (counted from the first of the block, ascending), value, first round and number of
+        reports of each pair.
     """
 
     part: slice
     slots: Any
     users: Any
     values: Any
+    rounds: Any
     visits: Any
 
 
@@ -65,7 +66,8 @@ class Visits:
         """The only round of ``len(held)`` users, all of whom send."""
         n = len(held)
         users = np.arange(n, dtype=np.int32)
-        block = Block(slice(0, n), users[None], users, int32(held), np.ones(n, dtype=np.int32))
+        never, once = np.zeros(n, dtype=np.int32), np.ones(n, dtype=np.int32)
+        block = Block(slice(0, n), users[None], users, int32(held), never, once)
         return cls(held[:, None], size, [block] if n else [])
 
     @cached_property
@@ -79,7 +81,8 @@ class Visits:
         """Number of reports of each round, int64[tau]."""
         total = np.zeros(self.tau, dtype=np.int64)
         for block in self.blocks:
-            total += (block.slots >= 0).sum(axis=1)
+            everybody = int(block.visits.sum()) == block.slots.size
+            total += block.slots.shape[1] if everybody else (block.slots >= 0).sum(axis=1)
         return total
 
     @cached_property
@@ -87,14 +90,8 @@ class Visits:
         """Reports of each round and value that are the only one of their pair, int64[tau, size]."""
         single = np.zeros((self.tau, self.size), dtype=np.int64)
         for block in self.blocks:
-            loops = compiled("rows", block.slots.size)
-            if loops:
-                loops.count_single(single, block.values, block.visits, block.slots)
-                continue
-            for t, slots in enumerate(block.slots):
-                pairs = slots[slots >= 0]
-                once = block.values[pairs[block.visits[pairs] == 1]]
-                single[t] += np.bincount(once, minlength=self.size)
+            once = block.visits == 1
+            np.add.at(single, (block.rounds[once], block.values[once]), 1)
         return single
 
 
@@ -144,14 +141,15 @@ def _block(part: slice, values: Any, size: int) -> Block:
     slots = np.empty((tau, n), dtype=np.int32)
     loops = compiled("cells", values.size)
     if loops:
-        users, held, visits = np.empty((3, n * min(tau, size)), dtype=np.int32)
-        count = loops.number_visits(values, size, slots, users, held, visits)
-        return Block(part, slots, *(array[:count].copy() for array in (users, held, visits)))
+        pairs = np.empty((4, n * min(tau, size)), dtype=np.int32)
+        count = loops.number_visits(values, size, slots, *pairs)
+        return Block(part, slots, *pairs[:, :count].copy())
     sent = values >= 0
-    users, held = np.nonzero(sent)[0].astype(np.int32), values[sent]
+    users, rounds = (indices.astype(np.int32) for indices in np.nonzero(sent))
+    held = values[sent]
     pairs, firsts = merge(users, held, size)
     numbered = np.full((n, tau), -1, dtype=np.int32)
     numbered[sent] = pairs
     slots[:] = numbered.T
     visits = np.bincount(pairs, minlength=len(firsts)).astype(np.int32)
-    return Block(part, slots, users[firsts], held[firsts], visits)
+    return Block(part, slots, users[firsts], held[firsts], rounds[firsts], visits)
