@@ -27,7 +27,7 @@ from collecting import (
     messages,
 )
 from loloha import reportlog
-from loloha.campaign import Range
+from loloha.campaign import Range, Schedule
 from loloha.collector.commit import Committer
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.secret import hashed
@@ -102,6 +102,17 @@ def test_a_bad_campaign_is_refused(serve: Any, body: Any, status: int, says: str
     assert answer.status_code == status
     assert answer.headers["content-type"] == MEDIA_TYPE
     assert says in answer.json()["detail"]
+
+
+def test_tolerances_keep_at_most_a_thousand_rounds_open(serve: Any) -> None:
+    client, short = serve(), campaign(schedule=Schedule(START, 10))
+    path = created(client, short)
+    assert client.get(path).json()["terms"]["late_seconds"] == 5000
+    other = campaign("other", schedule=Schedule(START, 10))
+    body = {"campaign": other.to_dict(), "terms": {"late_seconds": 10_000, "early_seconds": 1}}
+    answer = client.post("/v1/campaigns", json=body, headers=ADMIN)
+    assert answer.status_code == 422
+    assert "at most 10000" in answer.json()["detail"]
 
 
 def test_weak_privacy_can_be_accepted(serve: Any) -> None:

@@ -46,7 +46,7 @@ def routes(context: Context) -> APIRouter:
         asked = _asked(await read_body(request, context.settings.largest_body))
         try:
             campaign = Campaign.from_dict(asked.get("campaign"))
-            terms = context.settings.terms(asked.get("terms", {}))
+            terms = context.settings.terms(asked.get("terms", {}), campaign.schedule)
             require_strong_privacy(
                 campaign, accept_weak_privacy=_flag(asked, "accept_weak_privacy")
             )

@@ -41,6 +41,11 @@ class Guard:
     def __len__(self) -> int:
         return self._n
 
+    @property
+    def room(self) -> int:
+        """Reports for which it holds memory."""
+        return len(self._digests)
+
     def classify(self, reporters: Any, digests: Any) -> Any:
         """What is known of n reports, in the order in which they arrived; nothing is added.
 

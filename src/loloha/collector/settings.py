@@ -14,10 +14,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from loloha.collector.terms import Terms
+from loloha.campaign import Schedule
+from loloha.collector.terms import MOST_OPEN, Terms
 from loloha.errors import ParameterError
 
 SHORTEST_KEY = 16
+_YEAR = 366 * 86400
 
 
 class Settings(BaseSettings):
@@ -125,17 +127,28 @@ class Settings(BaseSettings):
             raise ParameterError(f"settings must be valid: {error}") from None
         return settings
 
-    def terms(self, plain: Any) -> Terms:
+    def terms(self, plain: Any, schedule: Schedule | None = None) -> Terms:
         """The terms of a new campaign: what was asked for, else the defaults set here.
+
+        Parameters
+        ----------
+        plain : dict
+            Some of the terms.
+        schedule : Schedule, optional
+            The defaults tolerate at most half a thousand of its rounds each.
 
         Raises
         ------
         CampaignError
             If something is unknown or out of range.
         """
+        longest = _YEAR if schedule is None else MOST_OPEN // 2 * schedule.seconds
         defaults = {
-            "late_seconds": self.late_seconds,
-            "early_seconds": self.early_seconds,
+            "late_seconds": min(self.late_seconds, longest),
+            "early_seconds": min(self.early_seconds, longest),
             "minimum_cohort": self.minimum_cohort,
         }
-        return Terms.from_dict({**defaults, **plain} if isinstance(plain, dict) else plain)
+        terms = Terms.from_dict({**defaults, **plain} if isinstance(plain, dict) else plain)
+        if schedule is not None:
+            terms.require_few_rounds(schedule)
+        return terms

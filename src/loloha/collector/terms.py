@@ -11,6 +11,9 @@ from loloha import checks
 from loloha.campaign import Campaign, Schedule
 from loloha.errors import CampaignError, ParameterError
 
+MOST_OPEN = 1_000
+"""Rounds of one campaign that take reports at a time: each has a guard of its own."""
+
 _YEAR = 366 * 86400
 
 
@@ -42,6 +45,21 @@ class Terms:
         """First and last round that takes reports at ``now``; last < first if none does."""
         first = schedule.round_at(now - self.late_seconds)
         return max(0, first), schedule.round_at(now + self.early_seconds)
+
+    def require_few_rounds(self, schedule: Schedule) -> None:
+        """Refuse tolerances that keep too many rounds of this length open.
+
+        Raises
+        ------
+        CampaignError
+            If it were more than a thousand.
+        """
+        longest = MOST_OPEN * schedule.seconds
+        if self.late_seconds + self.early_seconds > longest:
+            raise CampaignError(
+                f"late_seconds and early_seconds must add up to at most {longest}, {MOST_OPEN} "
+                f"rounds, got {self.late_seconds + self.early_seconds}; tolerate less"
+            )
 
     def to_dict(self) -> dict[str, int]:
         """As JSON data."""

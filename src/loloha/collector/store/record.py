@@ -75,10 +75,10 @@ class Record:
             change.open.guard.add(change.reporters, change.digests)
             change.open.segment += 1
         self._changes.clear()
-        rows = sum(len(one.guard) for one in self._guards.values())
+        rows = sum(one.guard.room for one in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
             _, dropped = self._guards.popitem(last=False)
-            rows -= len(dropped.guard)
+            rows -= dropped.guard.room
 
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float
