@@ -65,7 +65,7 @@ def number(value: float) -> str:
     for limit, factor, unit in ((1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e4, 1e3, " k")):
         if abs(value) >= limit:
             return f"{value / factor:.3g}{unit}"
-    return f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _target(row: Row) -> str:

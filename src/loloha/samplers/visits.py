@@ -9,6 +9,7 @@ import numpy as np
 
 from loloha.arrays import Ints
 from loloha.compiled import compiled
+from loloha.kernels import count_symbols
 
 # Users of a block: their rows of memoised bits should stay in the second cache.
 USERS_AT_ONCE = 512
@@ -90,8 +91,9 @@ class Visits:
         """Reports of each round and value that are the only one of their pair, int64[tau, size]."""
         single = np.zeros((self.tau, self.size), dtype=np.int64)
         for block in self.blocks:
-            once = block.visits == 1
-            np.add.at(single, (block.rounds[once], block.values[once]), 1)
+            once = np.flatnonzero(block.visits == 1)
+            cells = block.rounds[once].astype(np.int64) * self.size + block.values[once]
+            count_symbols(single.reshape(-1), cells)
         return single
 
 
