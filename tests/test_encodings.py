@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loloha.channels import BitChannel, chained_bits
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.hashing import AffineHash, LinearHash, XXHash
 from loloha.law import exact_law
-from loloha.rng import ScriptedRng
+from loloha.rng import SCALE, ScriptedRng
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 49, 96])
@@ -129,3 +130,14 @@ def test_a_key_of_the_wrong_kind_is_no_silent_zero(encoding: Encoding) -> None:
 def test_a_value_whose_bucket_was_not_sampled_has_the_last_memo_symbol() -> None:
     encoding = SampledBuckets(8, 4, 2)
     assert [encoding.memo_index((1, 3), v) for v in range(8)] == [2, 2, 0, 0, 2, 2, 1, 1]
+
+
+def test_sampled_bits_can_take_a_second_round() -> None:
+    """No registered protocol does; the law is that of each bit on its own."""
+    encoding, first, second = SampledBuckets(9, 3, 2), BitChannel(SCALE // 4, 3), BitChannel(9, 5)
+    law = exact_law(lambda rng: encoding.rerandomise(rng, b"\x01", second))
+    p, q = second.p, second.q
+    assert law == {
+        b"\x00": (1 - p) * (1 - q), b"\x01": p * (1 - q), b"\x02": (1 - p) * q, b"\x03": p * q
+    }  # fmt: skip
+    assert encoding.chain(first.p, first.q, p, q) == chained_bits(first, second)
