@@ -77,14 +77,16 @@ def _one_by_one(protocol: Any, values: Any) -> tuple[str, float]:
 
     rounds = min(tau, 20)
     made = timed(clients).processor / (users * rounds) * n * tau
-    peer = f"one client a user, {users} of {n}"
+    peer = f"one client a user; from {users} users"
     if protocol.encoding.kind == "keyed symbol":
         import numpy as np
 
         keys = np.array([report.key for report in reports[:100]])
         ys = np.array([report.y for report in reports[:100]])
         _, milliseconds = direct_counting(protocol, keys, ys)
-        return peer + "; one hash a (user, value)", made + milliseconds / 1e3 * n * tau / len(keys)
+        return f"{peer}, and one hash a (user, value)", made + milliseconds / 1e3 * n * tau / len(
+            keys
+        )
     tally = protocol.tally()
 
     def count() -> None:

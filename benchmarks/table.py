@@ -14,28 +14,36 @@ HEAD = (
     "peak MB",
 )  # fmt: skip
 
+WIDTHS = (38, 46, 16, 16, 9, 18, 12, 7)
+
 
 def text(rows: Iterable[Row]) -> Iterator[str]:
     """Lines of the table, one as soon as its row is there."""
-    widths = (34, 41, 16, 16, 9, 18, 12, 7)
-    yield "  ".join(name.ljust(width) for name, width in zip(HEAD, widths, strict=True)).rstrip()
+    yield _line(HEAD)
     section = ""
-    notes: dict[str, None] = {}
+    peers: dict[str, None] = {}
     for row in rows:
         if row.section != section:
             section = row.section
             yield f"-- {section}"
-        notes.setdefault(f"{row.section}: {row.peer}" if row.peer else "")
-        cells = (
-            row.work, row.size, f"{number(row.figure)} {row.unit}",
-            f"{number(row.processor)} {row.unit}" if row.processor else "", _target(row),
-            f"{number(row.peer_figure)} {row.unit}" if row.peer_figure else "",
-            number(row.ratio) if row.ratio else "", f"{row.peak:.0f}" if row.peak else "",
+        peers.setdefault(f"{row.section}: {row.peer}" if row.peer else "")
+        yield _line(
+            (
+                row.work, row.size, _quantity(row.figure, row), _quantity(row.processor, row),
+                _target(row), _quantity(row.peer_figure, row),
+                number(row.ratio) if row.ratio else "", f"{row.peak:.0f}" if row.peak else "",
+            )
         )  # fmt: skip
-        yield "  ".join(
-            cell.ljust(width) for cell, width in zip(cells, widths, strict=True)
-        ).rstrip()
-    yield "straightforward, by section: " + "; ".join(note for note in notes if note)
+    yield "Straightforward is:"
+    yield from (f"   {peer}" for peer in peers if peer)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def _quantity(figure: float | None, row: Row) -> str:
+    return "" if figure is None else f"{number(figure)} {row.unit}"
 
 
 def as_json(rows: Iterable[Row]) -> str:
