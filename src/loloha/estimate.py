@@ -72,10 +72,9 @@ class Estimate:
                 f"support and reach must have one count for each of {protocol.bins} bins, got "
                 f"shapes {shapes[0]} and {shapes[1]}; use Tally.support() and Tally.reach()"
             )
-        channel = _Channel.realised(protocol)
+        frequencies = unbiased(protocol, support, reach)
         with np.errstate(invalid="ignore", divide="ignore"):
-            frequencies = (support / reach - channel.q) / channel.contrast
-            spread = _variance(channel, n, reach, np.clip(frequencies, 0, 1))
+            spread = _variance(_Channel.realised(protocol), n, reach, np.clip(frequencies, 0, 1))
         return cls(protocol, n, frequencies, np.sqrt(spread), reach)
 
     @property
@@ -140,6 +139,26 @@ class _Channel(NamedTuple):
         """Of the permanent round alone."""
         p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
         return cls(p, q, p - q)
+
+
+def unbiased(protocol: Protocol, support: Ints, reach: Ints) -> Floats:
+    """Unbiased frequencies of one round, or of many at once.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    support, reach : int64[..., bins]
+        Reports that support each bin, and that could support it.
+
+    Returns
+    -------
+    float64[..., bins]
+        Possibly negative; NaN where no report reaches the bin. Source: MATH section 1.
+    """
+    channel = _Channel.realised(protocol)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares: Floats = support / reach
+    return (shares - channel.q) / channel.contrast
 
 
 def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> Any:

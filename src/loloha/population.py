@@ -10,7 +10,7 @@ import numpy as np
 
 from loloha.arrays import Floats, Ints
 from loloha.errors import ParameterError
-from loloha.estimate import Estimate
+from loloha.estimate import unbiased
 from loloha.protocols import Protocol
 from loloha.samplers import Draws, History, sample
 from loloha.samplers.draws import Rng
@@ -117,14 +117,9 @@ def simulate(
     """
     history = _history(values, protocol.k)
     result = _allocate(protocol, history)
-    estimates = np.full(result.supports.shape, np.nan)
     tallies: list[Tally] = []
     loss = _run(protocol, history, rng, progress, result, tallies.append if keep_tallies else None)
-    for t in np.flatnonzero(result.n):
-        estimate = Estimate.from_support(
-            protocol, int(result.n[t]), result.supports[t], result.reach[t]
-        )
-        estimates[t] = estimate.frequencies
+    estimates = unbiased(protocol, result.supports, result.reach)
     return Simulation(protocol, estimates, result.supports, result.reach, result.n, loss, tallies)
 
 
