@@ -13,7 +13,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build"]
+# The tables that benchmarks write are parts of other pages.
+exclude_patterns = ["_build", "*-table.md"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
