@@ -427,15 +427,15 @@ SERVER = [
     Mutant(
         "estimates are divided by all reports, not by those that reach the bin",
         "estimate.py",
-        "frequencies = (support / reach - channel.q) / channel.contrast",
-        "frequencies = (support / n - channel.q) / channel.contrast",
+        "shares: Floats = support / reach\n",
+        "shares: Floats = support / np.max(reach, axis=-1, keepdims=True)\n",
         law("a_bin_is_divided"),
     ),
     Mutant(
         "estimates use the memo's channel",
         "estimate.py",
-        "        channel = _Channel.realised(protocol)\n        with np.errstate",
-        "        channel = _Channel.memoised(protocol)\n        with np.errstate",
+        "    channel = _Channel.realised(protocol)\n    with np.errstate",
+        "    channel = _Channel.memoised(protocol)\n    with np.errstate",
         law("estimates_are_unbiased"),
     ),
     Mutant(
