@@ -77,10 +77,10 @@ WAYS = (("duckdb", False), ("local", False), ("duckdb", True), ("local", True))
 SPARK = (("spark", False), ("spark", True))
 
 
-def ways(size: Size) -> Iterator[tuple[str, bool]]:
+def ways(size: Size, spark: bool) -> Iterator[tuple[str, bool]]:
     """Engine and guard; Spark over n alone."""
     yield from WAYS
-    if size.curve == "n":
+    if spark and size.curve == "n":
         yield from SPARK
 
 
@@ -97,13 +97,15 @@ def measure(log: ReportLog, engine: str, guard: bool, repeats: int) -> dict[str,
     chosen = make_engine(engine)
     contents = log.scan(verify=False)
     base = _peak(chosen)
-    seconds = []
+    seconds, cpu = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start, spent = time.perf_counter(), _cpu(chosen)
         n = sum(one.tally.n for one in chosen.tally(log, contents, guard=guard))
         seconds.append(time.perf_counter() - start)
+        cpu.append(_cpu(chosen) - spent)
     assert n == contents.rows
-    found = {"seconds": min(seconds), "memory": (_peak(chosen) - base) / 2**20}
+    memory = (_peak(chosen) - base) / 2**20
+    found = {"seconds": min(seconds), "cpu": min(cpu), "memory": memory}
     if engine == "spark":
         found["count"] = _spark_count(log, repeats)
     return found
@@ -127,13 +129,25 @@ def _peak(engine: Engine) -> int:
     """Most memory so far: this process's, and that of the Java of Spark."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if engine.name == "spark":
-        from loloha.engines.spark import local_session
-
-        java = local_session().sparkContext._gateway.proc.pid
-        status = Path(f"/proc/{java}/status").read_text()
+        status = (_java() / "status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
         peak += int(line.split()[1]) * 1024
     return peak
+
+
+def _cpu(engine: Engine) -> float:
+    """Seconds of all cores so far, of this process and the Java of Spark."""
+    spent = time.process_time()
+    if engine.name == "spark":
+        ticks = (_java() / "stat").read_text().rpartition(")")[2].split()[11:13]
+        spent += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+def _java() -> Path:
+    from loloha.engines.spark import local_session
+
+    return Path("/proc") / str(local_session().sparkContext._gateway.proc.pid)
 
 
 def decode(size: Size) -> dict[str, float]:
@@ -143,13 +157,14 @@ def decode(size: Size) -> dict[str, float]:
     rng = np.random.default_rng(3)
     family = protocol.encoding.family  # type: ignore[attr-defined]
     tally.update(family.draw_many(size.n, rng), rng.integers(0, size.g, size=size.n))
-    seconds = []
+    seconds, cpu = [], []
     for _ in range(REPEATS):
-        start = time.perf_counter()
+        start, spent = time.perf_counter(), time.process_time()
         tally.support()
         seconds.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - spent)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": min(seconds), "memory": base / 2**10}
+    return {"seconds": min(seconds), "cpu": min(cpu), "memory": base / 2**10}
 
 
 def alone(*arguments: str) -> dict[str, float]:
@@ -162,28 +177,35 @@ def alone(*arguments: str) -> dict[str, float]:
     return found
 
 
-def run(folder: Path, largest: int) -> list[dict[str, Any]]:
-    """All measurements, one dict each."""
-    rows = []
+def run(folder: Path, largest: int, spark: bool, store: Path) -> None:
+    """Measure every log that ``store`` does not have yet, and keep what was found after each."""
+    rows = json.loads(store.read_text())["rows"] if store.exists() else []
+    done = {(row["curve"], row[row["curve"]]) for row in rows}
     for size in sizes(largest):
-        text = json.dumps(asdict(size))
-        print(text, file=sys.stderr, flush=True)
-        place = folder / f"{size.curve}-{size.x}"
-        start = time.perf_counter()
-        log = make_log(place, size)
-        made = {"seconds": time.perf_counter() - start}
-        rows.append(_row(size, "generate", False, made))
-        stored = sum(path.stat().st_size for path in log.folder.rglob("*.parquet"))
-        rows[-1]["bytes"] = stored
-        start = time.perf_counter()
-        log.scan()
-        rows.append(_row(size, "digests", False, {"seconds": time.perf_counter() - start}))
-        for engine, guard in ways(size):
-            given = ["--size", text, "--log", str(place), "--engine", engine]
-            rows.append(_row(size, engine, guard, alone(*given, *(["--guard"] if guard else []))))
-        shutil.rmtree(place)
-        if size.curve in ("k", "g"):
-            rows.append(_row(size, "decode", False, alone("--size", text, "--engine", "decode")))
+        if (size.curve, size.x) not in done:
+            rows += measure_all(folder / f"{size.curve}-{size.x}", size, spark)
+            store.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+
+
+def measure_all(place: Path, size: Size, spark: bool) -> list[dict[str, Any]]:
+    """Make one log, measure everything on it, and remove it."""
+    text = json.dumps(asdict(size))
+    print(text, file=sys.stderr, flush=True)
+    start, spent = time.perf_counter(), time.process_time()
+    log = make_log(place, size)
+    made = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - spent}
+    rows = [_row(size, "generate", False, made)]
+    rows[-1]["bytes"] = sum(path.stat().st_size for path in log.folder.rglob("*.parquet"))
+    start, spent = time.perf_counter(), time.process_time()
+    log.scan()
+    took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - spent}
+    rows.append(_row(size, "digests", False, took))
+    for engine, guard in ways(size, spark):
+        given = ["--size", text, "--log", str(place), "--engine", engine]
+        rows.append(_row(size, engine, guard, alone(*given, *(["--guard"] if guard else []))))
+    shutil.rmtree(place)
+    if size.curve in ("k", "g"):
+        rows.append(_row(size, "decode", False, alone("--size", text, "--engine", "decode")))
     return rows
 
 
@@ -199,9 +221,9 @@ def _row(size: Size, engine: str, guard: bool, found: dict[str, float]) -> dict[
 
 
 def curve(rows: list[dict[str, Any]], over: str, engine: str, guard: bool) -> Any:
-    """x and seconds of one engine over one size."""
+    """x and CPU seconds of one engine over one size."""
     found = sorted(
-        (row[over], row["seconds"])
+        (row[over], row["cpu"])
         for row in rows
         if (row["curve"], row["engine"], row["guard"]) == (over, engine, guard)
     )
@@ -248,14 +270,14 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
                 text = f"{name}: {exponent(x, seconds):.2f}"
                 style = "--" if guard else "-"
                 panel.loglog(x, seconds, f"o{style}", color=f"C{number}", label=text, ms=4)
-        panel.set(xlabel=label, ylabel="seconds")
+        panel.set(xlabel=label, ylabel="CPU seconds")
         panel.grid(alpha=0.3)
         panel.legend(fontsize=8, title="fitted exponent", title_fontsize=8)
     figure.savefig(target, dpi=110)
 
 
 def speed_table(rows: list[dict[str, Any]]) -> str:
-    """Reports a second of each engine over n."""
+    """Million reports a CPU second, and in brackets a second of the clock, over n."""
     ns = sorted({row["n"] for row in rows if row["curve"] == "n"})
     lines = [
         "| engine | " + " | ".join(f"n = 10^{round(math.log10(n))}" for n in ns)
@@ -266,7 +288,10 @@ def speed_table(rows: list[dict[str, Any]]) -> str:
     for engine, guard, name in names:
         here = [r for r in rows if (r["curve"], r["engine"], r["guard"]) == ("n", engine, guard)]
         if here:
-            speeds = {r["n"]: f"{r['n'] / r['seconds'] / 1e6:.3g}" for r in here}
+            speeds = {
+                r["n"]: f"{r['n'] / r['cpu'] / 1e6:.3g} ({r['n'] / r['seconds'] / 1e6:.3g})"
+                for r in here
+            }
             memory = max(r.get("memory", 0) for r in here)
             shown = [speeds.get(n, "–") for n in ns]
             shown.append(f"{memory:.0f} MiB" if memory else "–")
@@ -276,7 +301,7 @@ def speed_table(rows: list[dict[str, Any]]) -> str:
 
 
 def size_table(rows: list[dict[str, Any]], over: str) -> str:
-    """Seconds of tally and decode over k or g."""
+    """CPU seconds of tally and decode over k or g."""
     lines = [
         f"| {over} | DuckDB, s | local, s | DuckDB, MiB | local, MiB | decode, s | decode, MiB |",
         "|---|---|---|---|---|---|---|",
@@ -287,10 +312,34 @@ def size_table(rows: list[dict[str, Any]], over: str) -> str:
             for row in rows
             if row["curve"] == over and row[over] == x and not row["guard"]
         }
-        cells = [f"{here[e]['seconds']:.3g}" for e in ("duckdb", "local")]
+        cells = [f"{here[e]['cpu']:.3g}" for e in ("duckdb", "local")]
         cells += [f"{here[e]['memory']:.0f}" for e in ("duckdb", "local")]
-        cells += [f"{here['decode']['seconds']:.3g}", f"{here['decode']['memory']:.0f}"]
+        cells += [f"{here['decode']['cpu']:.3g}", f"{here['decode']['memory']:.0f}"]
         lines.append(f"| {x} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+A_DAY = 10**9
+PRICE = 0.05
+"""Of a core for an hour, in dollars: what clouds ask for general machines, roughly."""
+
+
+def day_table(rows: list[dict[str, Any]]) -> str:
+    """What 10^9 reports a day would take, from the largest log that was measured."""
+    lines = [
+        "| work | from n | core seconds | dollars |",
+        "|---|---|---|---|",
+    ]
+    for engine, guard, name in (*LINES[:-1], ("digests", False, "digests")):
+        x, cpu = curve(rows, "n", engine, guard)
+        if len(x):
+            spent = float(cpu[-1]) * A_DAY / x[-1]
+            cells = [
+                f"10^{round(math.log10(x[-1]))}",
+                f"{spent:.2g}",
+                f"{spent / 3600 * PRICE:.1g}",
+            ]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -302,7 +351,8 @@ def machine() -> str:
     versions = ", ".join(f"{tool} {version(tool)}" for tool in tools)
     return (
         f"Measured {datetime.now(UTC):%Y-%m-%d} on {os.cpu_count()} cores of {model}, "
-        f"Python {platform.python_version()}, {versions}; files in the page cache."
+        f"Python {platform.python_version()}, {versions}; files in the page cache, "
+        f"load average {os.getloadavg()[0]:.1f}."
     )
 
 
@@ -310,7 +360,12 @@ def report(found: dict[str, Any]) -> None:
     """Write tables and pictures."""
     rows = found["rows"]
     draw(rows, DOCS / "images" / "growth.png")
-    parts = {"n": speed_table(rows), "k": size_table(rows, "k"), "g": size_table(rows, "g")}
+    parts = {
+        "n": speed_table(rows),
+        "k": size_table(rows, "k"),
+        "g": size_table(rows, "g"),
+        "day": day_table(rows),
+    }
     for name, text in parts.items():
         note = f"\n\n{found['machine']}\n" if name == "n" else "\n"
         (DOCS / f"engines-{name}-table.md").write_text(text + note, encoding="utf-8")
@@ -320,6 +375,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="scratch space: 22 bytes a report")
     parser.add_argument("--largest", type=float, default=1e7, help="most reports of one log")
+    parser.add_argument("--no-spark", action="store_true", help="it takes as long as the rest")
     parser.add_argument("--draw", action="store_true", help="only tables and pictures")
     for name in ("--size", "--log", "--engine"):
         parser.add_argument(name, help=argparse.SUPPRESS)
@@ -336,8 +392,7 @@ def main() -> None:
             print(json.dumps(measure(log, chosen.engine, chosen.guard, repeats)))
         return
     if not chosen.draw:
-        rows = run(chosen.folder, int(chosen.largest))
-        store.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+        run(chosen.folder, int(chosen.largest), not chosen.no_spark, store)
     report(json.loads(store.read_text()))
 
 
