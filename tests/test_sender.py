@@ -234,6 +234,50 @@ def test_early_reports_wait_and_late_ones_are_dropped(
         assert "closed" in delivery.refused[3]
 
 
+def test_what_cannot_be_sent_now_stays_and_goes_out_later(tmp_path: Path, clock: Clock) -> None:
+    one = campaign()
+    document, taken = (200, {}, one.to_json()), (200, {}, b"{}")
+    with answering([document, None, taken]) as (url, seen), sender(tmp_path, clock) as device:
+        device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
+        device.report("a", round=0)
+        device.report("b", round=1)
+        delivery = device.deliver()
+        assert (delivery.sent, delivery.waiting) == ((), (0, 1))
+        assert "try again later" in delivery.reason
+        assert device.deliver().sent == (0, 1)
+    # The first report went out twice, byte for byte.
+    assert [body for _, body in seen[1:]] == [seen[1][1], seen[1][1], seen[3][1]]
+
+
+@pytest.mark.parametrize("said", [b"", b"[]", b"{}", b'{"key":"x","ticket":"y"}', b'{"key":"01"}'])
+def test_a_key_that_is_none_is_refused(tmp_path: Path, clock: Clock, said: bytes) -> None:
+    one = campaign(keys="assigned")
+    answers = [(200, {}, one.to_json()), (200, {}, said)]
+    with answering(answers) as (url, _), sender(tmp_path, clock) as device:
+        with pytest.raises(CampaignError, match="assign a key"):
+            device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
+        assert not device.consent
+
+
+def test_a_state_that_cannot_be_written_leaves_the_old_one(
+    url: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with sender(tmp_path, clock) as one:
+        one.agree(address(url))
+        before = (tmp_path / "state").read_bytes()
+        with monkeypatch.context() as patch:
+            patch.setattr("loloha.sender.file.os.fsync", full)
+            with pytest.raises(StateError, match="No space left"):
+                one.report("a")
+        assert (tmp_path / "state").read_bytes() == before
+        assert one.loss == 0
+        assert one.answered == frozenset()
+        assert not list(tmp_path.glob(".loloha-*"))
+
+
 def test_a_document_that_is_not_the_pinned_one_is_refused(tmp_path: Path, clock: Clock) -> None:
     one, two = campaign("one"), campaign("two")
     with answering([(200, {}, two.to_json())]) as (url, _), sender(tmp_path, clock) as device:

@@ -230,7 +230,12 @@ class Sender:
         self._answered = [*self._answered, round][-KEPT_ROUNDS:]
         self._queue[round] = message.decode()
         # Memo and message reach the disk together, before anything is sent.
-        self._save()
+        try:
+            self._save()
+        except StateError:
+            # What was drawn was shown to nobody: go back to what the disk knows.
+            self._load()
+            raise
         return round
 
     def deliver(self) -> Delivery:
