@@ -1,7 +1,8 @@
 """How fast engines tally report logs, and how time grows with n, k, g and tau.
 
-Run ``python -m benchmarks.growth --folder SCRATCH``: it makes logs there, removes each after use,
-and writes ``docs/engines.json``, the tables that docs include, and the pictures.
+Run ``python -m benchmarks.growth --folder SCRATCH``: it makes logs there, tallies each with every
+engine, stops unless all tallies are equal, removes the log, and writes ``docs/engines.json``, the
+tables that docs include, and the pictures.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import json
 import math
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from loloha.reportlog import ReportLog, generate
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 EPS = {"eps_inf": 2.0, "eps_1": 1.0}
 HELD = 10_000
-REPEATS = 3
+REPEATS, PATIENCE = 3, 20.0
 
 
 @dataclass(frozen=True)
@@ -84,40 +85,51 @@ def ways(size: Size, spark: bool) -> Iterator[tuple[str, bool]]:
         yield from SPARK
 
 
-def make_log(folder: Path, size: Size) -> ReportLog:
-    """A log of Zipf-distributed values."""
+def make_log(folder: Path, size: Size) -> tuple[ReportLog, Any]:
+    """A log of Zipf-distributed values, and how many users held each, int64[tau, k]."""
     values = np.random.default_rng(5).zipf(1.3, size=(HELD, size.tau)) % size.k
     log = ReportLog(folder, size.protocol)
-    generate(log, values, users=size.n, rng=1)
-    return log
+    return log, generate(log, values, users=size.n, rng=1)
 
 
-def measure(log: ReportLog, engine: str, guard: bool, repeats: int) -> dict[str, float]:
-    """Seconds of a tally, the best of some, and the most memory that it took."""
+def measure(log: ReportLog, engine: str, guard: bool) -> dict[str, Any]:
+    """Seconds of a tally, the best of some, the most memory that it took, and what it found."""
     chosen = make_engine(engine)
     contents = log.scan(verify=False)
     base = _peak(chosen)
     seconds, cpu = [], []
-    for _ in range(repeats):
+    while len(seconds) < REPEATS and sum(seconds) < PATIENCE:
         start, spent = time.perf_counter(), _cpu(chosen)
-        n = sum(one.tally.n for one in chosen.tally(log, contents, guard=guard))
+        found = list(chosen.tally(log, contents, guard=guard))
         seconds.append(time.perf_counter() - start)
         cpu.append(_cpu(chosen) - spent)
-    assert n == contents.rows
     memory = (_peak(chosen) - base) / 2**20
-    found = {"seconds": min(seconds), "cpu": min(cpu), "memory": memory}
+    assert sum(one.tally.n for one in found) == contents.rows
+    digest = sha256(b"".join(one.tally.counts.tobytes() for one in found)).hexdigest()
+    took = {"seconds": min(seconds), "cpu": min(cpu), "memory": memory, "tally": digest}
     if engine == "spark":
-        found["count"] = _spark_count(log, repeats)
-    return found
+        took["count"] = _spark_count(log)
+    return took
 
 
-def _spark_count(log: ReportLog, repeats: int) -> float:
+def reach_of_errors(log: ReportLog, truth: Any) -> float:
+    """Largest error of any estimate in units of what `Estimate.simultaneous` allows at 0.95."""
+    tallies = (one.tally.estimate() for one in make_engine("local").tally(log, log.scan()))
+    return max(
+        float(
+            np.max(np.abs(estimate.frequencies - held / held.sum()) / estimate.simultaneous(0.95))
+        )
+        for estimate, held in zip(tallies, truth, strict=True)
+    )
+
+
+def _spark_count(log: ReportLog) -> float:
     """Seconds in which Spark counts the rows of the log that hold a key and a symbol."""
     from loloha.engines.spark import local_session
 
     frame = local_session().read.parquet(f"file://{log.folder.absolute()}")
     seconds = []
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         start = time.perf_counter()
         # count() alone would read the footers only.
         frame.where("key >= 0 AND y >= 0").count()
@@ -127,12 +139,13 @@ def _spark_count(log: ReportLog, repeats: int) -> float:
 
 def _peak(engine: Engine) -> int:
     """Most memory so far: this process's, and that of the Java of Spark."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if engine.name == "spark":
-        status = (_java() / "status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-        peak += int(line.split()[1]) * 1024
-    return peak
+    return _high_water() + (_high_water(_java()) if engine.name == "spark" else 0)
+
+
+def _high_water(process: Path = Path("/proc/self")) -> int:
+    """Most resident memory of a process; getrusage would start from that of its parent."""
+    lines = (process / "status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def _cpu(engine: Engine) -> float:
@@ -163,17 +176,16 @@ def decode(size: Size) -> dict[str, float]:
         tally.support()
         seconds.append(time.perf_counter() - start)
         cpu.append(time.process_time() - spent)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": min(seconds), "cpu": min(cpu), "memory": base / 2**10}
+    return {"seconds": min(seconds), "cpu": min(cpu), "memory": _high_water() / 2**20}
 
 
-def alone(*arguments: str) -> dict[str, float]:
+def alone(*arguments: str) -> dict[str, Any]:
     """A measurement in a process of its own, so that its memory is its own."""
     line = [sys.executable, "-m", "benchmarks.growth", *arguments]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -192,7 +204,7 @@ def measure_all(place: Path, size: Size, spark: bool) -> list[dict[str, Any]]:
     text = json.dumps(asdict(size))
     print(text, file=sys.stderr, flush=True)
     start, spent = time.perf_counter(), time.process_time()
-    log = make_log(place, size)
+    log, truth = make_log(place, size)
     made = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - spent}
     rows = [_row(size, "generate", False, made)]
     rows[-1]["bytes"] = sum(path.stat().st_size for path in log.folder.rglob("*.parquet"))
@@ -203,13 +215,17 @@ def measure_all(place: Path, size: Size, spark: bool) -> list[dict[str, Any]]:
     for engine, guard in ways(size, spark):
         given = ["--size", text, "--log", str(place), "--engine", engine]
         rows.append(_row(size, engine, guard, alone(*given, *(["--guard"] if guard else []))))
+    if len({row["tally"] for row in rows if "tally" in row}) != 1:
+        sys.exit(f"engines must give equal tallies, they differ: {text}; look into {place}")
+    rows[0]["reach"] = reach_of_errors(log, truth)
+    print(f"  all equal, errors reach {rows[0]['reach']:.2f} of their bound", file=sys.stderr)
     shutil.rmtree(place)
     if size.curve in ("k", "g"):
         rows.append(_row(size, "decode", False, alone("--size", text, "--engine", "decode")))
     return rows
 
 
-def _row(size: Size, engine: str, guard: bool, found: dict[str, float]) -> dict[str, Any]:
+def _row(size: Size, engine: str, guard: bool, found: dict[str, Any]) -> dict[str, Any]:
     row = {**asdict(size), "engine": engine, "guard": guard, **found}
     print(f"  {engine} {'guarded' if guard else ''} {found['seconds']:.3f} s "
           f"{size.reports / found['seconds'] / 1e6:.1f} M/s load {os.getloadavg()[0]:.1f}",
@@ -247,6 +263,8 @@ LINES = (
     ("spark", True, "Spark, guard"),
     ("decode", False, "decode"),
 )
+GROWING = ("n", "tau")
+"""Sizes that time is proportional to; over the others it bends where a table leaves a cache."""
 AXES = {
     "n": "reports n of one round (k = 1000, g = 2)",
     "k": "values k (n = 10⁶, g = 2)",
@@ -262,17 +280,23 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(12, 7), layout="constrained")
     for panel, (over, label) in zip(panels.flat, AXES.items(), strict=True):
         for number, (engine, guard, name) in enumerate(LINES):
             x, seconds = curve(rows, over, engine, guard)
             if len(x):
-                text = f"{name}: {exponent(x, seconds):.2f}"
+                text = f"{name}: {exponent(x, seconds):.2f}" if over in GROWING else name
                 style = "--" if guard else "-"
                 panel.loglog(x, seconds, f"o{style}", color=f"C{number}", label=text, ms=4)
         panel.set(xlabel=label, ylabel="CPU seconds")
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, title="fitted exponent", title_fontsize=8)
+        title = "fitted exponent" if over in GROWING else None
+        panel.legend(
+            fontsize=8, title=title, title_fontsize=8, loc="upper left", bbox_to_anchor=(1, 1)
+        )
+        if over == "g":
+            panel.set_xticks(x, [f"{int(g)}" for g in x])
+            panel.minorticks_off()
     figure.savefig(target, dpi=110)
 
 
@@ -388,8 +412,7 @@ def main() -> None:
             print(json.dumps(decode(size)))
         else:
             log = ReportLog(Path(chosen.log), size.protocol)
-            repeats = 1 if size.reports > 2e7 else REPEATS
-            print(json.dumps(measure(log, chosen.engine, chosen.guard, repeats)))
+            print(json.dumps(measure(log, chosen.engine, chosen.guard)))
         return
     if not chosen.draw:
         run(chosen.folder, int(chosen.largest), not chosen.no_spark, store)

@@ -4,10 +4,13 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -163,3 +166,31 @@ def test_a_collector_that_cannot_start_says_what_it_said(monkeypatch: pytest.Mon
     wanted = pytest.raises(LolohaError, match="collector must start, it did not: error: ")
     with wanted, live.collector():
         pass
+
+
+def test_a_collector_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """Also when that one is killed, and can stop nothing any more."""
+    script = (
+        "import time\n"
+        "from loloha.cli import live\n"
+        "with live.collector() as running:\n"
+        "    print(running.url, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        place = urlsplit(parent.stdout.readline().strip())
+        assert place.port
+        socket.create_connection((str(place.hostname), place.port)).close()
+        parent.kill()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((str(place.hostname), place.port)).close()
+        except ConnectionRefusedError:
+            return
+        time.sleep(0.1)
+    pytest.fail("the collector outlived whoever started it")

@@ -433,7 +433,9 @@ def test_estimates_in_every_form_say_the_same(serve: Any) -> None:
     assert shown["upper"] == upper.tolist()
     assert sum(shown["projected"]) == pytest.approx(1)
     assert shown["simultaneous_error"] == pytest.approx(estimate.simultaneous(0.9).max())
-    rows = list(csv.DictReader(io.StringIO(client.get(f"{address}?format=csv", params=query).text)))
+    assert shown["values"] == list(range(one.protocol.bins))
+    assert shown["bins"] == one.protocol.bins
+    assert shown["clear"] == (estimate.frequencies > shown["simultaneous_error"]).sum()
     answer = client.get(address, params={**query, "format": "csv"})
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["label"] for row in rows] == one.labels
@@ -446,6 +448,42 @@ def test_estimates_in_every_form_say_the_same(serve: Any) -> None:
     about = json.loads(table.schema.metadata[b"loloha"])
     assert about["parameters"] == shown["parameters"]
     assert about["campaign"] == one.fingerprint
+
+
+def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 50)
+    address = f"{path}/rounds/0/estimates"
+    query = {"projected": True}
+    whole = client.get(address, params=query).json()
+    shown = client.get(address, params={**query, "top": 2}).json()
+    best = sorted(sorted(range(one.protocol.bins), key=lambda v: -whole["frequencies"][v])[:2])
+    assert shown["values"] == best
+    for column in ("labels", "frequencies", "standard_errors", "lower", "upper", "projected"):
+        assert shown.pop(column) == [whole[column][v] for v in best]
+    for about in ("bins", "clear", "simultaneous_error", "n"):
+        assert shown[about] == whole[about]
+    answer = client.get(address, params={"top": 2, "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [int(row["value"]) for row in rows] == best
+    assert client.get(address, params={**query, "top": 1000}).json() == whole
+
+
+def test_a_domain_too_large_to_show_whole_shows_its_top(serve: Any) -> None:
+    client = serve()
+    k = 1 << 22
+    one = campaign(
+        protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0.0, float(k), k)
+    )
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 3)
+    address = f"{path}/rounds/0/estimates"
+    refused = client.get(address)
+    assert refused.status_code == 413
+    assert "top=1000" in refused.json()["detail"]
+    shown = client.get(address, params={"top": 10}).json()
+    assert (shown["n"], len(shown["values"]), shown["bins"]) == (3, 10, k)
 
 
 def test_realised_parameters_go_out_with_every_estimate(serve: Any) -> None:

@@ -76,9 +76,10 @@ def collector() -> Iterator[Running]:
     environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
     with TemporaryDirectory(prefix="loloha-demo-") as folder:
         process = subprocess.Popen(
-            [sys.executable, "-m", "loloha", "serve", "--port", "0", "--store", _store(folder)],
+            [sys.executable, "-m", "loloha", "serve", *_options(folder)],
             env={**environment, "LOLOHA_ADMIN_KEY": key, "PYTHONUNBUFFERED": "1"},
-            stdin=subprocess.DEVNULL,
+            # Ends with us, however we end, and so does the collector.
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -94,8 +95,13 @@ def collector() -> Iterator[Running]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            if process.stderr is not None:
-                process.stderr.close()
+            for pipe in (process.stdin, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _options(folder: str) -> list[str]:
+    return ["--until-eof", "--port", "0", "--store", _store(folder)]
 
 
 def _store(folder: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +15,8 @@ from loloha.cli import console
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from loloha.collector.settings import Settings
 
 BACKLOG = 2048
@@ -62,6 +66,12 @@ def serve(
     new_admin_key: Annotated[
         bool, typer.Option("--new-admin-key", help="Add an admin key, shown once.")
     ] = False,
+    until_eof: Annotated[
+        bool,
+        typer.Option(
+            "--until-eof", help="Also stop when standard input ends, as it does with a parent."
+        ),
+    ] = False,
 ) -> None:
     """Collect reports over HTTP and show estimates, until it is stopped.
 
@@ -77,7 +87,7 @@ def serve(
     flags = {"store": store, "host": host, "port": port, "keep_reports": keep_reports}
     settings = Settings.read(config, **flags)
     _prepare_store(settings, new_admin_key)
-    _run(settings)
+    _run(settings, until_eof)
 
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
@@ -96,7 +106,7 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
         opened.close()
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, until_eof: bool) -> None:
     import logging
 
     import uvicorn
@@ -123,7 +133,17 @@ def _run(settings: Settings) -> None:
     # wait long for the second.
     sys.setswitchinterval(0.0005)
     console.say(f"collector at http://{shown}:{port}/ (Ctrl-C stops it)")
+    if until_eof:
+        Thread(target=_stop_at_eof, args=(server,), daemon=True).start()
     server.run(sockets=[listening])
+
+
+def _stop_at_eof(server: uvicorn.Server) -> None:
+    """Wait for standard input to end: a parent that was killed could not stop us otherwise."""
+    with suppress(OSError, ValueError):
+        while sys.stdin.buffer.read(4096):
+            pass
+    server.should_exit = True
 
 
 def _listen(settings: Settings) -> socket.socket:

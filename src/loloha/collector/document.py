@@ -132,13 +132,16 @@ SCHEMAS: dict[str, Any] = {
             "parameters": {"type": "object"},
         },
         {
+            "values": _list(_COUNT),
             "labels": _list(_TEXT),
             "frequencies": _NUMBERS,
             "standard_errors": _NUMBERS,
             "lower": _NUMBERS,
             "upper": _NUMBERS,
             "projected": _NUMBERS,
+            "bins": _COUNT,
             "simultaneous_error": _MAYBE,
+            "clear": _COUNT,
         },
     ),
     "Series": _object(

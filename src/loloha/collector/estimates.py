@@ -7,7 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -106,24 +106,38 @@ def state(known: Known, round: int, now: float) -> str:
     return "open" if round >= first else "closed"
 
 
-def numbers(known: Known, estimate: Estimate, level: float, *, projected: bool) -> dict[str, Any]:
-    """The columns of an estimate, as arrays and a list of labels."""
-    lower, upper = estimate.interval(level)
+class Form(NamedTuple):
+    """What is asked of an estimate: level of its intervals, projection, only the top values."""
+
+    level: float
+    projected: bool
+    top: int | None
+
+
+def numbers(known: Known, estimate: Estimate, form: Form) -> dict[str, Any]:
+    """The columns of an estimate, as arrays and a list of labels, in ascending order of values."""
+    lower, upper = estimate.interval(form.level)
     columns: dict[str, Any] = {
-        "labels": known.labels,
         "frequencies": estimate.frequencies,
         "standard_errors": estimate.standard_errors,
         "lower": lower,
         "upper": upper,
     }
-    if projected:
+    if form.projected:
         columns["projected"] = _projected(estimate.frequencies)
-    return columns
+    if form.top is None or form.top >= known.bins:
+        return {"values": np.arange(known.bins), "labels": known.labels, **columns}
+    values = most_frequent([estimate], form.top)
+    labels = [known.entry.campaign.bin_label(v) for v in values]
+    chosen = {name: column[values] for name, column in columns.items()}
+    return {"values": np.array(values), "labels": labels, **chosen}
 
 
-def simultaneous(estimate: Estimate, level: float) -> float:
-    """Bound on the error of all frequencies of the round at once."""
-    return float(np.max(estimate.simultaneous(level)))
+def standing_clear(estimate: Estimate, level: float) -> dict[str, Any]:
+    """Bound on the error of all frequencies at once, and how many of them lie above it."""
+    error = float(np.max(estimate.simultaneous(level)))
+    clear = int(np.count_nonzero(estimate.frequencies > error))
+    return {"bins": len(estimate.frequencies), "simultaneous_error": error, "clear": clear}
 
 
 def table(known: Known, round: int, n: int, columns: dict[str, Any], level: float) -> Any:
@@ -134,7 +148,7 @@ def table(known: Known, round: int, n: int, columns: dict[str, Any], level: floa
     told = parameters(known)
     named = {
         "round": pa.array(np.full(size, round, dtype=np.int64)),
-        "value": pa.array(np.arange(size, dtype=np.int64)),
+        "value": pa.array(columns["values"].astype(np.int64)),
         "label": pa.array(columns["labels"], pa.string()),
         "frequency": _floats(columns["frequencies"]),
         "standard_error": _floats(columns["standard_errors"]),

@@ -23,6 +23,7 @@ _MOST_BINS = 1 << 21
 Number = Annotated[int, Path(ge=0, le=_LARGEST_ROUND)]
 Bound = Annotated[int | None, Query(ge=0, le=_LARGEST_ROUND)]
 Level = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals")]
+Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the most frequent")]
 Newest = Annotated[int, Query(ge=1, le=1000, description="How many rounds, the newest ones")]
 
 
@@ -64,6 +65,7 @@ def routes(context: Context) -> APIRouter:
         request: Request,
         level: Level = 0.95,
         projected: Annotated[bool, Query(description="Also on the simplex")] = False,
+        top: Top = None,
         format: Literal["json", "csv", "parquet"] = "json",
     ) -> Response:
         """Unbiased frequencies with standard errors, intervals, and realised parameters.
@@ -74,14 +76,15 @@ def routes(context: Context) -> APIRouter:
         last = known.entry.campaign.schedule.last
         if round > last:
             raise Problem(404, f"round must be in 0..{last}; rounds end with the year 9998")
-        if known.bins > _MOST_BINS:
+        if top is None and known.bins > _MOST_BINS:
             raise Problem(
-                413, f"round must have at most {_MOST_BINS} values to show; ask for /series?top=100"
+                413, f"round must have at most {_MOST_BINS} values to show all; ask for top=1000"
             )
         at = await context.run(lambda: context.store.rounds(known.entry, first=round, last=round))
         n = at[0].n if at else 0
         now = context.clock()
-        asked = (fingerprint, round, level, projected, format, estimates.state(known, round, now))
+        state = estimates.state(known, round, now)
+        asked = (fingerprint, round, level, projected, top, format, state)
         unchanged = not_modified(request, tag_of(n, *asked))
         if unchanged is not None:
             return unchanged
@@ -89,7 +92,8 @@ def routes(context: Context) -> APIRouter:
         def work() -> tuple[int, Response]:
             estimate = cache.of(known, round, n) if estimates.withheld(known, n) is None else None
             total = n if estimate is None else estimate.n
-            return total, _render(known, round, total, estimate, level, projected, format, now)
+            form = estimates.Form(level, projected, top)
+            return total, _render(known, round, total, estimate, form, format, now)
 
         total, response = await context.run(work)
         return with_tag(response, tag_of(total, *asked))
@@ -108,9 +112,7 @@ def routes(context: Context) -> APIRouter:
         value: Annotated[
             list[int] | None, Query(max_length=1000, description="Indices of values")
         ] = None,
-        top: Annotated[
-            int | None, Query(ge=1, le=100_000, description="Only the most frequent")
-        ] = None,
+        top: Top = None,
         level: Level = 0.95,
     ) -> Response:
         """Frequencies and standard errors, one row a round, for all, chosen or top values.
@@ -178,12 +180,11 @@ def _render(
     round: int,
     n: int,
     estimate: Any,
-    level: float,
-    projected: bool,
+    form: estimates.Form,
     format: str,
     now: float,
 ) -> Response:
-    frame = estimates.frame(known, round, n, level, now)
+    frame = estimates.frame(known, round, n, form.level, now)
     if estimate is None:
         if format == "json":
             return _json(frame)
@@ -192,15 +193,14 @@ def _render(
             f"round must have at least {frame['minimum_cohort']} reports, got {n}; wait for more",
             kind=frame["withheld"],
         )
-    columns = estimates.numbers(known, estimate, level, projected=projected)
+    columns = estimates.numbers(known, estimate, form)
     if format == "json":
         plain = {
             name: column if isinstance(column, list) else column.tolist()
             for name, column in columns.items()
         }
-        error = estimates.simultaneous(estimate, level)
-        return _json({**frame, **plain, "simultaneous_error": error})
-    rows = estimates.table(known, round, n, columns, level)
+        return _json({**frame, **plain, **estimates.standing_clear(estimate, form.level)})
+    rows = estimates.table(known, round, n, columns, form.level)
     if format == "csv":
         return _file(estimates.to_csv(rows), "text/csv; charset=utf-8", f"round-{round}.csv")
     parquet = "application/vnd.apache.parquet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # A shuffle into 200 tasks, the default, is for clusters.
-    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.shuffle.partitions": "32",
 }
 
 
@@ -62,9 +63,18 @@ def local_session() -> Any:
     if active is not None:
         return active
     builder = pyspark.SparkSession.builder.appName("loloha")
-    for name, setting in LOCAL.items():
+    for name, setting in {**LOCAL, **_memory()}.items():
         builder = builder.config(name, setting)
     return builder.getOrCreate()
+
+
+def _memory() -> dict[str, str]:
+    """Half of the machine's memory: with Java's default of 1 GiB the replay guard goes to disk."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return {}
+    return {"spark.driver.memory": f"{max(1024, total >> 21)}m"}
 
 
 def _frame(session: Any, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]]) -> Any:

@@ -17,7 +17,7 @@ WORST_REPORTS = 7
 
 
 def pattern_losses(protocol: Protocol, most: int) -> Floats:
-    """Exact loss between a user who stays in one hash cell and one who alternates between two.
+    """Exact loss between a user who stays in one of two hash cells and one who alternates.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ def pattern_losses(protocol: Protocol, most: int) -> Floats:
     Returns
     -------
     float64[most]
-        Largest log-ratio of the two laws of the reports, after 1, 2, ... of them.
+        Largest log-ratio of the two laws of the reports, after 1, 2, ... of them, for the worse of
+        the two cells to stay in.
 
     Raises
     ------
@@ -46,8 +47,9 @@ def pattern_losses(protocol: Protocol, most: int) -> Floats:
     for reports in range(1, most + 1):
         even, odd = (reports + 1) // 2, reports // 2
         ratios = [
-            math.log(_likelihood(protocol, 0, i + j, reports))
+            math.log(_likelihood(protocol, constant, i + j, reports))
             - math.log(_likelihood(protocol, 0, i, even) * _likelihood(protocol, 1, j, odd))
+            for constant in (0, 1)
             for i, j in itertools.product(range(even + 1), range(odd + 1))
         ]
         losses.append(max(map(abs, ratios)))

@@ -10,7 +10,7 @@ import { clearNotices, describe, listCampaigns, showNotices, showTiles, welcome 
 import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
-import { showRound } from "./round.js";
+import { MOST_SHOWN, showRound } from "./round.js";
 import { byFrequency } from "./series.js";
 
 const POLL = 5000;
@@ -124,7 +124,7 @@ async function fetchRound(path) {
   const chosen =
     reported.find((one) => one.round === choice.round) ?? reported.findLast((one) => one.shown) ?? reported.at(-1);
   if (!chosen) return null;
-  return get(`${path}/rounds/${chosen.round}/estimates`, { projected: choice.projected ? true : null });
+  return get(`${path}/rounds/${chosen.round}/estimates`, { projected: choice.projected ? true : null, top: MOST_SHOWN });
 }
 
 // Drawing, only what differs from the last time

@@ -68,8 +68,8 @@ export function reading(estimates) {
     largest,
     label: estimates.labels[value],
     largestError: Z_95 * estimates.standard_errors[value],
-    clear: bound === null ? 0 : known.filter(([f]) => f > bound).length,
-    total: estimates.frequencies.length,
+    clear: estimates.clear,
+    total: estimates.bins,
   };
 }
 

@@ -6,7 +6,10 @@ import { count, moment, percent, quantity, shorten } from "./format.js";
 import { byId, options, say, show, twin } from "./page.js";
 import { reading } from "./overview.js";
 
-const COUNTS = [20, 60, 200, 1000];
+export const MOST_SHOWN = 1000;
+const COUNTS = [20, 60, 200];
+// More values than this are exported only in part.
+const MOST_EXPORTED = 2 ** 21;
 const LONG = 6;
 
 export function showRound({ campaign, rounds, estimates, choice, path }) {
@@ -14,7 +17,7 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
   show("round", reported.length > 0);
   if (!reported.length || !estimates) return;
   controls(campaign, reported, estimates, choice);
-  exports(path, estimates, choice);
+  exports(path, campaign, estimates, choice);
   say("round-lead", describe(estimates, campaign));
   byId("round").classList.toggle("withheld", Boolean(estimates.withheld));
   if (estimates.withheld) {
@@ -45,23 +48,24 @@ function controls(campaign, reported, estimates, choice) {
   const at = numbers.indexOf(estimates.round);
   byId("earlier").disabled = at <= 0;
   byId("later").disabled = at === numbers.length - 1;
-  const fitting = COUNTS.filter((n) => n < campaign.bins);
-  const last = campaign.bins <= 1000 ? [[1000, `all ${count(campaign.bins)}`]] : [[1000, "top 1,000"]];
-  const sizes = [...fitting.filter((n) => n < 1000).map((n) => [n, `top ${count(n)}`]), ...last];
+  const whole = campaign.bins <= MOST_SHOWN;
+  const sizes = COUNTS.filter((n) => n < campaign.bins).map((n) => [n, `top ${count(n)}`]);
+  sizes.push([MOST_SHOWN, whole ? `all ${count(campaign.bins)}` : `top ${count(MOST_SHOWN)}`]);
   options(byId("count"), sizes, sizes.some(([n]) => n === choice.count) ? choice.count : sizes.at(-1)[0]);
   byId("order").value = choice.order;
   byId("projected").checked = choice.projected;
   show("projected-note", choice.projected && !estimates.withheld);
 }
 
-function exports(path, estimates, choice) {
+function exports(path, campaign, estimates, choice) {
   const address = `${path}/rounds/${estimates.round}/estimates`;
   const projected = choice.projected ? true : null;
+  const top = campaign.bins > MOST_EXPORTED ? 100_000 : null;
   for (const [id, format] of [["csv", "csv"], ["parquet", "parquet"], ["json", "json"]]) {
     const link = byId(id);
     // A withheld round has nothing to export.
     link.hidden = Boolean(estimates.withheld);
-    link.href = withQuery(address, { format, projected });
+    link.href = withQuery(address, { format, projected, top });
     link.download = `round-${estimates.round}.${format}`;
   }
 }
@@ -76,7 +80,7 @@ function describe(estimates, campaign) {
   return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0.${clearly}`;
 }
 
-// Which values, in the order in which they are drawn.
+// Places of values in the answer, which ascend with the values, in the order in which they are drawn.
 function pick(estimates, { count: most, order }) {
   const frequency = (v) => estimates.frequencies[v] ?? Number.NEGATIVE_INFINITY;
   const ranked = estimates.frequencies.map((_, v) => v).sort((a, b) => frequency(b) - frequency(a) || a - b);
