@@ -11,7 +11,6 @@ import json
 import math
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -198,7 +197,7 @@ def measure(cell: Cell) -> dict[str, float | None]:
     # Whatever compiles itself does so now.
     warm = [method.report(int(v)) for v in values[:1000]]
     cell.make(cell.k, len(warm)).estimate(method.collect(warm))
-    before = _resident()
+    before = _high_water(anew=True)
     client, server, raw, clipped = [], [], [], []
     for _ in range(cell.runs):
         start = time.perf_counter()
@@ -211,19 +210,21 @@ def measure(cell: Cell) -> dict[str, float | None]:
         raw.append(float(((found - truth) ** 2).mean()))
         positive = found.clip(0)
         clipped.append(float(((positive / positive.sum() - truth) ** 2).mean()))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "client": min(client) / cell.n * 1e6,
         "server": min(server),
         "mse": sum(raw) / cell.runs if method.unbiased else None,
         "clipped": sum(clipped) / cell.runs,
-        "memory": max(0, peak - before) / 2**20,
+        "memory": (_high_water() - before) / 2**20,
     }
 
 
-def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def _high_water(*, anew: bool = False) -> int:
+    """Most resident memory so far, or, anew, that of now, from which it then counts."""
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def table(rows: list[tuple[Cell, dict[str, Any]]]) -> str:
