@@ -16,7 +16,7 @@ from laws.variants import FLAGSHIPS
 from loloha.channels import BitChannel, SymbolChannel
 from loloha.hashing import FAMILIES, MERSENNE_31, HashFamily
 from loloha.report import Answer, Key
-from loloha.rng import SCALE
+from loloha.rng import SCALE, Rng
 
 VECTORS = Path(__file__).parent / "vectors"
 SIZES = {
@@ -33,7 +33,7 @@ NO_KEYS = {
 LIFE = [(0, 0), (1, 3), (2, 0), (1, 5), (7, 10), (5, 3), (8, 0), (9, 9)]
 
 
-class Draws:
+class Draws(Rng):
     """Numbers that anybody can make again: SHA-256 of a name and a counter."""
 
     def __init__(self, name: str) -> None:

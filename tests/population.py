@@ -50,7 +50,7 @@ class EnumeratedDraws(Draws):
         raise AssertionError("a client with its own randomness cannot be enumerated")
 
 
-class Width:
+class Width(Rng):
     """A source that follows one path and tells how many there are, at most."""
 
     def __init__(self) -> None:

@@ -231,8 +231,16 @@ def test_the_truth_is_kept_exactly_and_lies_are_uniform(g: int, keep: int) -> No
 
 def test_a_bit_is_answered_with_its_own_probability() -> None:
     channel = BitChannel(SCALE // 2, SCALE // 8)
-    for bit, p in ((1, channel.p), (True, channel.p), (0, channel.q), (False, channel.q)):
-        assert exact_law(lambda rng, bit=bit: channel.draw(rng, bit)) == {True: p, False: 1 - p}
+    chances = {1: channel.p, 0: channel.q}
+    for bits in range(8):
+        law = exact_law(lambda rng, bits=bits: channel.draw(rng, 3, bits))
+        for drawn in range(8):
+            factors = [
+                chance if drawn >> place & 1 else 1 - chance
+                for place in range(3)
+                for chance in [chances[bits >> place & 1]]
+            ]
+            assert law[drawn] == math.prod(factors)
 
 
 @pytest.mark.parametrize("g", [2, 3, 5])

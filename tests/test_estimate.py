@@ -25,7 +25,7 @@ from loloha.estimate import (
 )
 from loloha.law import exact_law
 from loloha.protocols import REGISTRY, Protocol
-from loloha.rng import SCALE, SimulationRng
+from loloha.rng import SCALE, Rng, SimulationRng
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -128,7 +128,7 @@ def test_the_realised_parameters_are_those_of_the_law(protocol: Protocol) -> Non
             assert supported[bin] == expected * reached[bin]
 
 
-class Recorder:
+class Recorder(Rng):
     """Remembers every threshold that a device draws with."""
 
     def __init__(self) -> None:

@@ -27,6 +27,7 @@ from loloha.hashing import (
     is_prime,
 )
 from loloha.law import exact_law
+from loloha.rng import Rng
 
 LINEAR = [(2, 2), (2, 3), (2, 8), (3, 3), (3, 9), (3, 7), (5, 5), (5, 24), (7, 11), (11, 4)]
 EVERY = [LinearHash(300, 7), LinearHash(40, 2), AffineHash(300, 6), XXHash(300, 5)]
@@ -97,7 +98,7 @@ def test_the_affine_collision_probability_counts_residues(g: int) -> None:
 
 
 def test_the_affine_key_is_drawn_over_its_whole_range() -> None:
-    class Ends:
+    class Ends(Rng):
         """Takes the lowest or the highest draw, and remembers what was asked."""
 
         def __init__(self, highest: bool) -> None:

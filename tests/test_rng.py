@@ -1,19 +1,32 @@
 """Random sources: entropy by default, exact thresholds, seeds only where they are named."""
 
 import inspect
+import math
 import random
 import secrets
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
 from loloha.errors import ParameterError
 from loloha.law import exact_law
 from loloha.protocols import REGISTRY
-from loloha.rng import SCALE, ScriptedRng, SecureRng, SimulationRng
+from loloha.rng import (
+    DIGITS,
+    SCALE,
+    Rng,
+    ScriptedRng,
+    SecureRng,
+    SimulationRng,
+    compare_all,
+)
 
 
 def test_the_secure_source_reads_the_operating_system_alone(
@@ -45,6 +58,66 @@ def test_a_threshold_is_a_probability_out_of_two_to_the_53() -> None:
     for threshold in (1, 2, SCALE // 3, SCALE - 1):
         assert ScriptedRng([threshold - 1]).bernoulli(threshold)
         assert not ScriptedRng([threshold]).bernoulli(threshold)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2])
+def test_draws_at_once_have_the_law_of_draws_one_by_one(size: int, digits: int) -> None:
+    """PAINS 13: every threshold, certain and impossible ones too, by enumeration."""
+    scale = 1 << digits
+    for threshold, other, chosen in product(range(scale + 1), range(scale + 1), range(1 << size)):
+
+        def run(rng: Rng, asked: Any = (size, chosen, threshold, other)) -> int:
+            return compare_all(*asked, randbits=lambda bits: rng.below(1 << bits), digits=digits)
+
+        chances = [
+            Fraction(threshold if chosen >> place & 1 else other, scale) for place in range(size)
+        ]
+        expected = {
+            drawn: math.prod(
+                chance if drawn >> place & 1 else 1 - chance for place, chance in enumerate(chances)
+            )
+            for drawn in range(1 << size)
+        }
+        assert exact_law(run) == {drawn: p for drawn, p in expected.items() if p}
+
+
+@given(st.data())
+def test_draws_at_once_compare_whole_numbers(data: st.DataObject) -> None:
+    """The device's own 53 digits: each number is held against its own threshold."""
+    limits = st.one_of(st.sampled_from([0, 1, SCALE // 2, SCALE - 1, SCALE]), st.integers(0, SCALE))
+    size = data.draw(st.integers(1, 70))
+    threshold, other = data.draw(limits), data.draw(limits)
+    chosen = data.draw(st.integers(0, (1 << size) - 1))
+    near = st.sampled_from(
+        [max(0, threshold - 1), min(threshold, SCALE - 1), min(other, SCALE - 1)]
+    )
+    numbers = data.draw(st.lists(near | st.integers(0, SCALE - 1), min_size=size, max_size=size))
+    digits = iter(range(DIGITS - 1, -1, -1))
+
+    def randbits(bits: int) -> int:
+        place = next(digits)
+        assert bits == size
+        return sum((number >> place & 1) << i for i, number in enumerate(numbers))
+
+    found = compare_all(size, chosen, threshold, other, randbits=randbits)
+    limit = [threshold if chosen >> i & 1 else other for i in range(size)]
+    assert [found >> i & 1 for i in range(size)] == [
+        number < most for number, most in zip(numbers, limit, strict=True)
+    ]
+    assert found >> size == 0
+
+
+def test_the_device_draws_at_once_from_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(secrets, "randbits", lambda bits: asked.append(bits) or 0b1010)
+    # Two numbers are decided by the first digit, the others by the second.
+    assert SecureRng().bernoullis(4, 0b0011, SCALE // 2, SCALE // 2) == 0b0101
+    assert asked == [4, 4]
+    assert SimulationRng(1).bernoullis(4, 0b0011, SCALE, 0) == 0b0011
+    assert SecureRng().bernoullis(4, 0b0011, SCALE, 0) == 0b0011
 
 
 def test_sampling_follows_the_threshold() -> None:

@@ -63,7 +63,7 @@ class SymbolChannel:
 
 @dataclass(frozen=True)
 class BitChannel:
-    """Randomised response of one bit: 1 with probability p if the bit is set, else q.
+    """Randomised response of bits: 1 with probability p where a bit is set, else q.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class BitChannel:
     def q(self) -> Fraction:
         return Fraction(self.unset, SCALE)
 
-    def draw(self, rng: Rng, bit: bool | int) -> bool:
-        """Randomise one bit."""
-        return rng.bernoulli(self.set if bit else self.unset)
+    def draw(self, rng: Rng, size: int, bits: int) -> int:
+        """Randomise ``size`` bits of an integer, each for itself."""
+        return rng.bernoullis(size, bits, self.set, self.unset)
 
 
 # -- formulas: one round

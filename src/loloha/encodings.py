@@ -7,7 +7,6 @@ through an `Rng`; array methods run on the server, on n reports at a time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -351,10 +350,10 @@ class OneHot(Encoding):
         return _are_bits(y, self.k)
 
     def randomise(self, rng: Rng, x: int, channel: BitChannel) -> bytes:
-        return _pack(self.k, lambda v: channel.draw(rng, v == x))
+        return _pack(self.k, channel.draw(rng, self.k, 1 << x))
 
     def rerandomise(self, rng: Rng, answer: Answer, channel: BitChannel) -> bytes:
-        return _pack(self.k, lambda v: channel.draw(rng, _bit(answer, v)))
+        return _pack(self.k, channel.draw(rng, self.k, _unpack(answer)))
 
     def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:
         return p1 * p2 + (1 - p1) * q2, q1 * p2 + (1 - q1) * q2
@@ -442,10 +441,11 @@ class SampledBuckets(Encoding):
         return _are_bits(y, self.d)
 
     def randomise(self, rng: Rng, x: int, channel: BitChannel) -> bytes:
-        return _pack(self.d, lambda position: channel.draw(rng, position == x))
+        # Where no sampled bucket holds the value, x is d and no bit is set.
+        return _pack(self.d, channel.draw(rng, self.d, (1 << x) % (1 << self.d)))
 
     def rerandomise(self, rng: Rng, answer: Answer, channel: BitChannel) -> bytes:
-        return _pack(self.d, lambda position: channel.draw(rng, _bit(answer, position)))
+        return _pack(self.d, channel.draw(rng, self.d, _unpack(answer)))
 
     def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:
         return p1 * p2 + (1 - p1) * q2, q1 * p2 + (1 - q1) * q2
@@ -490,17 +490,13 @@ def _buckets(key: Key) -> tuple[int, ...]:
     raise TypeError("sampled buckets are a tuple")
 
 
-def _pack(size: int, draw: Callable[[int], bool]) -> bytes:
-    """``size`` bits, drawn in order, eight to a byte, first bit lowest."""
-    packed = bytearray((size + 7) // 8)
-    for position in range(size):
-        if draw(position):
-            packed[position >> 3] |= 1 << (position & 7)
-    return bytes(packed)
+def _pack(size: int, bits: int) -> bytes:
+    """``size`` bits, eight to a byte, first bit lowest."""
+    return bits.to_bytes((size + 7) // 8, "little")
 
 
-def _bit(answer: Any, position: int) -> int:
-    return int(answer[position >> 3] >> (position & 7) & 1)
+def _unpack(answer: Any) -> int:
+    return int.from_bytes(answer, "little")
 
 
 def _are_bits(y: Answer, size: int) -> bool:

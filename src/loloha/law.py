@@ -13,7 +13,7 @@ from loloha.rng import SCALE, Rng
 Outcome = TypeVar("Outcome", bound=Hashable)
 
 
-class _Replay:
+class _Replay(Rng):
     """Follows one path through the tree of draws and remembers the branches not yet taken."""
 
     def __init__(self, path: list[int]) -> None:

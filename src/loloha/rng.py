@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol as Interface
 
 from loloha.errors import ParameterError
 
-SCALE = 1 << 53
+DIGITS = 53
+SCALE = 1 << DIGITS
 """Probabilities are integers out of 2^53: the same Bernoulli in Python, NumPy and JavaScript."""
 
 
 class Rng(Interface):
-    """What a device needs from a random source."""
+    """What a device needs from a random source: a subclass defines the first two."""
 
     def bernoulli(self, threshold: int) -> bool:
         """Return True with probability exactly ``threshold / 2**53``, 0 <= threshold <= 2**53."""
@@ -24,20 +25,81 @@ class Rng(Interface):
         """Return an integer uniform on 0..n-1, n >= 1."""
         ...
 
+    def bernoullis(self, size: int, chosen: int, threshold: int, other: int) -> int:
+        """Return ``size`` independent draws as the bits of an integer, the first one lowest.
 
-class SecureRng:
+        A draw is 1 with probability ``threshold / 2**53`` where the bit of ``chosen`` is set, and
+        ``other / 2**53`` elsewhere.
+        """
+        drawn = 0
+        for position in range(size):
+            if self.bernoulli(threshold if chosen >> position & 1 else other):
+                drawn |= 1 << position
+        return drawn
+
+
+class SecureRng(Rng):
     """The operating system's entropy through `secrets`: what a `Client` draws from by default."""
 
     __slots__ = ()
 
     def bernoulli(self, threshold: int) -> bool:
-        return secrets.randbits(53) < threshold
+        return secrets.randbits(DIGITS) < threshold
 
     def below(self, n: int) -> int:
         return secrets.randbelow(n)
 
+    def bernoullis(self, size: int, chosen: int, threshold: int, other: int) -> int:
+        return compare_all(size, chosen, threshold, other, randbits=secrets.randbits)
 
-class SimulationRng:
+
+def compare_all(
+    size: int,
+    chosen: int,
+    threshold: int,
+    other: int,
+    *,
+    randbits: Callable[[int], int],
+    digits: int = DIGITS,
+) -> int:
+    """Compare ``size`` uniform numbers of so many binary digits with their thresholds, all at once.
+
+    Parameters
+    ----------
+    size, chosen, threshold, other : int
+        As for `Rng.bernoullis`; thresholds are out of ``2**digits``.
+    randbits : callable
+        Gives so many random bits as an integer.
+
+    Returns
+    -------
+    int
+        Bit i is set if number i is below its threshold.
+
+    Notes
+    -----
+    One random integer holds a digit of every number, the highest digits first. A number is decided
+    at the first digit in which it differs from its threshold. Each digit does with probability 1/2
+    whatever the threshold is, so the number of turns, some log2(size) + 2, tells nothing of the
+    bits.
+    """
+    everything = (1 << size) - 1
+    below, undecided = 0, everything
+    # Numbers lie below 2^digits; a threshold of that size has one digit more.
+    for place in range(digits, -1, -1):
+        drawn = randbits(size) if place < digits else 0
+        wanted = chosen if threshold >> place & 1 else 0
+        if other >> place & 1:
+            wanted |= everything ^ chosen
+        differ = undecided & (drawn ^ wanted)
+        below |= differ & wanted
+        undecided ^= differ
+        if not undecided:
+            break
+    return below
+
+
+class SimulationRng(Rng):
     """A seeded source for simulations and tests; predictable, so never for a real user's report.
 
     Parameters
@@ -52,13 +114,13 @@ class SimulationRng:
         self._random = random.Random(seed)
 
     def bernoulli(self, threshold: int) -> bool:
-        return self._random.getrandbits(53) < threshold
+        return self._random.getrandbits(DIGITS) < threshold
 
     def below(self, n: int) -> int:
         return self._random.randrange(n)
 
 
-class ScriptedRng:
+class ScriptedRng(Rng):
     """Replays a list of draws, so that ports in other languages can share vectors.
 
     Parameters
