@@ -26,16 +26,16 @@ def law(name: str) -> str:
 RANDOMISED_RESPONSE = [
     Mutant(
         "the last bit is not randomised",
-        "encodings.py",
-        "return _pack(self.k, channel.draw(rng, self.k, 1 << x))",
-        "return _pack(self.k, channel.draw(rng, self.k - 1, 1 << x))",
+        "encodings/bit.py",
+        "channel.draw(rng, self.size, bits)",
+        "channel.draw(rng, self.size - 1, bits)",
         law("memo_is_the_truth"),
     ),
     Mutant(
         "the last bit is never sent",
-        "encodings.py",
-        '    return bits.to_bytes((size + 7) // 8, "little")',
-        '    return (bits % (1 << size - 1)).to_bytes((size + 7) // 8, "little")',
+        "encodings/bit.py",
+        "return channel.draw(rng, self.size, bits).to",
+        "return (channel.draw(rng, self.size, bits) % (1 << self.size - 1)).to",
         law("memo_is_the_truth"),
     ),
     Mutant(
@@ -166,7 +166,7 @@ RANDOMISED_RESPONSE = [
     ),
     Mutant(
         "the loss of bits is that of one bit",
-        "encodings.py",
+        "encodings/bit.py",
         "        # Two bits differ between two values.\n        return p * (1 - q) / ((1 - p) * q)",
         "        return p / q",
         law("first_report_loses"),
@@ -377,7 +377,7 @@ SERVER = [
     ),
     Mutant(
         "collisions are left out of q_star",
-        "encodings.py",
+        "encodings/symbol.py",
         "return p, c0 * p + (1 - c0) * q",
         "return p, q",
         law("estimates_are_unbiased"),
@@ -391,14 +391,14 @@ SERVER = [
     ),
     Mutant(
         "values are put into buckets by floats",
-        "encodings.py",
+        "encodings/bit.py",
         "return v * self.b // self.k",
         "return int(v / (self.k / self.b))",
         ENCODINGS,
     ),
     Mutant(
         "sampled buckets favour some",
-        "encodings.py",
+        "encodings/bit.py",
         "chosen.add(newest if candidate in chosen else candidate)",
         "chosen.add(candidate if candidate not in chosen else min({*range(self.b)} - chosen))",
         ENCODINGS + " -k uniform_subset",
