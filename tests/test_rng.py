@@ -60,26 +60,40 @@ def test_a_threshold_is_a_probability_out_of_two_to_the_53() -> None:
         assert not ScriptedRng([threshold]).bernoulli(threshold)
 
 
-@pytest.mark.parametrize("digits", [1, 2, 3])
-@pytest.mark.parametrize("size", [1, 2])
+def spread(numbers: list[int], width: int, spare: int) -> bytes:
+    """Random bytes that hold the numbers, each in so many bytes, with these bits above it."""
+    return b"".join((number | spare).to_bytes(width, "little") for number in numbers)
+
+
+@pytest.mark.parametrize(("size", "digits"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)])
 def test_draws_at_once_have_the_law_of_draws_one_by_one(size: int, digits: int) -> None:
-    """PAINS 13: every threshold, certain and impossible ones too, by enumeration."""
+    """PAINS 13: every threshold, certain and impossible ones too, by enumeration.
+
+    The law is that of the answers and the randomness taken for them: the one tells no more of the
+    chosen places with the other than without it.
+    """
     scale = 1 << digits
     for threshold, other, chosen in product(range(scale + 1), range(scale + 1), range(1 << size)):
 
-        def run(rng: Rng, asked: Any = (size, chosen, threshold, other)) -> int:
-            return compare_all(*asked, randbits=lambda bits: rng.below(1 << bits), digits=digits)
+        def run(rng: Rng, asked: Any = (size, chosen, threshold, other)) -> tuple[int, Any]:
+            taken: list[int] = []
+
+            def randbytes(count: int) -> bytes:
+                taken.append(count)
+                return spread([rng.below(scale) for _ in range(count)], 1, 0xFF - (scale - 1))
+
+            return compare_all(*asked, randbytes=randbytes, digits=digits), tuple(taken)
 
         chances = [
             Fraction(threshold if chosen >> place & 1 else other, scale) for place in range(size)
         ]
         expected = {
-            drawn: math.prod(
+            (drawn, (size,)): math.prod(
                 chance if drawn >> place & 1 else 1 - chance for place, chance in enumerate(chances)
             )
             for drawn in range(1 << size)
         }
-        assert exact_law(run) == {drawn: p for drawn, p in expected.items() if p}
+        assert exact_law(run) == {outcome: p for outcome, p in expected.items() if p}
 
 
 @given(st.data())
@@ -93,14 +107,13 @@ def test_draws_at_once_compare_whole_numbers(data: st.DataObject) -> None:
         [max(0, threshold - 1), min(threshold, SCALE - 1), min(other, SCALE - 1)]
     )
     numbers = data.draw(st.lists(near | st.integers(0, SCALE - 1), min_size=size, max_size=size))
-    digits = iter(range(DIGITS - 1, -1, -1))
+    spare = data.draw(st.integers(0, 7)) << DIGITS
 
-    def randbits(bits: int) -> int:
-        place = next(digits)
-        assert bits == size
-        return sum((number >> place & 1) << i for i, number in enumerate(numbers))
+    def randbytes(count: int) -> bytes:
+        assert count == 7 * size
+        return spread(numbers, 7, spare)
 
-    found = compare_all(size, chosen, threshold, other, randbits=randbits)
+    found = compare_all(size, chosen, threshold, other, randbytes=randbytes)
     limit = [threshold if chosen >> i & 1 else other for i in range(size)]
     assert [found >> i & 1 for i in range(size)] == [
         number < most for number, most in zip(numbers, limit, strict=True)
@@ -112,10 +125,10 @@ def test_the_device_draws_at_once_from_the_operating_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(secrets, "randbits", lambda bits: asked.append(bits) or 0b1010)
-    # Two numbers are decided by the first digit, the others by the second.
-    assert SecureRng().bernoullis(4, 0b0011, SCALE // 2, SCALE // 2) == 0b0101
-    assert asked == [4, 4]
+    numbers = spread([4, 5, 4, 5], 7, 0)
+    monkeypatch.setattr(secrets, "token_bytes", lambda count: asked.append(count) or numbers)
+    assert SecureRng().bernoullis(4, 0b0011, 5, 6) == 0b1101
+    assert asked == [28]
     assert SimulationRng(1).bernoullis(4, 0b0011, SCALE, 0) == 0b0011
     assert SecureRng().bernoullis(4, 0b0011, SCALE, 0) == 0b0011
 

@@ -13,6 +13,9 @@ DIGITS = 53
 SCALE = 1 << DIGITS
 """Probabilities are integers out of 2^53: the same Bernoulli in Python, NumPy and JavaScript."""
 
+_HIGHEST_BIT = b"0" * 128 + b"1" * 128
+"""Translates a byte into its highest bit, as a character."""
+
 
 class Rng(Interface):
     """What a device needs from a random source: a subclass defines the first two."""
@@ -50,7 +53,7 @@ class SecureRng(Rng):
         return secrets.randbelow(n)
 
     def bernoullis(self, size: int, chosen: int, threshold: int, other: int) -> int:
-        return compare_all(size, chosen, threshold, other, randbits=secrets.randbits)
+        return compare_all(size, chosen, threshold, other, randbytes=secrets.token_bytes)
 
 
 def compare_all(
@@ -59,7 +62,7 @@ def compare_all(
     threshold: int,
     other: int,
     *,
-    randbits: Callable[[int], int],
+    randbytes: Callable[[int], bytes],
     digits: int = DIGITS,
 ) -> int:
     """Compare ``size`` uniform numbers of so many binary digits with their thresholds, all at once.
@@ -67,9 +70,9 @@ def compare_all(
     Parameters
     ----------
     size, chosen, threshold, other : int
-        As for `Rng.bernoullis`; thresholds are out of ``2**digits``.
-    randbits : callable
-        Gives so many random bits as an integer.
+        As for `Rng.bernoullis`, size >= 1; thresholds are out of ``2**digits``.
+    randbytes : callable
+        Gives so many random bytes.
 
     Returns
     -------
@@ -78,25 +81,25 @@ def compare_all(
 
     Notes
     -----
-    One random integer holds a digit of every number, the highest digits first. A number is decided
-    at the first digit in which it differs from its threshold. Each digit does with probability 1/2
-    whatever the threshold is, so the number of turns, some log2(size) + 2, tells nothing of the
-    bits.
+    The numbers lie side by side in one integer, the first one lowest, each in whole bytes of which
+    the highest bit is a guard: 2^guard + threshold - 1 - number keeps it where the number is below.
+
+    Every number is held against both thresholds to its last digit, and ``chosen`` only selects.
+    Stopping once every number has differed from its threshold would take some log2(size) + 2
+    digits. That count has one law whatever the thresholds are, but it tells of them to who sees
+    the answers too: a 1 that took n digits or fewer cannot come from a threshold below 2^-n.
     """
-    everything = (1 << size) - 1
-    below, undecided = 0, everything
-    # Numbers lie below 2^digits; a threshold of that size has one digit more.
-    for place in range(digits, -1, -1):
-        drawn = randbits(size) if place < digits else 0
-        wanted = chosen if threshold >> place & 1 else 0
-        if other >> place & 1:
-            wanted |= everything ^ chosen
-        differ = undecided & (drawn ^ wanted)
-        below |= differ & wanted
-        undecided ^= differ
-        if not undecided:
-            break
-    return below
+    width = digits // 8 + 1
+    guard = 1 << (8 * width - 1)
+    ones = int.from_bytes((1).to_bytes(width, "little") * size, "little")
+    numbers = int.from_bytes(randbytes(width * size), "little") & ones * ((1 << digits) - 1)
+
+    def below(threshold: int) -> int:
+        guarded = ones * (guard + threshold - 1) - numbers
+        return int(guarded.to_bytes(width * size, "big")[::width].translate(_HIGHEST_BIT), 2)
+
+    chosen_below, other_below = below(threshold), below(other)
+    return other_below ^ ((chosen_below ^ other_below) & chosen)
 
 
 class SimulationRng(Rng):
