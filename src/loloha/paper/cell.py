@@ -12,7 +12,7 @@ import numpy as np
 from loloha.arrays import Floats
 from loloha.attacks import detect_changes, detect_memoised, record_answers
 from loloha.encodings import Hashed, SampledBuckets
-from loloha.estimate import simultaneous_error
+from loloha.estimate import simultaneous_error, unbiased
 from loloha.paper.archive import Row
 from loloha.paper.grid import Attack, Cell, Point, seed_sequence
 from loloha.paper.workload import Facts, Material
@@ -120,7 +120,7 @@ def truth_of(protocol: Protocol, material: Material) -> Floats:
 
 def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
     truth = truth_of(protocol, material)
-    estimates = unbiased(protocol, simulated)
+    estimates = unbiased(protocol, simulated.supports, simulated.reach)
     known = ~np.isnan(estimates[0])
     errors = (estimates - truth)[:, known]
     late = (estimates - truth[-1])[:, known]
@@ -137,14 +137,6 @@ def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict
         "largest_error": float(np.mean(np.abs(errors).max(axis=1))),
         "rounds_beyond": int(np.count_nonzero((np.abs(errors) > bounds).any(axis=1))),
     }
-
-
-def unbiased(protocol: Protocol, simulated: Supports) -> Floats:
-    """Unbiased frequencies of all rounds, float64[tau, bins]; nan for a bucket nobody sampled."""
-    realised = protocol.realised
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares: Floats = simulated.supports / simulated.reach
-    return (shares - float(realised.q_star)) / float(realised.contrast)
 
 
 def _mean_square(errors: Floats) -> float:
