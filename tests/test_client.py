@@ -13,9 +13,10 @@ import pytest
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
-from loloha.client import KEPT_ROUNDS, LARGEST_ROUND, Client, _checksum
+from loloha.client import KEPT_ROUNDS, Client, _checksum
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 from loloha.rng import SimulationRng
 
 PROTOCOL = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0)

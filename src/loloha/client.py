@@ -13,12 +13,11 @@ from typing import Any, NoReturn, Self
 from loloha import checks
 from loloha.errors import BudgetError, LolohaError, ParameterError, StateError
 from loloha.protocols import Protocol, protocol_from_dict
-from loloha.report import Answer, Key, Report
+from loloha.report import LARGEST_ROUND, Answer, Key, Report
 from loloha.rng import Rng, SecureRng
 
 STATE_TYPE, STATE_VERSION = "loloha-client", 1
 KEPT_ROUNDS = 64
-LARGEST_ROUND = (1 << 53) - 1
 
 
 class Client:

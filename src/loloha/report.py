@@ -7,6 +7,9 @@ from dataclasses import dataclass
 Key = int | tuple[int, ...] | None
 Answer = int | bytes
 
+LARGEST_ROUND = (1 << 53) - 1
+"""Rounds are numbers that every language keeps exactly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

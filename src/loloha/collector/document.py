@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loloha.collector.problem import MEDIA_TYPE, TITLES
+from loloha.report import LARGEST_ROUND
 
 _TEXT, _COUNT, _NUMBER = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "number"}
 _FINGERPRINT = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -56,7 +57,7 @@ SCHEMAS: dict[str, Any] = {
             {
                 "version": {"const": 1},
                 "campaign": _FINGERPRINT,
-                "round": {"type": "integer", "minimum": 0, "maximum": (1 << 53) - 1},
+                "round": {"type": "integer", "minimum": 0, "maximum": LARGEST_ROUND},
                 "reporter": {"type": "string", "pattern": "^[0-9a-fA-F]{32}$"},
                 "y": {"type": "string", "pattern": "^([0-9a-fA-F]{2})+$"},
             },

@@ -15,13 +15,13 @@ from loloha.collector.document import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.store import Round
 from loloha.collector.tag import not_modified, tag_of, tagged, with_tag
+from loloha.report import LARGEST_ROUND
 
-_LARGEST_ROUND = (1 << 53) - 1
 _MOST_NUMBERS = 1_000_000
 _MOST_BINS = 1 << 21
 
-Number = Annotated[int, Path(ge=0, le=_LARGEST_ROUND)]
-Bound = Annotated[int | None, Query(ge=0, le=_LARGEST_ROUND)]
+Number = Annotated[int, Path(ge=0, le=LARGEST_ROUND)]
+Bound = Annotated[int | None, Query(ge=0, le=LARGEST_ROUND)]
 Level = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals")]
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the most frequent")]
 Newest = Annotated[int, Query(ge=1, le=1000, description="How many rounds, the newest ones")]

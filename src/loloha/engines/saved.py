@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loloha.errors import WireError
 from loloha.protocols import Protocol
-from loloha.reportlog import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND
 from loloha.tally import Tally
 
 _NAME = re.compile(r"round-(0|[1-9][0-9]*)\.tally")

@@ -7,7 +7,6 @@ content, so that a damaged, moved or foreign file is noticed before a single rep
 
 from loloha.reportlog.arrow import (
     FORMAT,
-    LARGEST_ROUND,
     REPORTER_BYTES,
     VERSION,
     Agreement,
@@ -22,7 +21,6 @@ from loloha.reportlog.writer import Writer
 
 __all__ = [
     "FORMAT",
-    "LARGEST_ROUND",
     "REPORTER_BYTES",
     "VERSION",
     "Agreement",

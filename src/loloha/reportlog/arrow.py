@@ -12,6 +12,7 @@ from loloha import checks
 from loloha.encodings import Encoding
 from loloha.errors import WireError
 from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
     from loloha.arrays import Bytes, Ints
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "loloha-reports", 1
 METADATA = b"loloha"
 REPORTER_BYTES = 16
-LARGEST_ROUND = (1 << 53) - 1
+DIGEST_DIGITS = 32
 
 
 class Agreement(Interface):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from loloha.errors import WireError
 from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 from loloha.reportlog.arrow import (
-    LARGEST_ROUND,
+    DIGEST_DIGITS,
     METADATA,
     Agreement,
     check_round,
@@ -25,8 +26,6 @@ from loloha.reportlog.arrow import (
 
 if TYPE_CHECKING:
     from loloha.reportlog.writer import Writer
-
-DIGEST_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from loloha.encodings import Encoding
-from loloha.reportlog.arrow import to_arrow
-from loloha.reportlog.folder import DIGEST_DIGITS, ReportLog
+from loloha.reportlog.arrow import DIGEST_DIGITS, to_arrow
+
+if TYPE_CHECKING:
+    from loloha.reportlog.folder import ReportLog
 
 ROWS_PER_GROUP = 1 << 20
 # A dictionary pays while it is much shorter than a row group, and for integers only.

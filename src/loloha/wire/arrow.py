@@ -15,6 +15,7 @@ import numpy as np
 from loloha import reportlog
 from loloha.campaign import Campaign
 from loloha.errors import WireError
+from loloha.report import LARGEST_ROUND
 from loloha.wire.message import TICKET_BYTES
 from loloha.wire.refusal import Refusal
 
@@ -92,7 +93,7 @@ def columns(body: bytes, reader: Reader) -> Columns:
         return Columns(codes, np.zeros(0, dtype=np.int64), nobody, *_empty(reader), nobody)
     reporters, keys, ys = reportlog.from_arrow(reader.campaign, table)
     rounds = _rounds(table, said)
-    outside = (rounds < 0) | (rounds > reportlog.LARGEST_ROUND)
+    outside = (rounds < 0) | (rounds > LARGEST_ROUND)
     codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
     return Columns(codes, rounds, reporters, keys, ys, _tickets(table) if reader.ticketed else None)
 

@@ -18,8 +18,6 @@ from loloha.wire.refusal import REASONS, Refusal
 if TYPE_CHECKING:
     from loloha.arrays import Ints
 
-LARGEST_ROUND = (1 << 53) - 1
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:
