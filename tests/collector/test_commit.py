@@ -87,7 +87,12 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
         patch.setattr(Store, "record", broken)
         with pytest.raises(StoreError):
             committer.submit(upload).result(10)
+        assert committer.failing
+        patch.setattr("loloha.collector.commit.FAILING_SECONDS", 0.0)
+        assert not committer.failing
+    assert committer.failing
     assert committer.submit(upload).result(10).accepted == 3
+    assert not committer.failing
     committer.stop()
     store.close()
 

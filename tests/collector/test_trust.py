@@ -155,10 +155,12 @@ def test_a_full_disk_answers_503_and_recovers(sqlite_url: str, clock: Clock) -> 
         assert answer.status == 503
         assert "retry-after" in answer.headers
         assert get(url, f"{path}/rounds").json()["rounds"] == []
-        assert get(url, "/healthz").status == 200
+        with Connection(url) as connection:
+            assert connection._once("GET", "/healthz", None, {}).status == 503
         with database.write() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
         assert answer_of(url, f"{path}/reports", body).json()["accepted"] == 900
+        assert get(url, "/healthz").status == 200
 
 
 @pytest.mark.postgres

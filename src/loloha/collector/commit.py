@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ class _Waiting(NamedTuple):
 
 
 MOST_AT_ONCE = 100_000
-TIDY_SECONDS = 30.0
+TIDY_SECONDS = FAILING_SECONDS = 30.0
 FEW_REPORTS, GATHER_SECONDS = 1_000, 0.002
 
 
@@ -72,6 +73,7 @@ class Committer:
         self._reports = 0
         self._arrived = threading.Condition()
         self._stopping = False
+        self._failed = -math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
 
     def start(self) -> None:
@@ -84,6 +86,11 @@ class Committer:
             self._stopping = True
             self._arrived.notify()
         self._thread.join()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last commit failed, some seconds ago at most: then more would, perhaps."""
+        return monotonic() - self._failed < FAILING_SECONDS
 
     async def commit(self, upload: Upload) -> Receipt:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
@@ -151,9 +158,11 @@ class Committer:
             submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
+            self._failed = -math.inf
             self._metrics.count(count_codes(codes))
             _answer(taken, receipts(codes, places))
         except StoreError as error:
+            self._failed = monotonic()
             self._metrics.failures.inc()
             _answer(taken, [error] * len(taken))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread

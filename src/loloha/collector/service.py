@@ -97,8 +97,10 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         responses={**described("Health"), **problems()},
     )
     async def health() -> Response:
-        """Answers 200 if the store can be read, 503 otherwise."""
+        """Answers 200 if the store can be read and no commit has failed just now, else 503."""
         await context.run(lambda: context.store.ping())
+        if context.committer.failing:
+            raise StoreError("store must take reports, the last commit failed; see its disk")
         body = b'{"status":"ok","version":"%s"}' % __version__.encode()
         return Response(body, media_type="application/json")
 

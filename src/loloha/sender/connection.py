@@ -148,14 +148,15 @@ class Connection:
                 answer = self._once(method, path, body, sent)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                reason = type(error).__name__
+                reason = f"answer, got {type(error).__name__}; try again later"
             else:
                 if answer.status not in _BUSY:
                     return answer
-                asked, reason = _seconds(answer.headers.get("retry-after")), answer.detail
+                asked = _seconds(answer.headers.get("retry-after"))
+                reason = f"take the request, it said: {answer.detail}"
             if attempt < self._patience.attempts:
                 self._patience.wait(attempt, asked)
-        raise Unreachable(f"collector must answer, got none: {reason}; try again later")
+        raise Unreachable(f"collector must {reason}")
 
     def close(self) -> None:
         """Close the connection; the next request opens it again."""
