@@ -170,6 +170,29 @@ def test_another_campaign_needs_another_consent(url: str, tmp_path: Path, clock:
         assert two.agree(second).name == "another"
 
 
+def test_the_user_may_accept_another_limit(url: str, tmp_path: Path, clock: Clock) -> None:
+    with sender(tmp_path, clock) as one:
+        one.agree(address(url), limit=2.0)
+        one.report("a")
+        one.agree(address(url))
+        with pytest.raises(ParameterError, match="limit"):
+            one.agree(address(url), limit=0.0)
+    with sender(tmp_path, clock) as one:
+        assert one._client is not None
+        assert one._client.limit == 2.0
+        one.agree(address(url), limit=4.0)
+    with sender(tmp_path, clock) as one:
+        assert one._client is not None
+        assert (one._client.limit, one.loss) == (4.0, 2.0)
+
+
+@pytest.mark.parametrize("token", ["secret\r", "sec\nret", "s\u00e9cret", " ", ""])
+def test_a_token_that_no_header_carries_is_refused_unseen(token: str) -> None:
+    with pytest.raises(ParameterError, match="visible ASCII") as caught:
+        Connection("http://127.0.0.1:9", token=token)
+    assert "cret" not in str(caught.value)
+
+
 def test_limits_domains_and_tokens(url: str, tmp_path: Path, clock: Clock) -> None:
     body = {"campaign": campaign().to_dict(), "token": True}
     with Connection(url, token=ADMIN_KEY) as admin:

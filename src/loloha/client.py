@@ -204,6 +204,16 @@ class Client:
 
     # -- persistence
 
+    def set_limit(self, limit: float | None) -> None:
+        """Replace the hard limit on `loss`, as the user asks; what is spent stays spent.
+
+        Raises
+        ------
+        ParameterError
+            If it is too small for a single report.
+        """
+        self.limit = None if limit is None else _check_limit(limit, self.protocol)
+
     def to_dict(self) -> dict[str, Any]:
         """The whole state, secrets included, as JSON data: keep it on the device only."""
         state = {

@@ -38,15 +38,14 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def postgresql_url() -> Iterator[str]:
-    """A schema of its own, dropped afterwards."""
+    """A schema of its own, dropped afterwards; its connections bear its name."""
     url = sql.make_url(postgres_url()).set(drivername="postgresql+psycopg")
     name = f"loloha_{secrets.token_hex(6)}"
     engine = sql.create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(sql.text(f"CREATE SCHEMA {name}"))
-    yield url.update_query_dict({"options": f"-csearch_path={name}"}).render_as_string(
-        hide_password=False
-    )
+    own = {"options": f"-csearch_path={name}", "application_name": name}
+    yield url.update_query_dict(own).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sql.text(f"DROP SCHEMA {name} CASCADE"))
     engine.dispose()

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -690,6 +691,21 @@ def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPa
     answer = send(client, path, messages(one, clients(one, 1), 0)[0])
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
+
+
+def test_health_tells_that_another_collector_has_taken_over(serve: Any) -> None:
+    client = serve()
+    assert client.head("/healthz").status_code == 200
+    Store(client.app.state.context.settings.store).close()
+    answer = client.get("/healthz")
+    assert answer.status_code == 503
+    assert "taken it over" in answer.json()["detail"]
+
+
+def test_reports_cannot_be_kept_where_nothing_can_be_written(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="keep_reports must be a folder to write to"):
+        serve(keep_reports=str(tmp_path / "file" / "log"))
 
 
 def test_health_tells_whether_the_store_answers(

@@ -347,7 +347,8 @@ def test_a_lost_connection_is_an_error_that_passes(postgresql_url: str) -> None:
     engine = sql.create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
     kill = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE pid <> pg_backend_pid() AND query LIKE '%guard%'"
+        "WHERE pid <> pg_backend_pid() AND query LIKE '%guard%' "
+        "AND application_name = current_setting('application_name')"
     )
 
     def lose() -> None:

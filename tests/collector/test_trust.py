@@ -171,13 +171,14 @@ def test_lost_connections_answer_503_and_recover(postgresql_url: str, clock: Clo
     with Served(Settings(store=postgresql_url, admin_key=ADMIN_KEY), clock) as url:
         path = created(Poster(url), one, terms={"minimum_cohort": 1})
         sent = messages(one, clients(one, 60), 0)
-        schema = postgresql_url.partition("search_path%3D")[2]
+        schema = postgresql_url.partition("application_name=")[2]
         assert schema.startswith("loloha_")
         engine = sql.create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
         stopping = threading.Event()
         ours = sql.text(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-            "AND datname = current_database() AND query ~ 'campaign|writer|guard|cell|outcome'"
+            "AND application_name = current_setting('application_name') "
+            "AND query ~ 'campaign|writer|guard|cell|outcome'"
         )
 
         def cut() -> None:

@@ -237,7 +237,8 @@ def test_what_is_in_a_log(there, capsys):
         ("log show .", 1, "LOG must hold folders"),
         ("log generate table.csv --campaign campaign.json --seed 1 --out log --truth table.csv", 1,
          "--truth must be new"),
-        ("log generate syn --campaign campaign.json --seed 1 --out log", 2, "at most k = 5"),
+        ("log generate syn --campaign campaign.json --seed 1 --out log", 2,
+         "labels of the table must be labels of the campaign"),
     ],
 )  # fmt: skip
 def test_misuse_is_explained(line, code, says, there, capsys):
@@ -260,3 +261,31 @@ def test_a_damaged_tally_is_named(there, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     assert main(["estimate", "t"]) == 1
     assert "round-0.tally" in capsys.readouterr().err
+
+
+def other_campaign(*labels: str) -> str:
+    campaign = Campaign(
+        name="other",
+        protocol=PROTOCOL,
+        domain=Labels(labels),
+        schedule=Schedule.from_dict({"start": "2026-01-01T00:00:00Z", "seconds": 86400}),
+    )
+    Path("other.json").write_bytes(campaign.to_json())
+    return "other.json"
+
+
+def test_labels_find_their_place_in_the_campaign(there):
+    generate(other_campaign("teal", "pink", "grey", "blue", "red"), truth="truth.parquet")
+    truth = pyarrow.parquet.read_table("truth.parquet").to_pylist()
+    held = {row["value"]: row["frequency"] for row in truth if row["round"] == 0}
+    assert held == {4: 0.6, 3: 0.3, 2: 0.1}
+
+
+def test_tallies_of_another_campaign_get_no_labels_of_this_one(there, capsys):
+    generate()
+    run("tally", "log", "--campaign", "campaign.json", "--out", "tallies")
+    other = other_campaign("teal", "pink", "grey", "blue", "red")
+    for tallies in ("tallies", "tallies/round-0.tally"):
+        assert main(["estimate", tallies, "--campaign", other]) == 2
+        assert "must be of campaign" in capsys.readouterr().err
+    run("estimate", "tallies", "--campaign", "campaign.json")

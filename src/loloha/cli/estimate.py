@@ -69,7 +69,7 @@ def estimate(
     """
     from loloha.engines.saved import find, load
 
-    names, protocol = _agreed(campaign)
+    names, protocol = _agreed(campaign, tallies)
     _check(top, level, out, force)
     parts = []
     for round, files in find(tallies).items():
@@ -91,12 +91,20 @@ def estimate(
         console.show(f"Estimates: {out} ({len(rows['round'])} rows)")
 
 
-def _agreed(campaign: Path | None) -> tuple[list[str] | None, Any]:
+def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | None, Any]:
+    """Labels and rules of a campaign, to which the tallies must not say that they do not belong."""
+    from loloha.engines.saved import campaign_of
     from loloha.reportlog import rules
 
     if campaign is None:
         return None, None
     agreed = agreement.load(campaign)
+    for folder in {path if path.is_dir() else path.parent for path in tallies}:
+        if (counted := campaign_of(folder)) not in (None, agreed.fingerprint):
+            raise ParameterError(
+                f"tallies in {str(folder)!r} must be of campaign {agreed.fingerprint!r}, they are "
+                f"of {counted!r}; give that one's file"
+            )
     return agreement.labels(agreed), rules(agreed)
 
 

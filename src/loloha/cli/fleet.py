@@ -7,20 +7,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.report import TOKEN
-from loloha.cli.source import load
-from loloha.errors import ParameterError
+from loloha.cli.source import as_indices, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from loloha.campaign import Campaign
 
 
 def register(app: typer.Typer) -> None:
@@ -54,13 +51,13 @@ def fleet(
         ),
     ],
     users: Annotated[
-        int | None, typer.Option(help="Only the first users.", show_default=False)
+        int | None, typer.Option(min=1, help="Only the first users.", show_default=False)
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Only the first rounds.", show_default=False)
+        int | None, typer.Option(min=1, help="Only the first rounds.", show_default=False)
     ] = None,
-    first: Annotated[int, typer.Option(help="Number of the first round.")] = 0,
-    batch: Annotated[int, typer.Option(help="Reports in a request.")] = 10_000,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Reports in a request.")] = 10_000,
     seed: Annotated[
         int | None, typer.Option(help="Make the run repeatable.", show_default=False)
     ] = None,
@@ -74,7 +71,7 @@ def fleet(
     from loloha.sender.fleet import fetch, run_fleet
 
     found = fetch(campaign)
-    values = _values(found, load(table, data, None), users, rounds)
+    values = as_indices(found, load(table, data, None))[:users, :rounds]
     began = time.monotonic()
     with _progress("sending reports", int((values >= 0).sum())) as advance:
         arrival = run_fleet(
@@ -109,23 +106,6 @@ def fleet(
             console.warn(f"{count} refused: {reason}")
     if arrival.refused:
         raise typer.Exit(1)
-
-
-def _values(campaign: Campaign, data: Any, users: int | None, rounds: int | None) -> Any:
-    """The values of a data set as indices of the campaign's labels."""
-    import numpy as np
-
-    index = [campaign.domain.index(label) for label in data.labels]
-    lacking = sum(place is None for place in index)
-    if lacking and campaign.domain.other is None:
-        raise ParameterError(
-            f"labels of the table must be labels of the campaign, {lacking} are not; create a "
-            "campaign with them, or with a label for others"
-        )
-    last = campaign.domain.k - 1
-    # One place more, for -1: no report.
-    table = np.array([last if place is None else place for place in index] + [-1])
-    return table[np.asarray(data.values)[:users, :rounds]]
 
 
 @contextmanager

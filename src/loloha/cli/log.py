@@ -10,7 +10,7 @@ import typer
 
 from loloha.cli import agreement, console
 from loloha.cli.console import AsJson
-from loloha.cli.source import load
+from loloha.cli.source import as_indices, load
 from loloha.errors import LolohaError, ParameterError
 
 
@@ -68,6 +68,7 @@ def generate(
     For benchmarks and rehearsals: reports follow the law of real clients, but from a seed.
     """
     from loloha import reportlog
+    from loloha.campaign import Campaign
 
     agreed = agreement.load(campaign)
     log = reportlog.ReportLog(out, agreed)
@@ -79,14 +80,18 @@ def generate(
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
     dataset = load(table, data, domain)
-    if dataset.k > log.protocol.k:
+    if isinstance(agreed, Campaign):
+        values = as_indices(agreed, dataset)
+    elif dataset.k <= log.protocol.k:
+        values = dataset.values
+    else:
         raise ParameterError(
             f"TABLE must have at most k = {log.protocol.k} labels, got {dataset.k}; "
             "use a campaign for its domain"
         )
     with console.working("generating") as progress:
         counts = reportlog.generate(
-            log, dataset.values, users=users, rounds=rounds, progress=progress, rng=seed
+            log, values, users=users, rounds=rounds, progress=progress, rng=seed
         )
     if truth is not None:
         _write_truth(truth, counts)

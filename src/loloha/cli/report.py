@@ -51,7 +51,7 @@ def report(
     ] = False,
     limit: Annotated[
         float | None,
-        typer.Option(help="Hard limit on the loss, the first time.", show_default=False),
+        typer.Option(help="Hard limit on the loss, with --consent.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,8 +63,17 @@ def report(
 
     if withdraw and (value is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")
+    if limit is not None and not (consent and campaign):
+        raise ParameterError(
+            "limit must be agreed on by the user, got it alone; add --consent and --campaign URL"
+        )
     with Sender(state) as sender:
         if withdraw:
+            if not sender.consent:
+                raise StateError(
+                    f"consent must have been given, {str(state)!r} holds none, and nothing was "
+                    "deleted; check the path"
+                )
             said = sender.withdraw()
             if as_json:
                 console.show_json({"withdrawn": True, "meaning": said})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loloha.cli import console
-from loloha.errors import ParameterError
+from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -76,7 +76,7 @@ def serve(
     """Collect reports over HTTP and show estimates, until it is stopped.
 
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
-    shows it once; LOLOHA_ADMIN_KEY sets one instead.
+    shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set.
     """
     try:
         from loloha.collector.settings import Settings
@@ -86,8 +86,10 @@ def serve(
         ) from None
     flags = {"store": store, "host": host, "port": port, "keep_reports": keep_reports}
     settings = Settings.read(config, **flags)
-    _prepare_store(settings, new_admin_key)
-    _run(settings, until_eof)
+    # First of all: a key that is shown once must not be drawn for a start that fails.
+    with _listen(settings) as listening:
+        _prepare_store(settings, new_admin_key)
+        _run(settings, listening, until_eof)
 
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
@@ -106,7 +108,7 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
         opened.close()
 
 
-def _run(settings: Settings, until_eof: bool) -> None:
+def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
     import logging
 
     import uvicorn
@@ -115,7 +117,6 @@ def _run(settings: Settings, until_eof: bool) -> None:
 
     # Our own log names routes and times, never an address; theirs would.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    listening = _listen(settings)
     address, port = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     server = uvicorn.Server(
@@ -152,8 +153,11 @@ def _listen(settings: Settings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
-    except OSError:
+    except OSError as error:
         listening.close()
-        raise
+        raise LolohaError(
+            f"port {settings.port} of {settings.host} must be free to listen on, got "
+            f"{error.strerror}; choose another by --port or --host"
+        ) from None
     listening.listen(BACKLOG)
     return listening

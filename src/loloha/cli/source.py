@@ -10,6 +10,7 @@ from loloha.cli import console
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
+    from loloha.campaign import Campaign
     from loloha.datasets import Dataset
 
 BUILT_IN = ("syn", "adult", "acs:STATE")
@@ -53,6 +54,29 @@ def load(table: str, data: Path | None, domain: str | None, **options: Any) -> D
     if not state:
         raise ParameterError("TABLE must name a state, got 'acs'; write acs:MT for Montana")
     return datasets.acs_weights(state, data)
+
+
+def as_indices(campaign: Campaign, data: Dataset) -> Any:
+    """The values of a data set as indices of the campaign's labels, int[n, tau].
+
+    Raises
+    ------
+    ParameterError
+        If some labels are not the campaign's, and it has none for others.
+    """
+    import numpy as np
+
+    index = [campaign.domain.index(label) for label in data.labels]
+    lacking = sum(place is None for place in index)
+    if lacking and campaign.domain.other is None:
+        raise ParameterError(
+            f"labels of the table must be labels of the campaign, {lacking} are not; create a "
+            "campaign with them, or with a label for others"
+        )
+    last = campaign.domain.k - 1
+    # One place more, for -1: no report.
+    table = np.array([last if place is None else place for place in index] + [-1])
+    return table[np.asarray(data.values)]
 
 
 def _table(path: str, given: dict[str, Any]) -> Dataset:

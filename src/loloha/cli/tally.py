@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from loloha.engines import RoundTally
     from loloha.reportlog import Agreement, Contents, ReportLog
 
-SUMMARY = "summary.json"
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
@@ -175,6 +174,8 @@ def _keep(
     counted: Iterable[RoundTally], out: Path, summary: dict[str, Any], force: bool
 ) -> list[dict[str, int]]:
     """Write each tally as it comes, so that one round is in memory at a time."""
+    from loloha.engines.saved import SUMMARY
+
     earlier = {path.name for path in out.glob("round-*.tally")} | {SUMMARY}
     with new_folder(out, earlier, force=force) as draft:
         listed = _rows(counted, draft)

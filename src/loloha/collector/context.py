@@ -114,7 +114,9 @@ class Context:
             return None
         from loloha.collector.keep import Keep
 
-        return Keep(self.settings.keep_reports)
+        keep = Keep(self.settings.keep_reports)
+        keep.prepare()
+        return keep
 
     async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Do in a thread what would hold up the event loop; failures of the store become 503."""

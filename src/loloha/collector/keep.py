@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from loloha import reportlog
 from loloha.campaign import Campaign
 from loloha.collector.terms import Entry
+from loloha.errors import StoreError
 
 
 class Keep:
@@ -25,6 +27,24 @@ class Keep:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def prepare(self) -> None:
+        """Make the folder, and see that files can be written there.
+
+        Raises
+        ------
+        StoreError
+            If they cannot: reports would pile up in the store.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise StoreError(
+                f"keep_reports must be a folder to write to, got {str(self.folder)!r}: "
+                f"{error.strerror}; name another"
+            ) from None
 
     def pack(self, campaign: Campaign, round: int, reporters: Any, keys: Any, ys: Any) -> bytes:
         """n reports of one round as bytes."""

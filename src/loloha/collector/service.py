@@ -90,6 +90,7 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
 
 
 def _add_operations(app: FastAPI, context: Context) -> None:
+    @app.head("/healthz", include_in_schema=False)
     @app.get(
         "/healthz",
         tags=["operations"],

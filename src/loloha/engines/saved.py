@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from loloha.protocols import Protocol
 from loloha.report import LARGEST_ROUND
 from loloha.tally import Tally
 
+SUMMARY = "summary.json"
+"""Says beside the tallies of which campaign they are, and what was not counted."""
 _NAME = re.compile(r"round-(0|[1-9][0-9]*)\.tally")
 
 
@@ -45,6 +48,16 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
         for file in files:
             found.setdefault(round_of(file), []).append(file)
     return {round: found[round] for round in sorted(found)}
+
+
+def campaign_of(folder: Path) -> str | None:
+    """The fingerprint of the campaign of the tallies in a folder, None if nothing says it."""
+    try:
+        plain = json.loads((folder / SUMMARY).read_bytes())
+    except (OSError, ValueError):
+        return None
+    found = plain.get("campaign") if isinstance(plain, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def round_of(path: Path) -> int:

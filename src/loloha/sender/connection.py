@@ -99,7 +99,7 @@ class Connection:
     Raises
     ------
     ParameterError
-        If the URL is not of that form.
+        If the URL is not of that form, or the token has characters that no header can carry.
     """
 
     def __init__(
@@ -111,6 +111,12 @@ class Connection:
         patience: Patience | None = None,
     ) -> None:
         self._url = _split(url)
+        if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+            # http.client would quote it in its complaint.
+            raise ParameterError(
+                "token must be visible ASCII characters, got others, perhaps the end of a line; "
+                "set it again without them"
+            )
         self._token = token
         self._timeout = timeout
         self._patience = patience or Patience()

@@ -138,7 +138,7 @@ class Sender:
         token : str, optional
             The campaign's submit token, where it has one.
         limit : float, optional
-            Hard limit on the loss; see `Client`.
+            Hard limit on the loss; see `Client`. Agreeing again with one replaces it.
 
         Returns
         -------
@@ -153,8 +153,11 @@ class Sender:
             If the collector does not answer.
         """
         fingerprint = _fingerprint(url)
-        if self._campaign is not None:
+        if self._campaign is not None and self._client is not None:
             if self._campaign.fingerprint == fingerprint:
+                if limit is not None and limit != self._client.limit:
+                    self._client.set_limit(limit)
+                    self._save()
                 return self._campaign
             raise CampaignError(
                 f"campaign must be {self._campaign.fingerprint!r}, which the user agreed to, got "

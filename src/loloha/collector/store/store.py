@@ -181,8 +181,8 @@ class Store:
                 self._must_be_newest(connection)
                 connection.execute(sql.delete(table).where(mine))
 
-    def _must_be_newest(self, connection: sql.Connection) -> None:
-        if connection.execute(EPOCH).scalar_one() != self._epoch:
+    def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
+        if connection.execute(epoch).scalar_one() != self._epoch:
             raise StoreError(
                 "store must be written by one collector, another has taken it over since; "
                 "stop this one"
@@ -245,9 +245,9 @@ class Store:
         return tally
 
     def ping(self) -> None:
-        """Raise `StoreError` unless the database answers."""
+        """Raise `StoreError` unless the database answers, and is ours to write."""
         with self.database.read() as connection:
-            connection.execute(sql.select(schema.writer.c.epoch)).scalar_one()
+            self._must_be_newest(connection, sql.select(schema.writer.c.epoch))
 
     @staticmethod
     def _entries(connection: sql.Connection, fingerprint: str | None = None) -> list[Entry]:
