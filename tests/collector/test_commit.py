@@ -71,7 +71,7 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
 
 
 def test_a_failing_store_fails_the_uploads_and_no_later_ones(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(sqlite_url)
     one = campaign()
@@ -85,14 +85,19 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "record", broken)
-        with pytest.raises(StoreError):
-            committer.submit(upload).result(10)
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                committer.submit(upload).result(10)
         assert committer.failing
         patch.setattr("loloha.collector.commit.FAILING_SECONDS", 0.0)
         assert not committer.failing
     assert committer.failing
     assert committer.submit(upload).result(10).accepted == 3
     assert not committer.failing
+    assert [one.message for one in caplog.records] == [
+        "reports are not counted: store must be reachable; try again",
+        "reports are counted again",
+    ]
     committer.stop()
     store.close()
 

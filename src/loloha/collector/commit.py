@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 from collections import deque
@@ -25,6 +26,7 @@ from loloha.collector.submission import (
 from loloha.errors import StoreError
 
 Upload = Submission | Few
+_log = logging.getLogger(__name__)
 
 
 class _Waiting(NamedTuple):
@@ -158,10 +160,15 @@ class Committer:
             submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
+            if self._failed > -math.inf:
+                _log.warning("reports are counted again")
             self._failed = -math.inf
             self._metrics.count(count_codes(codes))
             _answer(taken, receipts(codes, places))
         except StoreError as error:
+            # Once, not for each upload of an outage.
+            if not self.failing:
+                _log.warning("reports are not counted: %s", error)
             self._failed = monotonic()
             self._metrics.failures.inc()
             _answer(taken, [error] * len(taken))
