@@ -21,9 +21,9 @@ import numpy as np
 
 import loloha
 from benchmarks.measure import Row
-from loloha.campaign import Campaign, Range, Schedule
-from loloha.sender import Connection, Patience
-from loloha.wire.arrow import CONTENT_TYPE, encode_many
+from loloha.device.sender import Connection, Patience
+from loloha.rules.campaign import Campaign, Range, Schedule
+from loloha.wire.columns import CONTENT_TYPE, encode_many
 
 KEY = "the key of the benchmark"
 BATCH, BATCHES, AT_ONCE = 10_000, 100, 4

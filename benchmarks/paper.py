@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import Row, Time, best
-from loloha.paper.cell import measure
-from loloha.paper.contender import CONTENDERS, PUBLISHED, TIGHT
-from loloha.paper.grid import Cell, Settings, locate, points
-from loloha.paper.workload import material, prepare
+from loloha.study.paper.cell import measure
+from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT
+from loloha.study.paper.grid import Cell, Settings, locate, points
+from loloha.study.paper.workload import material, prepare
 
 CORES = 2
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -6,10 +6,10 @@ from typing import Any
 import loloha
 from benchmarks.measure import Row, best, peak, timed
 from benchmarks.server import direct_counting
-from loloha.datasets import Dataset, acs_standin, adult, syn
-from loloha.population import simulate
-from loloha.rng import SimulationRng
-from loloha.samplers import History
+from loloha.rules.rng import SimulationRng
+from loloha.study.datasets import Dataset, acs_standin, adult, syn
+from loloha.study.population import simulate
+from loloha.study.samplers import History
 
 # Users whose reports the straightforward method makes, in rounds of their own.
 FEW_USERS = {"symbols": 200, "bits": 3}

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from collecting import ADMIN, ADMIN_KEY, Clock
-from loloha.campaign import Campaign
 from loloha.reportlog.crowd import reports
-from loloha.wire.arrow import CONTENT_TYPE, encode_many
+from loloha.rules.campaign import Campaign
+from loloha.wire.columns import CONTENT_TYPE, encode_many
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = [

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from laws.variants import FLAGSHIPS
-from loloha.channels import BitChannel, SymbolChannel
-from loloha.hashing import FAMILIES, MERSENNE_31, HashFamily
-from loloha.report import Answer, Key
-from loloha.rng import SCALE, Rng
+from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.hashing import FAMILIES, MERSENNE_31, HashFamily
+from loloha.rules.report import Answer, Key
+from loloha.rules.rng import SCALE, Rng
 
 VECTORS = Path(__file__).parent / "vectors"
 SIZES = {

@@ -12,7 +12,7 @@ import uvicorn
 from collecting import ADMIN, ADMIN_KEY
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
-from loloha.sender import Connection
+from loloha.device.sender import Connection
 
 
 class Served:

@@ -6,7 +6,7 @@ An id reads ``protocol-parameters:law``. A protocol gets all laws by being regis
 import pytest
 
 from laws import CASES, Case, client, device, oracle, server, specification
-from loloha.protocols import REGISTRY
+from loloha.rules.protocols import REGISTRY
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

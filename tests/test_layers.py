@@ -10,31 +10,42 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
-# From the ground up; a module may import from its own layer and from those below.
-# "loloha" is what the package itself offers: lazy, so it may name nearly everything.
+# From the ground up; a module may import from its own layer and from those below. The longest name
+# that a module begins with places it. "loloha" is what the package itself offers: lazy, so it may
+# name nearly everything.
 LAYERS = [
-    {"arrays", "errors", "rng", "law", "hashing", "checks", "report"},
-    {"channels", "kernels", "decode", "compiled"},
-    {"encodings"},
-    {"protocols"},
+    {"errors"},
     {
-        "client", "tally", "estimate", "loss", "privacy", "planning", "postprocess",
-        "population", "prospect", "samplers",
+        "rules.checks", "rules.counting.arrays", "rules.hashing", "rules.law", "rules.report",
+        "rules.rng",
     },
-    {"campaign", "wire", "datasets", "evaluation", "figure", "figures", "sender", "reportlog"},
-    {"loloha", "engines", "paper", "attacks", "audit", "collector"},
+    {"rules.channels", "rules.counting"},
+    {"rules.encodings"},
+    {"rules.protocols"},
+    {"rules"},
+    {"device.client", "device.connection", "device.file", "server", "study.datasets"},
+    {"design", "reportlog"},
+    {"wire", "wire.message"},
+    {"device"},
+    {"study.figure", "study.samplers", "engines"},
+    {"study.evaluation", "study.fleet", "study.population", "study.attacks"},
+    {"loloha", "collector", "study"},
     {"cli", "__main__"},
 ]  # fmt: skip
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 # Runs on a user's device, where only Python can be counted on.
 DEVICE = {
-    "errors", "rng", "law", "hashing", "checks", "report",
-    "channels", "encodings", "protocols", "client",
+    "errors", "rules.checks", "rules.hashing", "rules.law", "rules.report", "rules.rng",
+    "rules.channels", "rules.encodings", "rules.protocols", "rules", "device",
+    "device.client", "device.connection", "device.file", "wire.message",
 }  # fmt: skip
 # The two objects that a protocol hands out lie above it: imported where they are made.
-DOORS = {("loloha.protocols.base", "client"), ("loloha.protocols.base", "tally")}
-STRANGERS = {("paper", "collector"), ("collector", "paper")}
+DOORS = {
+    ("loloha.rules.protocols.base", "device.client"),
+    ("loloha.rules.protocols.base", "server"),
+}
+STRANGERS = {("study", "collector"), ("collector", "study")}
 
 SQL = {"sqlalchemy", "alembic", "sqlite3", "psycopg", "duckdb", "pyspark"}
 SQL_HOMES = ("loloha.engines", "loloha.collector.store", "loloha.collector.migrations")
@@ -42,10 +53,12 @@ HTTP = {
     "http", "urllib", "socket", "socketserver", "ssl",
     "aiohttp", "fastapi", "httpx", "httpx2", "requests", "starlette", "urllib3", "uvicorn",
 }  # fmt: skip
-HTTP_HOMES = {"collector", "cli", "__main__", "sender"}
+HTTP_HOMES = {"collector", "cli", "__main__", "device", "device.connection"}
 CLOCKS = {"time", "datetime"}
+# What waits and retries.
+CLOCK_HOMES = {"device", "device.connection"}
 # Hold and parse dates, but never ask for today's.
-DATES = {"campaign", "datasets"}
+DATES = ("loloha.rules.campaign", "loloha.study.datasets")
 READING_THE_CLOCK = {"now", "utcnow", "today"}
 
 
@@ -95,21 +108,22 @@ def part_of(target: str) -> str | None:
     root, _, rest = target.partition(".")
     if root != "loloha":
         return None
-    part = rest.partition(".")[0]
-    return part if part in RANK else "loloha"
+    while rest and rest not in RANK:
+        rest = rest.rpartition(".")[0]
+    return rest or "loloha"
 
 
 def misplaced(module: str, source: str, protocols: frozenset[str]) -> list[str]:
     """What the source text of ``module`` does that it must not, one line each."""
     tree = ast.parse(source)
-    own = module.partition(".")[2].partition(".")[0] or "loloha"
-    if own not in RANK:
+    own = part_of(module) or ""
+    if own == "loloha" != module:
         return [f"{module} must have a place in LAYERS, got none; add it where it belongs"]
     found: list[tuple[int, str]] = []
     for one in imports(tree):
         found += [(one.line, problem) for problem in misplaced_import(module, own, one)]
-    found += reads_the_clock(own, tree)
-    if own != "protocols":
+    found += reads_the_clock(module, tree)
+    if own != "rules.protocols":
         found += asks_for_a_name(tree, protocols)
     return [f"{module}:{line}: {problem}" for line, problem in sorted(set(found))]
 
@@ -125,7 +139,7 @@ def misplaced_import(module: str, own: str, one: Import) -> Iterator[str]:
         door = (module, part) in DOORS and one.place != "module"
         if RANK[part] > RANK[own] and not door and one.target != "loloha.__version__":
             yield f"{own} must not import from a layer above, got {one.target}"
-        if (own, part) in STRANGERS:
+        if (own.partition(".")[0], part.partition(".")[0]) in STRANGERS:
             yield f"{own} must not know {part}, got {one.target}"
     if own in DEVICE and one.place == "module":
         at_home = part in DEVICE if part else root in sys.stdlib_module_names
@@ -136,17 +150,17 @@ def misplaced_import(module: str, own: str, one: Import) -> Iterator[str]:
     if root in HTTP and own not in HTTP_HOMES:
         yield f"HTTP must stay in {', '.join(sorted(HTTP_HOMES))}, got {one.target}"
     if root in CLOCKS and RANK[own] < RANK["collector"]:
-        parses = own in DATES and root == "datetime"
-        if own != "sender" and not parses:
+        parses = module.startswith(DATES) and root == "datetime"
+        if own not in CLOCK_HOMES and not parses:
             yield f"nothing below collector must know clocks, got {one.target}"
 
 
-def reads_the_clock(own: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+def reads_the_clock(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Where a module that may handle dates asks for today's."""
-    if own in DATES:
+    if module.startswith(DATES):
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in READING_THE_CLOCK:
-                yield node.lineno, f"{own} must not read the clock, got {ast.unparse(node)}"
+                yield node.lineno, f"{module} must not read the clock, got {ast.unparse(node)}"
 
 
 def asks_for_a_name(tree: ast.AST, protocols: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -167,7 +181,7 @@ def registered() -> frozenset[str]:
     """Names of all protocols, read from the classes that define them."""
     return frozenset(
         statement.value.value
-        for path in sorted((SOURCE / "loloha" / "protocols").glob("*.py"))
+        for path in sorted((SOURCE / "loloha" / "rules" / "protocols").glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
         for statement in node.body
@@ -201,44 +215,51 @@ def planted(name: str, module: str, source: str, says: str) -> object:
 
 
 FAULTS = [
-    planted("a layer up", "loloha.rng", "from loloha.channels import Pair", "layer above"),
-    planted("up, in a function", "loloha.tally", "def f():\n import loloha.wire", "layer above"),
-    planted("up, as a module", "loloha.channels", "from loloha import encodings", "layer above"),
-    planted("up, for types", "loloha.hashing",
-            "if TYPE_CHECKING:\n from loloha.tally import Tally", "layer above"),
-    planted("up, by name", "loloha.wire", "import_module('loloha.paper.grid')", "layer above"),
+    planted("a layer up", "loloha.rules.rng", "from loloha.rules.channels import Pair",
+            "layer above"),
+    planted("up, in a function", "loloha.server.tally", "def f():\n import loloha.wire",
+            "layer above"),
+    planted("up, as a module", "loloha.rules.channels", "from loloha.rules import encodings",
+            "layer above"),
+    planted("up, for types", "loloha.rules.hashing",
+            "if TYPE_CHECKING:\n from loloha.server.tally import Tally", "layer above"),
+    planted("up, by name", "loloha.wire", "import_module('loloha.study.paper.grid')",
+            "layer above"),
     planted("the lazy package", "loloha.wire", "from loloha import OLOLOHA", "layer above"),
     planted("the command line", "loloha", "from loloha.cli import main", "layer above"),
-    planted("a door at the top", "loloha.protocols.base",
-            "from loloha.client import Client", "layer above"),
-    planted("a door elsewhere", "loloha.protocols.grr",
-            "def f():\n from loloha.client import Client", "layer above"),
-    planted("relative", "loloha.datasets.uci", "from . import dataset", "written in full"),
+    planted("a door at the top", "loloha.rules.protocols.base",
+            "from loloha.device.client import Client", "layer above"),
+    planted("a door elsewhere", "loloha.rules.protocols.grr",
+            "def f():\n from loloha.device.client import Client", "layer above"),
+    planted("relative", "loloha.study.datasets.uci", "from . import dataset", "written in full"),
     planted("no place", "loloha.utils", "", "place in LAYERS"),
-    planted("paper knows collector", "loloha.paper.grid",
+    planted("up, inside a room", "loloha.server.tally", "from loloha.wire import text",
+            "layer above"),
+    planted("up, by a documented name", "loloha.rules.rng", "import loloha.client", "layer above"),
+    planted("paper knows collector", "loloha.study.paper.grid",
             "from loloha.collector import store", "must not know"),
     planted("collector knows paper", "loloha.collector.service",
-            "import loloha.paper", "must not know"),
-    planted("numpy on the device", "loloha.encodings", "import numpy as np", "device code"),
-    planted("numpy through us", "loloha.hashing",
-            "from loloha.arrays import Ints", "device code"),
-    planted("numpy in a class", "loloha.client", "class A:\n import numpy", "device code"),
-    planted("numpy if present", "loloha.law",
+            "import loloha.study.paper", "must not know"),
+    planted("numpy on the device", "loloha.rules.encodings", "import numpy as np", "device code"),
+    planted("numpy through us", "loloha.rules.hashing",
+            "from loloha.rules.counting.arrays import Ints", "device code"),
+    planted("numpy in a class", "loloha.device.client", "class A:\n import numpy", "device code"),
+    planted("numpy if present", "loloha.rules.law",
             "try:\n import numpy\nexcept ImportError:\n pass", "device code"),
-    planted("numpy where types are not checked", "loloha.rng",
+    planted("numpy where types are not checked", "loloha.rules.rng",
             "if TYPE_CHECKING:\n pass\nelse:\n import numpy", "device code"),
     planted("SQL in the service", "loloha.collector.service", "import sqlalchemy", "SQL"),
     planted("SQL in a command", "loloha.cli.tally", "def f():\n import duckdb", "SQL"),
-    planted("HTTP in a campaign", "loloha.campaign",
+    planted("HTTP in a campaign", "loloha.rules.campaign",
             "from urllib.request import urlopen", "HTTP"),
     planted("HTTP in an engine", "loloha.engines.spark", "import http.client", "HTTP"),
-    planted("a clock in the client", "loloha.client", "import time", "clocks"),
+    planted("a clock in the client", "loloha.device.client", "import time", "clocks"),
     planted("a clock in the wire", "loloha.wire", "from datetime import datetime", "clocks"),
-    planted("today in a campaign", "loloha.campaign",
+    planted("today in a campaign", "loloha.rules.campaign",
             "from datetime import datetime\nx = datetime.now()", "read the clock"),
-    planted("today as a label", "loloha.datasets.table",
+    planted("today as a label", "loloha.study.datasets.table",
             "import datetime\nx = datetime.date.today()", "read the clock"),
-    planted("asks for a name", "loloha.tally", "if p.name == 'rappor': pass", "'rappor'"),
+    planted("asks for a name", "loloha.server.tally", "if p.name == 'rappor': pass", "'rappor'"),
     planted("asks for one of them", "loloha.cli.run",
             "b = name in ('grr', 'ololoha')", "'ololoha'"),
     planted("matches a name", "loloha.engines.duckdb",
@@ -255,20 +276,29 @@ def test_a_planted_fault_is_seen(module: str, source: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("loloha.channels", "from fractions import Fraction\nfrom loloha.rng import Rng"),
-        ("loloha.encodings", "def f():\n import numpy as np\n from loloha import kernels"),
-        ("loloha.encodings", "if TYPE_CHECKING:\n from loloha.arrays import Ints"),
-        ("loloha.protocols.base", "def f():\n from loloha.client import Client"),
-        ("loloha.protocols.grr", "from loloha.protocols.base import Protocol"),
-        ("loloha.protocols.grr", "if name == 'grr': pass"),
-        ("loloha.campaign", "from datetime import datetime\nx = datetime.fromisoformat(s)"),
-        ("loloha.datasets.label", "from datetime import date"),
-        ("loloha.sender", "import time, http.client"),
+        (
+            "loloha.rules.channels",
+            "from fractions import Fraction\nfrom loloha.rules.rng import Rng",
+        ),
+        (
+            "loloha.rules.encodings",
+            "def f():\n import numpy as np\n from loloha.rules.counting import kernels",
+        ),
+        (
+            "loloha.rules.encodings",
+            "if TYPE_CHECKING:\n from loloha.rules.counting.arrays import Ints",
+        ),
+        ("loloha.rules.protocols.base", "def f():\n from loloha.device.client import Client"),
+        ("loloha.rules.protocols.grr", "from loloha.rules.protocols.base import Protocol"),
+        ("loloha.rules.protocols.grr", "if name == 'grr': pass"),
+        ("loloha.rules.campaign", "from datetime import datetime\nx = datetime.fromisoformat(s)"),
+        ("loloha.study.datasets.label", "from datetime import date"),
+        ("loloha.device.sender", "import time, http.client"),
         ("loloha.wire", "from loloha import __version__"),
         ("loloha.collector.store", "import sqlalchemy, time"),
-        ("loloha.cli.run", "import loloha\nfrom loloha import paper, collector\nimport time"),
-        ("loloha", "def f():\n import_module('loloha.tally')"),
-        ("loloha.tally", "x = table['rappor']"),
+        ("loloha.cli.run", "import loloha\nfrom loloha import collector, study\nimport time"),
+        ("loloha", "def f():\n import_module('loloha.server.tally')"),
+        ("loloha.server.tally", "x = table['rappor']"),
     ],
 )
 def test_what_is_allowed_passes(module: str, source: str) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from laws.variants import FLAGSHIPS, Variant
-from loloha.client import KEPT_ROUNDS, Client, _checksum
+from loloha.device.client import KEPT_ROUNDS, Client, _checksum
 from loloha.errors import LolohaError
-from loloha.protocols import Protocol
-from loloha.report import Report
-from loloha.rng import SimulationRng
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import Report
+from loloha.rules.rng import SimulationRng
 
 every_protocol = pytest.mark.parametrize("variant", FLAGSHIPS, ids=str)
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import make_vectors
-from loloha.hashing import hash_family
-from loloha.protocols import REGISTRY, protocol_from_dict
-from loloha.rng import SCALE, ScriptedRng
+from loloha.rules.hashing import hash_family
+from loloha.rules.protocols import REGISTRY, protocol_from_dict
+from loloha.rules.rng import SCALE, ScriptedRng
 
 
 def stored(name: str) -> list[dict[str, Any]]:

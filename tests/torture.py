@@ -29,9 +29,9 @@ import numpy as np
 import sqlalchemy as sql
 
 import loloha
-from loloha.campaign import Campaign, Labels, Schedule
-from loloha.sender import Connection, Patience, Unreachable
-from loloha.tally import Tally
+from loloha.device.sender import Connection, Patience, Unreachable
+from loloha.rules.campaign import Campaign, Labels, Schedule
+from loloha.server.tally import Tally
 
 KEY = "the key of the torture test"
 BATCH = 100

@@ -7,16 +7,17 @@ loads anything outside the standard library.
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loloha import datasets, postprocess, privacy
-    from loloha.client import Client
+    from loloha.design import privacy
+    from loloha.design.planning import plan
+    from loloha.device.client import Client
     from loloha.errors import LolohaError
-    from loloha.estimate import Estimate, variance
-    from loloha.planning import plan
-    from loloha.population import simulate
-    from loloha.protocols import (
+    from loloha.rules.protocols import (
         BLH,
         GRR,
         LGRR,
@@ -33,12 +34,33 @@ if TYPE_CHECKING:
         Protocol,
         protocol,
     )
-    from loloha.report import Report
-    from loloha.tally import Tally
+    from loloha.rules.report import Report
+    from loloha.server import postprocess
+    from loloha.server.estimate import Estimate, variance
+    from loloha.server.tally import Tally
+    from loloha.study import datasets
+    from loloha.study.population import simulate
 
 __version__ = "0.1.0"
 
-_HOMES = {
+# Documented names of modules, and the room that each lives in: `loloha.client` is
+# `loloha.device.client`, the same module under both names.
+_ROOMS = {
+    "rules": "campaign channels checks encodings hashing law protocols report rng",
+    "rules.counting": "arrays compiled decode kernels",
+    "device": "client sender",
+    "server": "estimate postprocess tally",
+    "design": "loss planning privacy prospect",
+    "study": "attacks datasets evaluation figure paper population samplers",
+}
+_MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()} | {
+    "sender.connection": "device.connection",
+    "sender.device": "device.sender",
+    "sender.file": "device.file",
+    "sender.fleet": "study.fleet",
+    "wire.arrow": "wire.columns",
+}
+_NAMES = {
     "Client": "client",
     "Estimate": "estimate",
     "LolohaError": "errors",
@@ -67,7 +89,6 @@ _HOMES = {
     ),
     "protocols",
 )
-_MODULES = ("datasets", "postprocess", "privacy")
 
 __all__ = [
     "BLH",
@@ -99,14 +120,45 @@ __all__ = [
 ]
 
 
+class _Documented:
+    """Finds a module by its documented name, and hands out the one that lives in its room."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, rest = name.partition(".")
+        if package != __name__:
+            return None
+        head = ".".join(rest.split(".")[:2])
+        for known in (head, head.partition(".")[0]):
+            if known in _MODULES:
+                home = f"{__name__}.{_MODULES[known]}{rest[len(known) :]}"
+                return ModuleSpec(name, _Documented(home))  # type: ignore[arg-type]  # a loader by methods
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.home)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # It ran when it was imported; the import system has just renamed its specification.
+        module.__spec__ = self.spec
+
+
+sys.meta_path.insert(0, _Documented)
+
+
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        home = importlib.import_module(f"loloha.{_HOMES[name]}")
-        found = getattr(home, name)
+    if name in _NAMES:
+        home = _NAMES[name]
+        found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(home, home)}"), name)
         globals()[name] = found
         return found
     if name in _MODULES:
-        return importlib.import_module(f"loloha.{name}")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'loloha' has no attribute {name!r}")
 
 

@@ -33,5 +33,9 @@ class CampaignError(LolohaError, ValueError):
     """A campaign document is invalid or not the one that was agreed on."""
 
 
+class ExtraError(LolohaError, ImportError):
+    """A library that only this part needs is not installed; the message names the extra."""
+
+
 class StoreError(LolohaError):
     """The collector's store could not do what was asked; nothing was half-applied."""

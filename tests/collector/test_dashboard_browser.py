@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 import loloha
 from browsing import PATIENCE, Site, browser, listening
 from collecting import HOUR, START, Clock, campaign
-from loloha.campaign import Campaign, Labels
+from loloha.rules.campaign import Campaign, Labels
 
 pytestmark = pytest.mark.browser
 

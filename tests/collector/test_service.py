@@ -28,15 +28,15 @@ from collecting import (
     messages,
 )
 from loloha import reportlog
-from loloha.campaign import Range, Schedule
 from loloha.collector.commit import Committer
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.secret import hashed
 from loloha.collector.store import Store
 from loloha.errors import StoreError
-from loloha.report import Report
+from loloha.rules.campaign import Range, Schedule
+from loloha.rules.report import Report
 from loloha.wire import Refusal, encode
-from loloha.wire.arrow import CONTENT_TYPE, encode_many
+from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"

@@ -15,14 +15,14 @@ import sqlalchemy as sql
 
 import loloha
 from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
-from loloha.campaign import Campaign, Labels, Range
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
 from loloha.collector.store.database import Database, sqlite_path
 from loloha.collector.submission import Receipt, Submission
 from loloha.collector.terms import Entry, Terms
 from loloha.errors import ParameterError, StoreError
-from loloha.protocols import REGISTRY
+from loloha.rules.campaign import Campaign, Labels, Range
+from loloha.rules.protocols import REGISTRY
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 
@@ -68,7 +68,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
 
 def other_answers(entry: Entry, some: list[Any], round: int) -> list[bytes]:
     """Other reports under the same pseudonyms."""
-    from loloha.report import Report
+    from loloha.rules.report import Report
     from loloha.wire import encode
 
     changed = []

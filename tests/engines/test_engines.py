@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from loloha import OLOLOHA, BiLOLOHA
-from loloha.datasets import ExtraError
 from loloha.engines import REGISTRY, make_engine, tally
 from loloha.engines.base import library
 from loloha.errors import ParameterError, WireError
-from loloha.report import Report
+from loloha.rules.report import Report
+from loloha.study.datasets import ExtraError
 
 PROTOCOL = BiLOLOHA(k=11, eps_inf=2.0, eps_1=1.0)
 

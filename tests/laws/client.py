@@ -10,11 +10,11 @@ import pytest
 
 from laws import law, longitudinal, oracle, walk
 from laws.variants import FLAGSHIPS, VARIANTS
-from loloha.client import Client
+from loloha.device.client import Client
 from loloha.errors import BudgetError, DomainError, ParameterError, StateError
-from loloha.law import exact_law
-from loloha.protocols import Protocol
-from loloha.rng import Rng, SimulationRng
+from loloha.rules.law import exact_law
+from loloha.rules.protocols import Protocol
+from loloha.rules.rng import Rng, SimulationRng
 
 
 def keyed(protocol: Any) -> bool:

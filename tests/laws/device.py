@@ -9,9 +9,9 @@ import pytest
 
 from laws import at_most_bits, law, longitudinal, oracle, walk
 from laws.variants import VARIANTS
-from loloha.law import exact_law, loss_between
-from loloha.report import Report
-from loloha.rng import Rng
+from loloha.rules.law import exact_law, loss_between
+from loloha.rules.report import Report
+from loloha.rules.rng import Rng
 
 
 def tight(protocol: Any) -> bool:

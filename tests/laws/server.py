@@ -11,8 +11,8 @@ from laws import law, oracle, walk
 from laws.device import reporting
 from laws.variants import FLAGSHIPS, VARIANTS
 from loloha.errors import ParameterError
-from loloha.law import exact_law
-from loloha.report import Report
+from loloha.rules.law import exact_law
+from loloha.rules.report import Report
 
 
 def enumerable(protocol: Any) -> bool:

@@ -13,7 +13,7 @@ import loloha
 from laws import law
 from laws.variants import FLAGSHIPS, VARIANTS
 from loloha.errors import ParameterError
-from loloha.protocols import REGISTRY, protocol_from_dict
+from loloha.rules.protocols import REGISTRY, protocol_from_dict
 
 
 @law(VARIANTS)

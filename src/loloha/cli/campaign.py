@@ -15,7 +15,7 @@ from loloha.cli.parameter import find_protocol, with_parameters
 from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.campaign import Campaign, Domain
+    from loloha.rules.campaign import Campaign, Domain
 
 ADMIN_KEY = "LOLOHA_ADMIN_KEY"
 DOMAIN, SCHEDULE, TERMS = "Domain", "Rounds", "The collector's terms"
@@ -137,7 +137,7 @@ def create(
     parameters: dict[str, Any],
 ) -> None:
     """Create a campaign. It can never be changed: other parameters are another campaign."""
-    from loloha.campaign import require_strong_privacy, verdict
+    from loloha.design.verdict import require_strong_privacy, verdict
 
     domain = _domain(labels, range_, bins, other)
     campaign = _campaign(name, protocol, parameters, domain, start, seconds, assign_keys)
@@ -167,7 +167,7 @@ def create(
 
 def show(campaign: Address, *, as_json: AsJson = False) -> None:
     """Show a campaign: its rules, its rounds, what it protects."""
-    from loloha import privacy
+    from loloha.design import privacy
 
     found = _read(campaign)
     if as_json:
@@ -210,8 +210,8 @@ def _campaign(
 ) -> Campaign:
     import time
 
-    from loloha.campaign import Campaign, Schedule
-    from loloha.campaign.schedule import from_text
+    from loloha.rules.campaign import Campaign, Schedule
+    from loloha.rules.campaign.schedule import from_text
 
     rules = find_protocol(protocol, parameters, known=("k",)).from_params(
         {**parameters, "k": domain.k}
@@ -229,7 +229,7 @@ def _campaign(
 def _domain(
     labels: str | None, range_: tuple[float, float] | None, bins: int | None, other: str | None
 ) -> Domain:
-    from loloha.campaign import Labels, Range
+    from loloha.rules.campaign import Labels, Range
 
     if (labels is None) == (range_ is None) or (range_ is None) != (bins is None):
         raise ParameterError(
@@ -241,7 +241,7 @@ def _domain(
 
 
 def _labels(given: str) -> list[str | int]:
-    from loloha.datasets.domain import read_domain
+    from loloha.study.datasets.domain import read_domain
 
     if "," in given or not Path(given).is_file():
         return [label.strip() for label in given.split(",")]
@@ -255,8 +255,7 @@ def _send(
     token: bool,
     accept_weak_privacy: bool,
 ) -> dict[str, Any]:
-    from loloha.sender import Connection
-    from loloha.sender.connection import path_of
+    from loloha.device.connection import Connection, path_of
 
     asked = {
         "campaign": campaign.to_dict(),
@@ -286,9 +285,10 @@ def _show_verdict(found: dict[str, Any] | None) -> None:
     if found is None:
         return
     cap = "none" if found["cap"] is None else f"{found['cap']:g}"
+    visible = "no frequency" if found["visible"] is None else f"{found['visible']:.3g}"
     console.say(
         f"with {found['n']} reports a round: 95 % error of a rare value {found['error_95']:.3g}, "
-        f"of all at once {found['error_all_95']:.3g}; values show from {found['visible']:.3g}; "
+        f"of all at once {found['error_all_95']:.3g}; values show from {visible}; "
         f"worst-case loss {cap}"
     )
     for warning in found["warnings"]:
@@ -296,10 +296,10 @@ def _show_verdict(found: dict[str, Any] | None) -> None:
 
 
 def _read(address: str) -> Campaign:
-    from loloha.campaign import Campaign
+    from loloha.rules.campaign import Campaign
 
     if "://" not in address:
         return Campaign.from_json(Path(address).read_bytes())
-    from loloha.sender.fleet import fetch
+    from loloha.study.fleet import fetch
 
     return fetch(address)

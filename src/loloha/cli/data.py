@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def list_all(*, as_json: AsJson = False) -> None:
     """List the data sets that loloha knows, beside any table of your own."""
-    from loloha.datasets import CATALOGUE
+    from loloha.study.datasets import CATALOGUE
 
     if as_json:
         console.show_json([entry._asdict() for entry in CATALOGUE])
@@ -49,7 +49,7 @@ def fetch(
     as_json: AsJson = False,
 ) -> None:
     """Download a public data set once, and verify what is there already."""
-    from loloha import datasets
+    from loloha.study import datasets
 
     with console.working(f"fetching {name}"):
         path = datasets.fetch(name, state, cache, url=url, timeout=timeout)

@@ -17,8 +17,8 @@ from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.cli.outcome import Outcome
-    from loloha.datasets import Dataset
-    from loloha.protocols import Protocol
+    from loloha.rules.protocols import Protocol
+    from loloha.study.datasets import Dataset
 
 ROUNDS = 24
 EPS_INF, EPS_1 = 4.0, 2.0

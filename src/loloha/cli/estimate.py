@@ -12,7 +12,7 @@ from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.estimate import Estimate
+    from loloha.server.estimate import Estimate
 
 COLUMNS = ("round", "value", "frequency", "standard_error", "low", "high", "bound", "n")
 FEW = 10
@@ -109,7 +109,7 @@ def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | Non
 
 
 def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:
-    from loloha import checks
+    from loloha.rules import checks
 
     if top is not None:
         checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
@@ -133,7 +133,7 @@ def _part(
     """Columns of one round; the most frequent values first where not all are asked for."""
     import numpy as np
 
-    from loloha.postprocess import project_simplex
+    from loloha.server.postprocess import project_simplex
 
     bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
     chosen = np.arange(len(found.frequencies))

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 def explain(protocol: Name, *, as_json: AsJson = False, parameters: dict[str, Any]) -> None:
     """Say what a protocol with these parameters protects, what it leaks, and what it spends."""
-    from loloha import privacy
+    from loloha.design import privacy
 
     found = privacy.explain(find_protocol(protocol, parameters).from_params(parameters))
     if as_json:

@@ -68,7 +68,7 @@ def fleet(
     For trying a collector out. Labels of the table must be labels of the campaign; a campaign with
     a label for others takes all.
     """
-    from loloha.sender.fleet import fetch, run_fleet
+    from loloha.study.fleet import fetch, run_fleet
 
     found = fetch(campaign)
     values = as_indices(found, load(table, data, None))[:users, :rounds]

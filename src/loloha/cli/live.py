@@ -24,10 +24,10 @@ from loloha.cli import console
 from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
-    from loloha.campaign import Campaign
-    from loloha.datasets import Dataset
-    from loloha.population import Simulation
-    from loloha.protocols import Protocol
+    from loloha.rules.campaign import Campaign
+    from loloha.rules.protocols import Protocol
+    from loloha.study.datasets import Dataset
+    from loloha.study.population import Simulation
 
 HOUR, DAY = 3600, 86_400
 _PATIENCE = 60.0
@@ -138,7 +138,7 @@ def _read(stream: IO[str] | None, lines: queue.Queue[str | None]) -> None:
 
 def hourly(name: str, protocol: Protocol, dataset: Dataset) -> Campaign:
     """A campaign of one round an hour, the last of which is running now."""
-    from loloha.campaign import Campaign, Labels, Schedule
+    from loloha.rules.campaign import Campaign, Labels, Schedule
 
     now = int(time.time())
     start = now - now % HOUR - (dataset.tau - 1) * HOUR
@@ -154,7 +154,7 @@ def create(running: Running, campaign: Campaign, rounds: int) -> str:
     LolohaError
         If the collector refuses it.
     """
-    from loloha.sender import Connection
+    from loloha.device.connection import Connection
 
     terms = {"late_seconds": rounds * HOUR + DAY}
     body = json.dumps({"campaign": campaign.to_dict(), "terms": terms}).encode()
@@ -174,7 +174,7 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
     LolohaError
         Unless the collector counts each of them once.
     """
-    from loloha.sender.fleet import run_fleet
+    from loloha.study.fleet import run_fleet
 
     total = int((dataset.values >= 0).sum())
     done = 0
@@ -203,7 +203,7 @@ def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simula
     Users' losses are left out: only devices know them. The support of a value is the whole number
     that its estimate was made from.
     """
-    from loloha.population import Simulation
+    from loloha.study.population import Simulation
 
     protocol = campaign.protocol
     realised = protocol.realised
@@ -224,8 +224,7 @@ def fetch(url: str, path: str) -> Any:
     LolohaError
         If it tells nothing.
     """
-    from loloha.sender import Connection
-    from loloha.sender.connection import path_of
+    from loloha.device.connection import Connection, path_of
 
     connection = Connection(url)
     answer = connection.get(f"{path_of(url)}/{path}")

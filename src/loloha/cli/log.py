@@ -68,7 +68,7 @@ def generate(
     For benchmarks and rehearsals: reports follow the law of real clients, but from a seed.
     """
     from loloha import reportlog
-    from loloha.campaign import Campaign
+    from loloha.rules.campaign import Campaign
 
     agreed = agreement.load(campaign)
     log = reportlog.ReportLog(out, agreed)

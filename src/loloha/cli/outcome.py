@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha import __version__, privacy
-from loloha.arrays import Floats, Ints
+from loloha import __version__
 from loloha.cli import console
 from loloha.cli.folder import FILES
-from loloha.datasets import Dataset
-from loloha.estimate import Estimate
-from loloha.evaluation import Evaluation, binned, evaluate, first_values
-from loloha.figure import Series, draw_run, save
-from loloha.protocols import Protocol
+from loloha.design import privacy
+from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import Estimate
+from loloha.study.datasets import Dataset
+from loloha.study.evaluation import Evaluation, binned, evaluate, first_values
+from loloha.study.figure import Series, draw_run, save
 
 if TYPE_CHECKING:
-    from loloha.population import Simulation
+    from loloha.study.population import Simulation
 
 SEEDED = "a seed was given: repeatable, and so without any privacy"
 UNSEEDED = "entropy of the operating system, not kept"

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from loloha.errors import ParameterError
-from loloha.protocols import REGISTRY, Protocol
+from loloha.rules.protocols import REGISTRY, Protocol
 
 Name = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="Name of a protocol; see `loloha protocols`.")

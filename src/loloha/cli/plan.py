@@ -11,7 +11,7 @@ from loloha.cli import console
 from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
-    from loloha.planning import Plan
+    from loloha.design.planning import Plan
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import parameters_of, required
-from loloha.protocols import REGISTRY, Protocol
+from loloha.rules.protocols import REGISTRY, Protocol
 
 if TYPE_CHECKING:
     import typer

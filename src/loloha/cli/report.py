@@ -59,7 +59,7 @@ def report(
 
     The value itself is neither kept nor sent. A round is answered once.
     """
-    from loloha.sender import Sender
+    from loloha.device.sender import Sender
 
     if withdraw and (value is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")

@@ -15,9 +15,9 @@ from loloha.cli import console
 from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
-    from loloha.paper.execution import Progress
-    from loloha.paper.grid import Settings
-    from loloha.paper.reproduction import Reproduction
+    from loloha.study.paper.execution import Progress
+    from loloha.study.paper.grid import Settings
+    from loloha.study.paper.reproduction import Reproduction
 
 SIZE = "Size"
 
@@ -102,7 +102,7 @@ def reproduce(
     it was when it is started again with the same options.
     """
     from loloha.errors import ParameterError
-    from loloha.paper.contender import PUBLISHED, TIGHT
+    from loloha.study.paper.contender import PUBLISHED, TIGHT
 
     try:
         import jinja2  # noqa: F401
@@ -112,7 +112,7 @@ def reproduce(
         raise ParameterError(
             f"reproduce must have {error.name} installed, got none; pip install 'loloha[paper]'"
         ) from None
-    from loloha.paper import reproduction
+    from loloha.study.paper import reproduction
 
     if calibration not in (PUBLISHED, TIGHT):
         raise ParameterError(
@@ -152,7 +152,7 @@ def reproduce(
 
 
 def _base(quick: bool) -> Settings:
-    from loloha.paper.grid import QUICK, Settings
+    from loloha.study.paper.grid import QUICK, Settings
 
     return QUICK if quick else Settings()
 

@@ -16,8 +16,8 @@ from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
     from loloha.cli.outcome import Outcome
-    from loloha.datasets import Dataset
-    from loloha.protocols import Protocol
+    from loloha.rules.protocols import Protocol
+    from loloha.study.datasets import Dataset
 
 TABLE = "The table"
 LARGEST_SEED = (1 << 63) - 1
@@ -154,9 +154,9 @@ def run_and_save(
 
 def check(top: int, level: float, seed: int | None) -> None:
     """Refuse what only the end of a long run would trip over."""
-    from loloha import checks
     from loloha.errors import ParameterError
-    from loloha.figure import MOST_PANELS
+    from loloha.rules import checks
+    from loloha.study.figure import MOST_PANELS
 
     checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
     if not 0 < level < 1:

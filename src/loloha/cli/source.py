@@ -10,8 +10,8 @@ from loloha.cli import console
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.campaign import Campaign
-    from loloha.datasets import Dataset
+    from loloha.rules.campaign import Campaign
+    from loloha.study.datasets import Dataset
 
 BUILT_IN = ("syn", "adult", "acs:STATE")
 
@@ -28,14 +28,14 @@ def load(table: str, data: Path | None, domain: str | None, **options: Any) -> D
     domain : str, optional
         Path of a file with the labels, or the labels themselves, separated by commas.
     **options
-        As for `loloha.datasets.table`; None means not given.
+        As for `loloha.study.datasets.table`; None means not given.
 
     Raises
     ------
     LolohaError
         If there is no such table, it is malformed, or an option does not go with it.
     """
-    from loloha import datasets
+    from loloha.study import datasets
 
     given = {name: option for name, option in options.items() if option is not None}
     if domain is not None:
@@ -81,7 +81,7 @@ def as_indices(campaign: Campaign, data: Dataset) -> Any:
 
 def _table(path: str, given: dict[str, Any]) -> Dataset:
     """A user's file; what the loader warns of is told in a line each."""
-    from loloha import datasets
+    from loloha.study import datasets
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", datasets.PrivacyWarning)

@@ -145,7 +145,7 @@ def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[
     from loloha.engines.base import RoundTally
     from loloha.engines.result import by_round
     from loloha.reportlog import rules
-    from loloha.tally import Tally
+    from loloha.server.tally import Tally
 
     protocol = rules(agreed)
     for one in by_round(protocol, _read(path)):

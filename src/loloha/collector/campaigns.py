@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from loloha.campaign import Campaign, require_strong_privacy, verdict
-from loloha.campaign.schedule import to_text
 from loloha.collector.body import read_body
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems, takes
@@ -17,7 +15,10 @@ from loloha.collector.problem import Problem
 from loloha.collector.secret import hashed, new_secret
 from loloha.collector.tag import tagged
 from loloha.collector.terms import Entry
+from loloha.design.verdict import require_strong_privacy, verdict
 from loloha.errors import LolohaError
+from loloha.rules.campaign import Campaign
+from loloha.rules.campaign.schedule import to_text
 
 _KNOWN = {"campaign", "terms", "token", "expected_users", "accept_weak_privacy"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loloha.collector.problem import MEDIA_TYPE, TITLES
-from loloha.report import LARGEST_ROUND
+from loloha.rules.report import LARGEST_ROUND
 
 _TEXT, _COUNT, _NUMBER = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "number"}
 _FINGERPRINT = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha import postprocess
-from loloha.campaign.schedule import to_text
 from loloha.collector.context import Known
 from loloha.collector.store import Store
-from loloha.estimate import Estimate
+from loloha.rules.campaign.schedule import to_text
+from loloha.server import postprocess
+from loloha.server.estimate import Estimate
 
 if TYPE_CHECKING:
-    from loloha.arrays import Floats
+    from loloha.rules.counting.arrays import Floats
 
 NO_REPORTS, TOO_FEW = "no_reports", "minimum_cohort"
 _MOST_NUMBERS = 20_000_000

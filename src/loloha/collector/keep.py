@@ -12,9 +12,9 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from loloha import reportlog
-from loloha.campaign import Campaign
 from loloha.collector.terms import Entry
 from loloha.errors import StoreError
+from loloha.rules.campaign import Campaign
 
 
 class Keep:

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from loloha import privacy
-from loloha.campaign.schedule import to_text
 from loloha.collector import estimates
 from loloha.collector.context import Context, Known
 from loloha.collector.document import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.store import Round
 from loloha.collector.tag import not_modified, tag_of, tagged, with_tag
-from loloha.report import LARGEST_ROUND
+from loloha.design import privacy
+from loloha.rules.campaign.schedule import to_text
+from loloha.rules.report import LARGEST_ROUND
 
 _MOST_NUMBERS = 1_000_000
 _MOST_BINS = 1 << 21

@@ -14,9 +14,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from loloha.campaign import Schedule
 from loloha.collector.terms import MOST_OPEN, Terms
 from loloha.errors import ParameterError
+from loloha.rules.campaign import Schedule
 
 SHORTEST_KEY = 16
 _YEAR = 366 * 86400

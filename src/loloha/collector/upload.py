@@ -16,7 +16,7 @@ from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.secret import ticket
 from loloha.collector.submission import Few, Submission
 from loloha.errors import StoreError, WireError
-from loloha.rng import SecureRng
+from loloha.rules.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.batch import Batch
 from loloha.wire.message import key_text

@@ -9,14 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from loloha.datasets.dataset import ExtraError
-from loloha.errors import ParameterError, WireError
-from loloha.protocols import Protocol
+from loloha.errors import ExtraError, ParameterError, WireError
 from loloha.reportlog import Contents, LogFile, ReportLog
-from loloha.tally import Tally
+from loloha.rules.protocols import Protocol
+from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 # Rows of results that an engine is asked for at once: some 1 GiB.
 MOST_PLACES = 1 << 24

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library, plain_path
 from loloha.engines.result import by_round
-from loloha.protocols import Protocol
 from loloha.reportlog import LogFile
+from loloha.rules.protocols import Protocol
 
 ROWS_A_QUERY = 1 << 20
 TABLE_BITS = 22

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from loloha.errors import WireError
-from loloha.protocols import Protocol
-from loloha.report import LARGEST_ROUND
-from loloha.tally import Tally
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import LARGEST_ROUND
+from loloha.server.tally import Tally
 
 SUMMARY = "summary.json"
 """Says beside the tallies of which campaign they are, and what was not counted."""

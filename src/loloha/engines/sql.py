@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.errors import ParameterError
-from loloha.hashing import MERSENNE_31, AffineHash, HashFamily, LinearHash
-from loloha.protocols import Protocol
+from loloha.rules import checks
+from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.rules.hashing import MERSENNE_31, AffineHash, HashFamily, LinearHash
+from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 EVERY_REPORT = -1
 _DIGITS = "'0123456789ABCDEF'"

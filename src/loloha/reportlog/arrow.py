@@ -8,14 +8,14 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from loloha import checks
-from loloha.encodings import Encoding
 from loloha.errors import WireError
-from loloha.protocols import Protocol
-from loloha.report import LARGEST_ROUND
+from loloha.rules import checks
+from loloha.rules.encodings import Encoding
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
-    from loloha.arrays import Bytes, Ints
+    from loloha.rules.counting.arrays import Bytes, Ints
 
 FORMAT, VERSION = "loloha-reports", 1
 METADATA = b"loloha"

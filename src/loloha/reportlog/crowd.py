@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.channels import BitChannel, SymbolChannel
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets
-from loloha.protocols import Protocol
-from loloha.rng import SCALE
+from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets
+from loloha.rules.protocols import Protocol
+from loloha.rules.rng import SCALE
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 # Bits that are drawn at once, so that temporaries stay small.
 _BITS_AT_ONCE = 1 << 22

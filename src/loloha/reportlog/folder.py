@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loloha.errors import WireError
-from loloha.protocols import Protocol
-from loloha.report import LARGEST_ROUND
 from loloha.reportlog.arrow import (
     DIGEST_DIGITS,
     METADATA,
@@ -23,6 +21,8 @@ from loloha.reportlog.arrow import (
     rules,
     schema,
 )
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
     from loloha.reportlog.writer import Writer

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha import checks
 from loloha.errors import ParameterError
-from loloha.protocols import Protocol
 from loloha.reportlog import crowd
 from loloha.reportlog.arrow import REPORTER_BYTES
 from loloha.reportlog.folder import ReportLog
+from loloha.rules import checks
+from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 MOST_USERS, MOST_ROUNDS = 1 << 40, 1 << 20
 # What one thread holds: users x rounds, and bytes of all their reports and memos.

@@ -8,8 +8,8 @@ import secrets
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from loloha.encodings import Encoding
 from loloha.reportlog.arrow import DIGEST_DIGITS, to_arrow
+from loloha.rules.encodings import Encoding
 
 if TYPE_CHECKING:
     from loloha.reportlog.folder import ReportLog

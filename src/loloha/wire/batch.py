@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.campaign import Campaign
+from loloha.rules.campaign import Campaign
 from loloha.wire.message import MESSAGE_VERSION, REPORTER_BYTES, TICKET_BYTES, Form
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ class Reader:
         return self.collect(*lines(body))
 
     def read_arrow(self, body: bytes) -> Batch:
-        """An Arrow IPC stream; see `loloha.wire.arrow`.
+        """An Arrow IPC stream; see `loloha.wire.columns`.
 
         Raises
         ------
         WireError
             If it is damaged, compressed, or has other columns than the campaign's reports.
         """
-        from loloha.wire.arrow import columns
+        from loloha.wire.columns import columns
 
         codes, rounds, reporters, keys, ys, tickets = columns(body, self)
         names = None if tickets is None else as_names(tickets)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from loloha.campaign import Campaign
-from loloha.encodings import Encoding
-from loloha.report import Report
+from loloha.rules.campaign import Campaign
+from loloha.rules.encodings import Encoding
+from loloha.rules.report import Report
 
 if TYPE_CHECKING:
-    from loloha.report import Answer, Key
+    from loloha.rules.report import Answer, Key
 
 MESSAGE_VERSION = 1
 REPORTER_BYTES = 16

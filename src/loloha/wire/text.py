@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from loloha.errors import WireError
-from loloha.report import LARGEST_ROUND
+from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import MESSAGE_VERSION
 from loloha.wire.refusal import Refusal
 

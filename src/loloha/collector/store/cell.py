@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.encodings import Encoding, Hashed
-from loloha.hashing import LinearHash
+from loloha.rules.encodings import Encoding, Hashed
+from loloha.rules.hashing import LinearHash
 
 if TYPE_CHECKING:
-    from loloha.arrays import Ints
+    from loloha.rules.counting.arrays import Ints
 
 CELLS = 4096
 _WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))

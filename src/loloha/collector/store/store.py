@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from loloha.campaign import Campaign
 from loloha.collector.store import schema
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
@@ -20,7 +19,8 @@ from loloha.collector.store.upgrade import upgrade
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Entry, Terms
 from loloha.errors import StoreError
-from loloha.tally import Tally
+from loloha.rules.campaign import Campaign
+from loloha.server.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Before anything is collected: what a protocol reveals, its errors, which to take."""

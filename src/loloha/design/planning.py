@@ -1,0 +1,227 @@
+"""Which protocol for a domain, a number of users and two budgets: what each can see and costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from loloha.design.prospect import Prospect, prospect
+from loloha.errors import ParameterError
+from loloha.rules import checks
+from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.rules.protocols.base import LARGEST_K
+from loloha.server.estimate import MOST_REPORTS, check_level
+
+CALIBRATIONS = ("tight", "published")
+AS_GOOD = 1.1
+"""Errors up to this many times the least count as equally good: cap and cost decide then."""
+
+SAMPLED = 16
+"""Buckets a user samples, beside one and all, in the rows of protocols that sample some."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table of protocols, the one to take, and whether it can see anything.
+
+    Attributes
+    ----------
+    k, n, eps_inf, eps_1, level, calibration
+        What was asked for.
+    rows : tuple of Prospect
+    recommendation : Prospect or None
+        None if no row is eligible.
+    reason : str
+        Why that one.
+    warning : str or None
+        What can still be seen, where the noise swamps the average value; else None.
+    """
+
+    k: int
+    n: int
+    eps_inf: float
+    eps_1: float
+    level: float
+    calibration: str
+    rows: tuple[Prospect, ...]
+    recommendation: Prospect | None
+    reason: str
+    warning: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; the recommendation is the label of its row."""
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain["rows"] = [row.to_dict() for row in self.rows]
+        plain["recommendation"] = self.recommendation.label if self.recommendation else None
+        return plain
+
+
+def plan(
+    k: int,
+    n: int,
+    eps_inf: float,
+    eps_1: float,
+    *,
+    level: float = 0.95,
+    calibration: str = "tight",
+    protocols: Iterable[str | Protocol] | None = None,
+) -> Plan:
+    """Compare protocols for one survey and recommend one.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2..2^24.
+    n : int
+        Reports expected in each round, n >= 1.
+    eps_inf, eps_1 : float
+        Budgets: of all reports of one value, for ever; and of the first report, below it.
+    level : float
+        Of intervals and bounds, in (0, 1).
+    calibration : {"tight", "published"}
+        Of the protocols that have both.
+    protocols : iterable of str or Protocol, optional
+        Names in the registry, or protocols of domain size k with parameters of your own; by
+        default the whole registry. One-round rules stand at eps = eps_1; dBitFlipPM has a bucket
+        for each value, of which a user samples 1, 16 and all.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ParameterError
+        If a parameter lies outside its range, or a protocol is unknown or of another domain size.
+
+    Notes
+    -----
+    The rule: among the rows within both budgets, those whose error of one value is at most 1.1
+    times the least count as equally good; of these the one with the smallest cap, then the fewest
+    bytes a later report, then the cheapest server.
+    """
+    k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
+    n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
+    eps_inf, eps_1 = checks.eps("eps_inf", eps_inf), checks.eps("eps_1", eps_1)
+    if eps_1 >= eps_inf:
+        raise ParameterError(
+            f"eps_1 must be below eps_inf = {eps_inf!r}, got {eps_1!r}; "
+            "the paper uses 0.4 to 0.6 times eps_inf"
+        )
+    checks.choice("calibration", calibration, CALIBRATIONS)
+    level = check_level(level)
+    budgets = {"k": k, "eps_inf": eps_inf, "eps_1": eps_1, "eps": eps_1, "calibration": calibration}
+    rows = tuple(
+        Prospect(one.name, one.label, None, False, one.note)
+        if one.protocol is None
+        else prospect(one.protocol, n, eps_inf, eps_1, level=level, label=one.label)
+        for one in _candidates(budgets, REGISTRY if protocols is None else protocols)
+    )
+    best, reason = _recommend(rows)
+    warning = None if best is None else _warning(best, n, level)
+    return Plan(k, n, eps_inf, eps_1, level, calibration, rows, best, reason, warning)
+
+
+class _Candidate(NamedTuple):
+    name: str
+    label: str
+    protocol: Protocol | None
+    note: str = ""
+
+
+def _candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> Iterator[_Candidate]:
+    """What to compare; protocols that these budgets rule out come with the reason."""
+    for one in [wanted] if isinstance(wanted, str | Protocol) else wanted:
+        if isinstance(one, Protocol):
+            if one.k != budgets["k"]:
+                raise ParameterError(
+                    f"protocols must have k = {budgets['k']}, got {one!r}; plan for one domain"
+                )
+            yield _Candidate(one.name, repr(one), one)
+            continue
+        name = checks.choice("protocols", one.lower() if isinstance(one, str) else one, REGISTRY)
+        known = {field.name for field in fields(REGISTRY[name])}
+        params = {key: budgets[key] for key in budgets.keys() & known}
+        sampled = sorted({1, min(SAMPLED, budgets["k"]), budgets["k"]}) if "d" in known else [None]
+        for d in sampled:
+            label = name if d is None else f"{name} d={d}"
+            try:
+                protocol = REGISTRY[name].from_params(params if d is None else {**params, "d": d})
+                yield _Candidate(name, label, protocol)
+            except ParameterError as error:
+                yield _Candidate(name, label, None, str(error))
+
+
+def _recommend(rows: tuple[Prospect, ...]) -> tuple[Prospect | None, str]:
+    """The row to take by the rule of `plan`, and why."""
+    within = [row for row in rows if row.eligible]
+    if not within:
+        return None, "No protocol here keeps both budgets; see the notes of the rows."
+    least = min(within, key=_error)
+    as_good = [row for row in within if _error(row) <= AS_GOOD * _error(least)]
+    best = min(as_good, key=lambda row: (row.cap, row.report_bytes, row.server_operations))
+    named = best.label if best.g is None else f"{best.label} (g = {best.g})"
+    reason = f"{named}: its error of one value, {_error(best):.3g}, is "
+    if best is least:
+        reason += "the least within both budgets"
+    else:
+        reason += f"within 10 % of the least ({_error(least):.3g}, {least.label})"
+    if len(as_good) == 1:
+        return best, f"{reason}, and no other comes within 10 % of it."
+    others = ", ".join(
+        f"{row.label} {row.cap:.4g}/{row.report_bytes}" for row in as_good if row is not best
+    )
+    return best, (
+        f"{reason}. Of the {len(as_good)} that are as good it has the smallest cap, then the "
+        f"fewest bytes a report, then the cheapest server: {best.cap:.4g}/{best.report_bytes}, "
+        f"against {others} (cap/bytes)."
+    )
+
+
+def _error(row: Prospect) -> float:
+    return math.inf if row.error_one is None else row.error_one
+
+
+def _warning(row: Prospect, n: int, level: float) -> str | None:
+    """What can still be seen, where noise hides a value of average frequency; None if it does not.
+
+    Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
+    most sqrt(bins - 1)/bins: where one value holds everything.
+    """
+    bins = row.protocol.bins if row.protocol else 1
+    one, every, rmse = _error(row), row.error_all or 0.0, row.rmse or 0.0
+    average, uniform = 1 / bins, math.sqrt(bins - 1) / bins
+    if max(one, every) <= average:
+        return None
+    what, error = ("one value", one) if one > average else ("all values at once", every)
+    hidden = (
+        f"With n = {n} the {100 * level:g} % error of {what}, {error:.2g}, is above the average "
+        f"frequency 1/{bins} = {average:.2g}."
+    )
+    if rmse >= uniform:
+        hidden += (
+            f" The noise swamps the histogram: whatever the truth, always answering 1/{bins} is "
+            f"nearer to it on average (off by at most {uniform:.2g}, the estimates by {rmse:.2g})."
+        )
+    else:
+        hidden += (
+            f" Always answering 1/{bins} is nearer to the truth on average, unless the true "
+            f"frequencies spread by more than {rmse:.2g} (standard deviation over the values)."
+        )
+    needed = math.ceil(n * (error / average) ** 2)
+    return (
+        f"{hidden} {_still_visible(row)} About {needed:.2g} reports a round would bring this error "
+        "down to the average frequency."
+    )
+
+
+def _still_visible(row: Prospect) -> str:
+    one, every = row.visible_one or math.inf, row.visible_all or math.inf
+    if math.isinf(one):
+        return "Nothing can be seen, not even a value that everybody holds."
+    alone = f"Still visible: a value picked beforehand from a frequency of {one:.2g} on"
+    if math.isinf(every):
+        return f"{alone}; none when all values are looked at."
+    return f"{alone}, or {every:.2g} when all values are looked at."

@@ -1,0 +1,202 @@
+"""What one protocol can see with so many reports a round, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.hashing import LinearHash
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import (
+    check_level,
+    expected_reach,
+    normal_quantile,
+    simultaneous_error,
+    variance,
+)
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What one protocol can see and costs. Numbers are None where no budgets allow it.
+
+    Errors and frequencies are shares of the reports of one round.
+
+    Attributes
+    ----------
+    name, label : str
+        In the registry; and with the parameter that tells rows of one name apart.
+    protocol : Protocol or None
+    eligible : bool
+        Whether the first report spends at most eps_1 and all reports of one value at most eps_inf.
+    note : str
+        Why it is not eligible; empty if it is.
+    g : int or None
+        Symbols that are randomised over; None for bits.
+    variance : float
+        V*, the variance of a rare value's estimate.
+    rmse : float
+        Root of the mean squared error over all values: the mean of the exact variances, the same
+        for every population (sampled buckets: at least).
+    error_one : float
+        Half width of the interval of one rare value.
+    error_all : float
+        Bound on the errors of all values at once (Hoeffding).
+    visible_one : float
+        Smallest frequency of a value picked beforehand whose interval lies above 0 with
+        probability ``level``; ``inf`` if not even 1 is.
+    visible_all : float
+        The same when all values are looked at, with `error_all` in place of the interval.
+    first_bytes, report_bytes : int
+        Key and answer of a user's first report; of each later one.
+    server_cost : str
+        What the server does in a round.
+    server_operations : int
+        Its rough number of machine operations.
+    eps_first, eps_value, cap : float
+        Loss of the first report; of all reports of one value; most budget that can be spent.
+        ``inf`` where every round spends again.
+    """
+
+    name: str
+    label: str
+    protocol: Protocol | None
+    eligible: bool
+    note: str
+    g: int | None = None
+    variance: float | None = None
+    rmse: float | None = None
+    error_one: float | None = None
+    error_all: float | None = None
+    visible_one: float | None = None
+    visible_all: float | None = None
+    first_bytes: int | None = None
+    report_bytes: int | None = None
+    server_cost: str = ""
+    server_operations: int | None = None
+    eps_first: float | None = None
+    eps_value: float | None = None
+    cap: float | None = None
+
+    @property
+    def spends_every_round(self) -> bool:
+        """Whether nothing is memoised, so that no bound holds for ever."""
+        return self.protocol is not None and not self.protocol.longitudinal
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; what is infinite is None."""
+        plain = {field.name: _finite(getattr(self, field.name)) for field in fields(self)}
+        plain["protocol"] = self.protocol.to_dict() if self.protocol else None
+        return plain | {"spends_every_round": self.spends_every_round}
+
+
+def prospect(
+    protocol: Protocol,
+    n: int,
+    eps_inf: float,
+    eps_1: float,
+    *,
+    level: float = 0.95,
+    label: str | None = None,
+) -> Prospect:
+    """What the protocol can see with n reports a round, what it costs, and whether within budgets.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    n : int
+        Reports expected in each round, n >= 1.
+    eps_inf, eps_1 : float
+        Budgets: of all reports of one value, for ever; and of the first report.
+    level : float
+        Of intervals and bounds, in (0, 1).
+    label : str, optional
+        By default the protocol's name.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1 or the level lies outside (0, 1).
+    """
+    level = check_level(level)
+    interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
+    encoding = protocol.encoding
+    note = _outside(protocol, eps_inf, eps_1)
+    rare = variance(protocol, n)
+    error_all = simultaneous_error(protocol, expected_reach(protocol, n), level=level)
+    key_bits = encoding.key_bits if protocol.longitudinal else 0
+    cost, operations = _server(protocol, n)
+    return Prospect(
+        name=protocol.name,
+        label=label or protocol.name,
+        protocol=protocol,
+        eligible=not note,
+        note=note,
+        g=protocol.g,
+        variance=rare,
+        # As if one value held everything: the variance is linear in f, or concave.
+        rmse=math.sqrt(rare + (variance(protocol, n, 1.0) - rare) / protocol.bins),
+        error_one=interval * math.sqrt(rare),
+        error_all=error_all,
+        visible_one=_visible(protocol, n, 0.0, interval + power),
+        visible_all=_visible(protocol, n, error_all, power),
+        first_bytes=-(-encoding.report_bits // 8),
+        report_bytes=-(-(encoding.report_bits - key_bits) // 8),
+        server_cost=cost,
+        server_operations=operations,
+        eps_first=protocol.asked_first,
+        eps_value=protocol.asked_memo if protocol.longitudinal else math.inf,
+        cap=protocol.cap,
+    )
+
+
+def _outside(protocol: Protocol, eps_inf: float, eps_1: float) -> str:
+    """Which budget the protocol breaks; empty if it keeps both."""
+    if not protocol.longitudinal:
+        return f"spends {protocol.asked_first:g} every round: nothing bounds the total"
+    if protocol.asked_first > eps_1:
+        return f"the first report spends {protocol.asked_first:g}, more than eps_1 = {eps_1:g}"
+    if protocol.asked_memo > eps_inf:
+        return f"one value spends {protocol.asked_memo:g}, more than eps_inf = {eps_inf:g}"
+    return ""
+
+
+def _visible(protocol: Protocol, n: int, margin: float, quantile: float) -> float:
+    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none."""
+    at_0, at_half, at_1 = (variance(protocol, n, f) for f in (0.0, 0.5, 1.0))
+    if margin + quantile * math.sqrt(at_1) > 1:
+        # The variance is concave in f, so the noise stays above f all the way.
+        return math.inf
+    # It is at_0 + rise f - bend f^2; squaring the equation leaves a quadratic.
+    bend = 4 * at_half - 2 * (at_0 + at_1)
+    rise, square = at_1 - at_0 + bend, quantile**2
+    lead, middle = 1 + square * bend, margin + square * rise / 2
+    rest = margin**2 - square * at_0
+    return float((middle + math.sqrt(middle**2 - lead * rest)) / lead)
+
+
+def _server(protocol: Protocol, n: int) -> tuple[str, int]:
+    """What a round costs the server: in words, and roughly in machine operations."""
+    encoding = protocol.encoding
+    k = protocol.k
+    bits = f"{k} bits a report, 64 to a word"
+    if isinstance(encoding, Hashed):
+        family = encoding.family
+        if isinstance(family, LinearHash):
+            cells = family.size * family.g
+            words = f"one addition a report, one transform of {family.size} x {family.g} cells"
+            return words, n + cells * max(1, math.ceil(math.log2(family.size)))
+        if not protocol.longitudinal:
+            return "one hash a report and value", n * k
+        return f"one hash a user and value, once; then {bits}", n * -(-k // 64)
+    if isinstance(encoding, SampledBuckets):
+        return f"{encoding.d} bits a report", n * encoding.d
+    if protocol.g is not None:
+        return "one addition a report", n + k
+    return bits, n * -(-k // 64)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""One user's secrets and their way out, with the standard library alone."""

@@ -1,0 +1,1 @@
+"""What device and server agree on: how values are drawn, named and counted, and nothing secret."""

@@ -1,0 +1,71 @@
+"""Counting reports into cells, and refusing all of them if one is out of range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loloha.rules.counting.compiled.jit import njit, reciprocal
+
+_PRIME = np.int64((1 << 31) - 1)
+
+
+@njit
+def count_symbols(counts: Any, ys: Any) -> bool:
+    """counts[y] += 1 for each y, or nothing and False if one is outside the counts."""
+    size = len(counts)
+    for i in range(len(ys)):
+        y = ys[i]
+        if y < 0 or y >= size:
+            for j in range(i):
+                counts[ys[j]] -= 1
+            return False
+        counts[y] += 1
+    return True
+
+
+@njit
+def count_pairs(counts: Any, keys: Any, ys: Any, g: int) -> bool:
+    """counts[key * g + y] += 1 for each report, or nothing and False if one is out of range."""
+    size = len(counts) // g
+    for i in range(len(ys)):
+        key, y = keys[i], ys[i]
+        if key < 1 or key >= size or y < 0 or y >= g:
+            for j in range(i):
+                counts[keys[j] * g + ys[j]] -= 1
+            return False
+        counts[key * g + y] += 1
+    return True
+
+
+@njit
+def count_rounds(counts: Any, keys: Any, ys: Any, g: int) -> None:
+    """counts[t, keys[u] * g + ys[t, u]] += 1 where ys[t, u] >= 0; without keys, ys alone."""
+    keyed = len(keys) > 0
+    for t in range(ys.shape[0]):
+        for u in range(ys.shape[1]):
+            y = np.int64(ys[t, u])
+            if y >= 0:
+                counts[t, keys[u] * g + y if keyed else y] += 1
+
+
+@njit
+def count_affine(counts: Any, keys: Any, ys: Any, g: int) -> None:
+    """counts[v] += 1 for each report and each v that its affine hash maps to its symbol."""
+    shift, factor = reciprocal(g)
+    for i in range(len(keys)):
+        a, residue, y = keys[i] >> 31, keys[i] & _PRIME, ys[i]
+        for v in range(len(counts)):
+            counts[v] += residue - (residue * factor >> shift) * g == y
+            residue += a
+            if residue >= _PRIME:
+                residue -= _PRIME
+
+
+@njit
+def count_buckets(ones: Any, buckets: Any, ys: Any) -> None:
+    """ones[buckets[i, l]] += bit l of the packed ys[i]."""
+    for i in range(buckets.shape[0]):
+        for position in range(buckets.shape[1]):
+            ones[buckets[i, position]] += ys[i, position >> 3] >> (position & 7) & 1

@@ -1,0 +1,149 @@
+"""What every encoding does, on a device and on a server."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.report import Answer, Key
+from loloha.rules.rng import Rng
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Bools, Ints
+
+Number = TypeVar("Number", float, Fraction)
+Channel = SymbolChannel | BitChannel
+Kind = Literal["symbol", "keyed symbol", "bits", "sampled bits"]
+
+
+class Encoding(ABC):
+    """From values 0..k-1 to answers, and from answers to support counts.
+
+    Array forms of a report's key and y, for n reports:
+
+    ============== =================== =========================
+    kind           keys                ys
+    ============== =================== =========================
+    symbol         None                int64[n]
+    keyed symbol   int64[n]            int64[n]
+    bits           None                uint8[n, ceil(k / 8)]
+    sampled bits   int64[n, d]         uint8[n, ceil(d / 8)]
+    ============== =================== =========================
+    """
+
+    kind: ClassVar[Kind]
+
+    @property
+    @abstractmethod
+    def bins(self) -> int:
+        """How many frequencies are estimated: k, or the number of buckets."""
+
+    @property
+    @abstractmethod
+    def memo_cells(self) -> int:
+        """Most memo symbols that one user can ever visit."""
+
+    @property
+    @abstractmethod
+    def memo_symbols(self) -> int:
+        """Memo symbols are 0..memo_symbols - 1 (one user need not be able to visit all)."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """Length of the array of counts."""
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Bits of key and y that a user sends the first time."""
+
+    @property
+    @abstractmethod
+    def key_bits(self) -> int:
+        """Bits of the key, which need to be sent only once."""
+
+    def bin(self, v: int) -> int:
+        """The estimated bin that holds the value ``v``."""
+        return v
+
+    # -- device
+
+    def draw_key(self, rng: Rng) -> Key:
+        """What a user draws once, for ever."""
+        return None
+
+    def is_key(self, key: Key) -> bool:
+        """Whether ``key`` could have been drawn."""
+        return key is None
+
+    def memo_index(self, key: Key, v: int) -> int:
+        """Memo symbol of the value ``v``: values that share it share their answer."""
+        return v
+
+    @abstractmethod
+    def is_answer(self, y: Answer) -> bool:
+        """Whether ``y`` could have been sent."""
+
+    @abstractmethod
+    def randomise(self, rng: Rng, x: int, channel: Any) -> Answer:
+        """First randomised response: from the memo symbol ``x`` to an answer."""
+
+    @abstractmethod
+    def rerandomise(self, rng: Rng, answer: Answer, channel: Any) -> Answer:
+        """Second randomised response: from an answer to a fresh one."""
+
+    # -- laws; each works on floats and on exact fractions
+
+    @abstractmethod
+    def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:
+        """p and q of two rounds after each other, before any hashing."""
+
+    @abstractmethod
+    def odds(self, p: Number, q: Number) -> Number:
+        """Largest likelihood ratio of one answer between two memo symbols: e^loss."""
+
+    def supporting(self, p: Number, q: Number) -> tuple[Number, Number]:
+        """p_star and q_star: Pr[answer supports v | user holds v], [.. | user holds another]."""
+        return p, q
+
+    # -- server
+
+    @abstractmethod
+    def shapes(self, n: Any) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
+        """Shapes of keys and ys of n reports."""
+
+    @abstractmethod
+    def valid(self, keys: Any, ys: Any) -> Bools:
+        """Which of n reports are in range, bool[n]; keys and ys have the array forms above."""
+
+    @abstractmethod
+    def count(self, counts: Ints, keys: Any, ys: Any) -> None:
+        """Add n valid reports to ``counts`` int64[cells], in place."""
+
+    def admit(self, counts: Ints, keys: Any, ys: Any) -> bool:
+        """`count` n reports if all of them are `valid`, else leave ``counts`` as it is.
+
+        Some encodings do both in one pass: override it together with either of them.
+
+        Returns
+        -------
+        bool
+            Whether they were counted.
+        """
+        if not self.valid(keys, ys).all():
+            return False
+        self.count(counts, keys, ys)
+        return True
+
+    @abstractmethod
+    def support(self, counts: Ints) -> Ints:
+        """How many reports support each bin, int64[bins]."""
+
+    def reach(self, counts: Ints, n: int) -> Ints:
+        """How many reports could support each bin, int64[bins]."""
+        import numpy as np
+
+        return np.full(self.bins, n, dtype=np.int64)

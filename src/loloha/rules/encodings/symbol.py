@@ -1,0 +1,182 @@
+"""Encodings whose answers are symbols: the value itself, or its hash under the user's own key."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loloha.rules.channels import SymbolChannel
+from loloha.rules.encodings.base import Encoding, Kind, Number
+from loloha.rules.hashing import HashFamily, LinearHash
+from loloha.rules.report import Answer, Key
+from loloha.rules.rng import Rng
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Bools, Ints
+
+
+class _SymbolEncoding(Encoding):
+    """Answers are symbols 0..g-1."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """Number of symbols g."""
+
+    @property
+    def memo_symbols(self) -> int:
+        return self.symbols
+
+    def is_answer(self, y: Answer) -> bool:
+        return type(y) is int and 0 <= y < self.symbols
+
+    def randomise(self, rng: Rng, x: int, channel: SymbolChannel) -> int:
+        return channel.draw(rng, x)
+
+    def rerandomise(self, rng: Rng, answer: Answer, channel: SymbolChannel) -> int:
+        return channel.draw(rng, int(answer))
+
+    def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:
+        g = self.symbols
+        return p1 * p2 + (g - 1) * (q1 * q2), p1 * q2 + q1 * p2 + (g - 2) * (q1 * q2)
+
+    def odds(self, p: Number, q: Number) -> Number:
+        return p / q
+
+    def valid(self, keys: Any, ys: Ints) -> Bools:
+        return (ys >= 0) & (ys < self.symbols)
+
+
+@dataclass(frozen=True)
+class Symbols(_SymbolEncoding):
+    """The value itself is the symbol (GRR)."""
+
+    k: int
+    kind: ClassVar[Kind] = "symbol"
+
+    @property
+    def symbols(self) -> int:
+        return self.k
+
+    @property
+    def bins(self) -> int:
+        return self.k
+
+    @property
+    def memo_cells(self) -> int:
+        return self.k
+
+    @property
+    def cells(self) -> int:
+        return self.k
+
+    @property
+    def key_bits(self) -> int:
+        return 0
+
+    @property
+    def report_bits(self) -> int:
+        return (self.k - 1).bit_length()
+
+    def shapes(self, n: Any) -> tuple[None, tuple[Any]]:
+        return None, (n,)
+
+    def count(self, counts: Ints, keys: None, ys: Ints) -> None:
+        from loloha.rules.counting import kernels
+
+        kernels.count_symbols(counts, ys)
+
+    def admit(self, counts: Ints, keys: None, ys: Ints) -> bool:
+        from loloha.rules.counting import kernels
+
+        return kernels.count_symbols(counts, ys)
+
+    def support(self, counts: Ints) -> Ints:
+        return counts.copy()
+
+
+@dataclass(frozen=True)
+class Hashed(_SymbolEncoding):
+    """The symbol is the value's hash under the user's own key (local hashing).
+
+    With the linear family the counts are the table N[seed, symbol], row by row; with others there
+    is no table small enough, and the counts are the support itself.
+    """
+
+    family: HashFamily
+    kind: ClassVar[Kind] = "keyed symbol"
+
+    @property
+    def symbols(self) -> int:
+        return self.family.g
+
+    @property
+    def bins(self) -> int:
+        return self.family.k
+
+    @property
+    def memo_cells(self) -> int:
+        return min(self.family.g, self.family.k)
+
+    @property
+    def cells(self) -> int:
+        family = self.family
+        return family.size * family.g if isinstance(family, LinearHash) else family.k
+
+    @property
+    def key_bits(self) -> int:
+        return self.family.key_bits
+
+    @property
+    def report_bits(self) -> int:
+        return self.key_bits + (self.family.g - 1).bit_length()
+
+    def draw_key(self, rng: Rng) -> int:
+        return self.family.draw(rng)
+
+    def is_key(self, key: Key) -> bool:
+        return type(key) is int and self.family.is_key(key)
+
+    def memo_index(self, key: Key, v: int) -> int:
+        return self.family.hash(_seed(key), v)
+
+    def supporting(self, p: Number, q: Number) -> tuple[Number, Number]:
+        c0: Any = self.family.collision
+        if isinstance(p, float):
+            c0 = float(c0)
+        return p, c0 * p + (1 - c0) * q
+
+    def shapes(self, n: Any) -> tuple[tuple[Any], tuple[Any]]:
+        return (n,), (n,)
+
+    def valid(self, keys: Ints, ys: Ints) -> Bools:
+        return super().valid(keys, ys) & self.family.are_keys(keys)
+
+    def count(self, counts: Ints, keys: Ints, ys: Ints) -> None:
+        from loloha.rules.counting import kernels
+
+        if isinstance(self.family, LinearHash):
+            kernels.count_pairs(counts, keys, ys, self.family.g)
+        else:
+            kernels.count_preimages(counts, self.family, keys, ys)
+
+    def admit(self, counts: Ints, keys: Ints, ys: Ints) -> bool:
+        from loloha.rules.counting import kernels
+
+        if isinstance(self.family, LinearHash):
+            return kernels.count_pairs(counts, keys, ys, self.family.g)
+        return super().admit(counts, keys, ys)
+
+    def support(self, counts: Ints) -> Ints:
+        from loloha.rules.counting import decode
+
+        if isinstance(self.family, LinearHash):
+            return decode.linear_support(counts, self.family)
+        return counts.copy()
+
+
+def _seed(key: Key) -> int:
+    if isinstance(key, int):
+        return key
+    raise TypeError("a hash seed is an int")

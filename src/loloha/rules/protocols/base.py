@@ -1,0 +1,314 @@
+"""A protocol: frozen, public rules that device and server share, with every number derived once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from loloha.errors import ParameterError
+from loloha.rules import checks
+from loloha.rules.channels import Pair
+from loloha.rules.encodings import Channel, Encoding, Hashed
+from loloha.rules.report import Answer, Key
+from loloha.rules.rng import Rng
+
+if TYPE_CHECKING:
+    from loloha.device.client import Client
+    from loloha.server.tally import Tally
+
+LARGEST_K = 1 << 24
+SPEC_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Realised:
+    """What a device really does: probabilities as exact fractions, losses derived from them.
+
+    Attributes
+    ----------
+    p1, q1 : Fraction
+        First (permanent) round; `p2`, `q2` second (instantaneous) round, None for one-round rules.
+    p_star, q_star : Fraction
+        Pr[report supports v] if the user holds v, and if the user holds another value.
+    eps_first : float
+        Loss of the first report.
+    eps_memo : float
+        Loss of all reports of one value, for ever, where answers are memoised; else of one report.
+    """
+
+    p1: Fraction
+    q1: Fraction
+    p2: Fraction | None
+    q2: Fraction | None
+    p_star: Fraction
+    q_star: Fraction
+    eps_first: float
+    eps_memo: float
+
+    @cached_property
+    def contrast(self) -> Fraction:
+        """p_star - q_star."""
+        return self.p_star - self.q_star
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The same numbers as floats, to be published with every estimate."""
+        return {
+            field.name: None if (number := getattr(self, field.name)) is None else float(number)
+            for field in fields(self)
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol(ABC):
+    """Rules of one protocol for one domain and one privacy budget.
+
+    A subclass states its parameters as dataclass fields and supplies `encoding`, the formulas
+    `first` and `second`, and the exact `first_channel` and `second_channel`; every step of the
+    device, every number and every step of the server follows. Objects are immutable, hashable,
+    picklable and compare by their parameters; their repr evaluates back.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2..2^24; values are the integers 0..k-1.
+    """
+
+    k: int
+
+    name: ClassVar[str]
+    """Name in the registry."""
+    summary: ClassVar[str]
+    """One line for tables."""
+    longitudinal: ClassVar[bool] = True
+    """Whether answers are memoised, so that repeating a value does not spend for ever."""
+
+    def __post_init__(self) -> None:
+        self._set("k", checks.integer("k", self.k, 2, LARGEST_K, "count the labels of the domain"))
+
+    def _set(self, field: str, value: Any) -> None:
+        object.__setattr__(self, field, value)
+
+    # -- what a subclass supplies
+
+    @property
+    @abstractmethod
+    def encoding(self) -> Encoding:
+        """How values become answers, and answers counts."""
+
+    @property
+    @abstractmethod
+    def first(self) -> Pair:
+        """Formula of the first round."""
+
+    @property
+    def second(self) -> Pair | None:
+        """Formula of the second round, None where there is none."""
+        return None
+
+    @property
+    @abstractmethod
+    def first_channel(self) -> Channel:
+        """Exact first round."""
+
+    @property
+    def second_channel(self) -> Channel | None:
+        """Exact second round, None where there is none."""
+        return None
+
+    @property
+    @abstractmethod
+    def asked_first(self) -> float:
+        """Bound asked for on the loss of the first report."""
+
+    @property
+    @abstractmethod
+    def asked_memo(self) -> float:
+        """Bound asked for on all reports of one value (one-round rules: on one report)."""
+
+    # -- numbers
+
+    @property
+    def p1(self) -> float:
+        """Pr[the memoised answer is the truth]; for bits, Pr[1 | set]."""
+        return self.first.p
+
+    @property
+    def q1(self) -> float:
+        """Pr[the memoised answer is one given other symbol]; for bits, Pr[1 | unset]."""
+        return self.first.q
+
+    @property
+    def p2(self) -> float | None:
+        """As `p1`, for the fresh round; None where there is none."""
+        return self.second.p if self.second else None
+
+    @property
+    def q2(self) -> float | None:
+        """As `q1`, for the fresh round; None where there is none."""
+        return self.second.q if self.second else None
+
+    @cached_property
+    def p_star(self) -> float:
+        """Pr[report supports v | the user holds v]."""
+        return self.encoding.supporting(*self._chained)[0]
+
+    @cached_property
+    def q_star(self) -> float:
+        """Pr[report supports v | the user holds another value]."""
+        return self.encoding.supporting(*self._chained)[1]
+
+    @cached_property
+    def contrast(self) -> float:
+        """p_star - q_star, as the product of the rounds' contrasts: no cancellation."""
+        rounds = (self.first.p - self.first.q) * (
+            self.second.p - self.second.q if self.second else 1
+        )
+        if isinstance(self.encoding, Hashed):
+            rounds *= float(1 - self.encoding.family.collision)
+        return rounds
+
+    @property
+    def _chained(self) -> tuple[float, float]:
+        """p and q of both rounds, before any hashing."""
+        if self.second is None:
+            return self.first.p, self.first.q
+        return self.encoding.chain(*self.first, *self.second)
+
+    @property
+    def g(self) -> int | None:
+        """Number of symbols that are randomised over; None for protocols that send bits."""
+        return getattr(self.encoding, "symbols", None)
+
+    @property
+    def bins(self) -> int:
+        """How many frequencies are estimated: k, or the number of buckets."""
+        return self.encoding.bins
+
+    @property
+    def cap(self) -> float:
+        """Most that a user can ever spend; ``inf`` for one-round rules, which spend every round."""
+        return self.encoding.memo_cells * self.asked_memo if self.longitudinal else math.inf
+
+    @cached_property
+    def realised(self) -> Realised:
+        """What the device does, in exact arithmetic; losses never exceed those asked for."""
+        encoding, first, second = self.encoding, self.first_channel, self.second_channel
+        p, q = first.p, first.q
+        if second is not None:
+            p, q = encoding.chain(first.p, first.q, second.p, second.q)
+        p_star, q_star = encoding.supporting(p, q)
+        return Realised(
+            p1=first.p,
+            q1=first.q,
+            p2=second.p if second else None,
+            q2=second.q if second else None,
+            p_star=p_star,
+            q_star=q_star,
+            # The exact losses are within the bounds; their logarithms, rounded, could pass them.
+            eps_first=min(_log(encoding.odds(p, q)), self.asked_first),
+            eps_memo=min(_log(encoding.odds(first.p, first.q)), self.asked_memo),
+        )
+
+    # -- the device's steps
+
+    def check_value(self, value: Any) -> int:
+        """``value`` as an int in 0..k-1.
+
+        Raises
+        ------
+        DomainError
+            For a value outside the domain or of another type; the value is never shown.
+        """
+        return checks.value(value, self.k)
+
+    def enroll(self, rng: Rng) -> Key:
+        """Draw what a user keeps for ever."""
+        return self.encoding.draw_key(rng)
+
+    def memo_index(self, key: Key, v: int) -> int:
+        """Memo symbol x of the value ``v``."""
+        return self.encoding.memo_index(key, v)
+
+    def permanent(self, rng: Rng, x: int) -> Answer:
+        """Permanent randomised response x' to the memo symbol ``x``, to be kept."""
+        return self.encoding.randomise(rng, x, self.first_channel)
+
+    def instant(self, rng: Rng, answer: Answer) -> Answer:
+        """Report y for this round, drawn afresh from the permanent answer."""
+        if self.second_channel is None:
+            return answer
+        return self.encoding.rerandomise(rng, answer, self.second_channel)
+
+    # -- doors to the objects that hold state
+
+    def client(
+        self, *, key: Key = None, limit: float | None = None, rng: Rng | None = None
+    ) -> Client:
+        """A new user's `Client`; see there for the parameters."""
+        from loloha.device.client import Client
+
+        return Client(self, key=key, limit=limit, rng=rng)
+
+    def tally(self) -> Tally:
+        """The empty `Tally` of one round."""
+        from loloha.server.tally import Tally
+
+        return Tally(self)
+
+    # -- specification
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments, with defaults resolved."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Full specification as plain JSON data: type, version and every parameter."""
+        return {"type": self.name, "version": SPEC_VERSION, **self.get_params()}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """The protocol with exactly these parameters.
+
+        Raises
+        ------
+        ParameterError
+            For a missing or an unknown parameter.
+        """
+        known = {field.name for field in fields(cls) if field.init}
+        required = {field.name for field in fields(cls) if field.init and _is_required(field)}
+        unknown, missing = params.keys() - known, required - params.keys()
+        if unknown or missing:
+            wrong = "unknown " + ", ".join(sorted(map(str, unknown))) if unknown else ""
+            wrong += " and " if unknown and missing else ""
+            wrong += "missing " + ", ".join(sorted(missing)) if missing else ""
+            raise ParameterError(
+                f"parameters of {cls.name} must be among {sorted(known)}, got {wrong}; correct them"
+            )
+        return cls(**params)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical specification, hexadecimal."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self.get_params()), ()
+
+
+def _is_required(field: Any) -> bool:
+    from dataclasses import MISSING
+
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _log(ratio: Fraction) -> float:
+    """ln of an exact ratio >= 1, accurate near 1 too."""
+    return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)

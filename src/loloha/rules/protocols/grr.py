@@ -1,0 +1,77 @@
+"""L-GRR: two rounds of generalised randomised response over the values themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from loloha.rules import checks
+from loloha.rules.channels import (
+    Pair,
+    SymbolChannel,
+    grr,
+    second_grr,
+    second_grr_published,
+    second_symbol_channel,
+    symbol_channel,
+)
+from loloha.rules.encodings import Encoding, Symbols
+from loloha.rules.protocols.two_round import TwoRound
+
+CALIBRATIONS = {"tight": second_grr, "published": second_grr_published}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolChain(TwoRound):
+    """Two rounds of GRR over the g symbols of the encoding (MATH section 3).
+
+    Parameters
+    ----------
+    calibration : {"tight", "published"}
+        "tight" spends exactly eps_1 on the first report; "published" is the paper's formula,
+        which for g > 2 is private but noisier than asked.
+    """
+
+    calibration: str = "tight"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.choice("calibration", self.calibration, CALIBRATIONS)
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """Number of symbols g."""
+
+    @cached_property
+    def first(self) -> Pair:
+        return grr(self.eps_inf, self.symbols)
+
+    @cached_property
+    def second(self) -> Pair:
+        return CALIBRATIONS[self.calibration](self.eps_inf, self.eps_1, self.symbols)
+
+    @cached_property
+    def first_channel(self) -> SymbolChannel:
+        return symbol_channel(self.eps_inf, self.symbols)
+
+    @cached_property
+    def second_channel(self) -> SymbolChannel:
+        return second_symbol_channel(self.first_channel, self.eps_1, self.second)
+
+
+class LGRR(SymbolChain):
+    """L-GRR: GRR over the k values, twice. Source: MATH sections 3 and 6."""
+
+    name: ClassVar[str] = "l-grr"
+    summary: ClassVar[str] = "two rounds of GRR over the k values"
+
+    @property
+    def symbols(self) -> int:
+        return self.k
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        return Symbols(self.k)

@@ -1,0 +1,119 @@
+"""What all protocols with a hash share: the family, and the number g of symbols."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from loloha.rules import checks
+from loloha.rules.encodings import Encoding, Hashed
+from loloha.rules.hashing import FAMILIES, admissible_primes, default_family, hash_family
+from loloha.rules.protocols.base import Protocol
+
+LARGEST_G = 1 << 20
+MOST_SYMBOLS_TRIED = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(Protocol):
+    """Values are hashed to g symbols by a member of a family, and the symbols randomised.
+
+    Parameters
+    ----------
+    hash : {"linear", "affine", "xxhash"}, optional
+        Hash family; by default "linear" where g is prime and the table
+        of seeds and symbols is affordable, else "affine".
+    """
+
+    hash: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hash is not None:
+            checks.choice("hash", self.hash, FAMILIES)
+        self._settle_g()
+        if self.hash is None:
+            self._set("hash", default_family(self.k, self.symbols))
+        # A family that does not exist for these sizes is refused now, not at the first report.
+        _ = self.encoding
+
+    def _settle_g(self) -> None:
+        """Resolve the number of symbols, where it is a parameter."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """Number of symbols g."""
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        return Hashed(hash_family(str(self.hash), self.k, self.symbols))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenG(LocalHashing):
+    """Local hashing whose g is a parameter, by default the best one.
+
+    Parameters
+    ----------
+    g : int, optional
+        Number of symbols, 2..2^20.
+    """
+
+    g: int | None = None
+
+    def _settle_g(self) -> None:
+        if self.g is None:
+            self._set("g", self._best_g())
+        self._set("g", checks.integer("g", self.g, 2, LARGEST_G, "leave it out for the best one"))
+
+    @abstractmethod
+    def _best_g(self) -> int:
+        """The default g."""
+
+    @property
+    def symbols(self) -> int:
+        return int(self.g or 0)
+
+
+def least_variance_g(k: int, eps: float, family: str | None) -> int:
+    """The g of least exact V* of local hashing whose report spends ``eps``.
+
+    Parameters
+    ----------
+    k : int
+        Domain size.
+    eps : float
+        Loss of the (first) report: p_s = e^eps / (e^eps + g - 1).
+    family : str or None
+        Hash family; None and "linear" look among the admissible primes, others among all g.
+
+    Returns
+    -------
+    int
+        The smallest of the best.
+
+    Notes
+    -----
+    With c0 the collision probability and w = e^-eps, p_s = 1/(1 + (g-1)w) and
+    q_star = (c0 + (1-c0) w) p_s, so n V* = q_star (1 - q_star) / ((1-c0) (1-w) p_s)^2.
+    """
+    linear = family in (None, "linear")
+    w = math.exp(-eps)
+    candidates: Iterable[int]
+    if linear:
+        candidates = admissible_primes(k)
+    else:
+        # V* falls up to g = e^eps + 1 and rises beyond it (c0 = 1/g).
+        candidates = range(2, int(min(1 / w + 3, MOST_SYMBOLS_TRIED)) + 1)
+
+    def noise(g: int) -> float:
+        c0 = float(hash_family(family or "linear", k, g).collision)
+        spread = 1 + (g - 1) * w
+        q_star = (c0 + (1 - c0) * w) / spread
+        return q_star * (1 - q_star) * (spread / (1 - c0)) ** 2
+
+    return min(candidates, key=lambda g: (noise(g), g))

@@ -1,0 +1,271 @@
+"""Additive counts of one round: the server's whole knowledge of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from loloha.errors import MergeError, ParameterError, WireError
+from loloha.rules.protocols import Protocol, protocol_from_dict
+from loloha.rules.report import Report
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.server.estimate import Estimate
+
+FORMAT, VERSION = "loloha-tally", 1
+MOST_REPORTS = 1 << 53
+"""Most reports that a message may claim: counts stay exact in floating point, sums in int64."""
+
+_SEPARATOR = b"\n"
+_DIGEST_BYTES = 32
+
+
+class Tally:
+    """Counts of the reports of one round, under one protocol; ``+`` merges, in any order.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The public rules that the reports follow.
+
+    Attributes
+    ----------
+    counts : int64[cells]
+        What the protocol's encoding counts; only ever added to.
+    n : int
+        Number of reports counted.
+    """
+
+    __slots__ = ("counts", "n", "protocol")
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.counts: Ints = np.zeros(protocol.encoding.cells, dtype=np.int64)
+        self.n = 0
+
+    def add(self, report: Report) -> None:
+        """Count one report.
+
+        Raises
+        ------
+        WireError
+            If its key or y is not one of the protocol's; nothing is counted.
+        """
+        encoding = self.protocol.encoding
+        if not (encoding.is_key(report.key) and encoding.is_answer(report.y)):
+            raise WireError(
+                f"report must be one of {self.protocol.name} with these parameters, got another; "
+                "check that client and server agree on the protocol"
+            )
+        keys = None if report.key is None else np.array([report.key], dtype=np.int64)
+        y = report.y
+        ys = np.frombuffer(y, dtype=np.uint8)[None] if isinstance(y, bytes) else np.array([y])
+        encoding.count(self.counts, keys, ys)
+        self.n += 1
+
+    def update(self, keys: Any, ys: Any) -> None:
+        """Count n reports at once; all of them or, if one is invalid, none.
+
+        Parameters
+        ----------
+        keys : int64[n], int64[n, d] or None
+            Hash seeds, or sampled buckets in ascending order, or None where there is no key.
+        ys : int64[n] or uint8[n, bytes]
+            Symbols, or bits packed eight to a byte, first bit lowest.
+
+        Raises
+        ------
+        WireError
+            If the arrays have another shape or type, or a report is out of range (its index is
+            told); see `valid` to find all of them.
+        """
+        keys, ys = self._shaped(keys, ys)
+        if not self.protocol.encoding.admit(self.counts, keys, ys):
+            valid = self.protocol.encoding.valid(keys, ys)
+            raise WireError(
+                f"every report must be one of {self.protocol.name}, got {np.count_nonzero(~valid)} "
+                f"out of range, the first at index {int(np.argmin(valid))}; drop or repair them"
+            )
+        self.n += len(ys)
+
+    def valid(self, keys: Any, ys: Any) -> Bools:
+        """Which of n reports `update` would accept, bool[n].
+
+        Raises
+        ------
+        WireError
+            If the arrays have another shape or type.
+        """
+        return self.protocol.encoding.valid(*self._shaped(keys, ys))
+
+    def _shaped(self, keys: Any, ys: Any) -> tuple[Ints | None, Any]:
+        encoding = self.protocol.encoding
+        keys = None if keys is None else _integers("keys", _array("keys", keys))
+        ys = _array("ys", ys)
+        if encoding.kind in ("symbol", "keyed symbol"):
+            ys = _integers("ys", ys)
+        elif ys.dtype != np.uint8:
+            raise WireError(f"ys must be packed bits of type uint8, got {ys.dtype}; pack them")
+        got = (None if keys is None else keys.shape, ys.shape)
+        if got != encoding.shapes(len(ys) if ys.ndim else 0):
+            raise WireError(
+                f"keys and ys must have shapes {encoding.shapes('n')} for {self.protocol.name}, "
+                f"got {got}; see loloha.encodings.Encoding"
+            )
+        return keys, ys
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if other.protocol != self.protocol:
+            raise MergeError(
+                f"tallies must follow one protocol, got {self.protocol!r} and {other.protocol!r}; "
+                "estimate them separately"
+            )
+        merged = Tally(self.protocol)
+        np.add(self.counts, other.counts, out=merged.counts)
+        merged.n = self.n + other.n
+        return merged
+
+    def __radd__(self, other: object) -> Tally:
+        # sum() starts from 0.
+        return self + Tally(self.protocol) if other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        same_rules = self.protocol == other.protocol and self.n == other.n
+        return same_rules and bool(np.array_equal(self.counts, other.counts))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def support(self) -> Ints:
+        """How many reports support each bin, int64[bins]."""
+        return self.protocol.encoding.support(self.counts)
+
+    def reach(self) -> Ints:
+        """How many reports could support each bin, int64[bins]; n but for sampled buckets."""
+        return self.protocol.encoding.reach(self.counts, self.n)
+
+    def estimate(self) -> Estimate:
+        """Unbiased frequencies of the round; see `Estimate`.
+
+        Raises
+        ------
+        ParameterError
+            If no report was counted.
+        """
+        from loloha.server.estimate import Estimate
+
+        return Estimate.from_tally(self)
+
+    def to_bytes(self) -> bytes:
+        """A self-describing message: a JSON line (protocol, n), the counts, and a checksum.
+
+        Counts are little-endian int64, zlib-compressed; the checksum is the SHA-256 of all before.
+        """
+        import hashlib
+        import zlib
+
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "protocol": self.protocol.to_dict(),
+            "n": self.n,
+        }
+        head = json.dumps(header, separators=(",", ":")).encode()
+        body = zlib.compress(self.counts.astype("<i8").tobytes(), level=1)
+        message = head + _SEPARATOR + body
+        return message + hashlib.sha256(message).digest()
+
+    @classmethod
+    def from_bytes(cls, message: bytes, *, protocol: Protocol | None = None) -> Self:
+        """The tally that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        message : bytes
+            All of it: a truncated or extended message is refused.
+        protocol : Protocol, optional
+            The rules it must follow.
+
+        Raises
+        ------
+        WireError
+            If the message is damaged, of another version, or for another protocol.
+        """
+        import hashlib
+
+        head, _, body = message[:-_DIGEST_BYTES].partition(_SEPARATOR)
+        header = _header(head)
+        if hashlib.sha256(message[:-_DIGEST_BYTES]).digest() != message[-_DIGEST_BYTES:]:
+            raise WireError("tally must be complete and unchanged, it is damaged; send it again")
+        try:
+            rules = protocol_from_dict(header["protocol"])
+        except ParameterError as error:
+            raise WireError(f"tally must be of a known protocol: {error}") from error
+        if protocol is not None and protocol != rules:
+            raise WireError(
+                f"tally must follow {protocol!r}, got {rules!r}; use the campaign it was made for"
+            )
+        tally = cls(rules)
+        tally.counts = _unpacked(body, tally.counts.nbytes)
+        tally.n = header["n"]
+        # One report adds at most one to a cell.
+        if int(tally.counts.min()) < 0 or int(tally.counts.max()) > tally.n:
+            raise WireError(f"tally must hold counts in 0..{tally.n}, got others; send it again")
+        return tally
+
+    def __repr__(self) -> str:
+        return f"Tally({self.protocol!r}, n={self.n})"
+
+
+def _array(name: str, values: Any) -> Any:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise WireError(f"{name} must be an array, got rows of unequal length; pack them") from None
+
+
+def _integers(name: str, array: Any) -> Ints:
+    if array.dtype.kind not in "iu" and array.size:
+        raise WireError(f"{name} must be integers, got {array.dtype}; convert them")
+    integers: Ints = array.astype(np.int64, copy=False)
+    return integers
+
+
+def _header(head: bytes) -> Mapping[str, Any]:
+    try:
+        header = json.loads(head)
+    except (ValueError, RecursionError):
+        header = None
+    if (
+        not isinstance(header, dict)
+        or header.keys() != {"format", "version", "protocol", "n"}
+        or (header["format"], header["version"]) != (FORMAT, VERSION)
+    ):
+        raise WireError(
+            f"tally must be a message of format {FORMAT!r}, version {VERSION}; "
+            "use a matching release"
+        )
+    if type(header["n"]) is not int or not 0 <= header["n"] <= MOST_REPORTS:
+        raise WireError(f"n must be an integer in 0..{MOST_REPORTS}, got another; send it again")
+    return header
+
+
+def _unpacked(body: bytes, size: int) -> Ints:
+    """Counts of ``size`` bytes; a hostile body must not inflate beyond them."""
+    import zlib
+
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(body, size + 1)
+    except zlib.error:
+        raw = b""
+    if len(raw) != size or not unpacker.eof or unpacker.unused_data:
+        raise WireError("tally must hold one count a cell; it is damaged, send it again")
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64)

@@ -1,0 +1,1 @@
+"""Whole populations, whose values somebody knows: simulation, data sets, attacks, the paper."""

@@ -1,0 +1,167 @@
+"""A user's own table, one row a user or one row a report, as a data set."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loloha.errors import DomainError
+from loloha.rules.checks import choice
+from loloha.study.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
+from loloha.study.datasets.domain import Domain, read_domain
+from loloha.study.datasets.label import (
+    OUTSIDE,
+    Cells,
+    Indices,
+    encode,
+    kind,
+    parse_all,
+    read_cells,
+    sort_labels,
+)
+from loloha.study.datasets.layout import arrange, choose_roles, number_users
+from loloha.study.datasets.source import read_columns
+
+
+def table(
+    source: Any,
+    *,
+    layout: str = "auto",
+    user: str | None = None,
+    round: str | None = None,
+    value: str | None = None,
+    domain: Iterable[Hashable] | str | Path | None = None,
+    name: str | None = None,
+    on_unknown: str = "error",
+) -> Dataset:
+    """Users x rounds from any table.
+
+    Parameters
+    ----------
+    source : path, frame, Arrow stream or 2-D array
+        A CSV file (comma, semicolon or tab; header line; .gz and .bz2 too) or Parquet file; a
+        pandas, polars, pyarrow or other frame that narwhals knows; anything with
+        ``__arrow_c_stream__``; a NumPy array of labels, [user, round].
+    layout : {"auto", "wide", "long"}
+        Wide: a row a user, a column a round, in the order of the columns. Long: a row a report,
+        with columns for user, round and value; rounds are sorted (numbers and dates by value, text
+        by its parts, so that "r2" comes before "r10"), users stay in order of appearance. Auto:
+        long if ``round`` or ``value`` is given or the columns are just user, round and value; else
+        wide.
+    user : str, optional
+        Column that tells users apart; it is read to check the table and then forgotten. In a wide
+        table without it, a first column named user, user_id, userid, uid or id is taken. Columns
+        without a name, as row numbers have, are left out.
+    round, value : str, optional
+        Columns of a long table; "round" and "value" by default.
+    domain : list of labels, or path of a file with one, optional
+        Labels in the order of their index. JSON: a list, or an object with ``labels``; CSV: the
+        column ``label`` or the first one; other text: a label a line. Without it the domain is the
+        sorted distinct labels of the table, with a `PrivacyWarning`.
+    name : str, optional
+        By default the stem of the file's name, or "table".
+    on_unknown : {"error", "missing"}
+        What to do with cells outside the domain: refuse, or take as not reported.
+
+    Returns
+    -------
+    Dataset
+        ``source="user"``; ``rounds`` holds the names of the columns, or the rounds.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, is empty or malformed, has two values for one user and round,
+        or has no domain of at least two labels. Cells are counted, never shown.
+    DomainError
+        If cells are outside the domain; says how many.
+    ParameterError
+        If an argument is unusable, or names a column that is not there.
+    ExtraError
+        If a library of ``loloha[cli]`` is needed and not installed.
+
+    Warns
+    -----
+    PrivacyWarning
+        If the domain is read off the data.
+
+    Notes
+    -----
+    Null, nan and empty text mean: no report. Labels keep the type of their column; text that looks
+    like numbers stays text. A CSV has no types: blanks around cells are dropped, and where every
+    cell of all value columns is a plain number (no leading zeros; NA, NaN, nan and null then mean
+    no report) labels are numbers, unless ``domain`` lists text. Integers and floats are compared
+    by value; where all floats are whole, as in a pandas column with gaps, labels are integers.
+    Booleans are not numbers.
+    """
+    choice("layout", layout, ("auto", "wide", "long"))
+    choice("on_unknown", on_unknown, ("error", "missing"))
+    given = None if domain is None else read_domain(domain)
+    arrow, is_text = read_columns(source)
+    roles = choose_roles(arrow.column_names, layout, user, round, value)
+    if roles.user is not None:
+        users, n = number_users(arrow[roles.user], once=roles.round is None)
+    cells = read_cells([arrow[column] for column in roles.values], is_text)
+    labels, values = _index(cells, given, on_unknown)
+    rounds: Sequence[Hashable] = roles.values
+    if roles.round is not None:
+        rounds, values = arrange(users, n, arrow[roles.round], is_text, values[:, 0])
+    if given is None:
+        warnings.warn(
+            "the domain was read off the data: fine for a study, but a deployment needs a public "
+            "list (domain=...), since the labels found in private data leak them",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+    title = name or (Path(source).stem if isinstance(source, (str, Path)) else "table")
+    provenance = (
+        f"User table {title!r}, domain {'read off the data' if given is None else 'given'} "
+        f"(n = {len(values)}, k = {len(labels)}, tau = {len(rounds)})."
+    )
+    return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds))
+
+
+def _index(
+    cells: Cells, given: Domain | None, on_unknown: str
+) -> tuple[Sequence[Hashable], Indices]:
+    """Labels, and the index of each cell among them."""
+    labels = sort_labels(cells) if given is None else _listed(cells, given)
+    if len(labels) < 2:
+        raise DataError(
+            f"source must hold at least two different labels, got {len(labels)}; "
+            "pass domain= with all that can occur"
+        )
+    loose = cells.is_text or (given is not None and given.is_text)
+    indices = encode(cells, labels, loose)
+    is_outside = indices == OUTSIDE
+    outside = np.count_nonzero(is_outside)
+    if outside and on_unknown == "error":
+        raise DomainError(
+            f"source must hold only labels of the domain, got {outside} cells outside"
+            f"{_kinds(cells, labels)}; correct them, pass a domain that has them, or take them "
+            "as not reported with on_unknown='missing'"
+        )
+    indices[is_outside] = MISSING
+    if np.all(indices == MISSING):
+        raise DataError("source must hold at least one report, got none; check the columns")
+    return labels, indices
+
+
+def _listed(cells: Cells, given: Domain) -> Sequence[Hashable]:
+    """Labels of a domain; those of a text file take the type of the cells they are for."""
+    if given.is_text and (cells.is_text or not any(kind(seen) == "text" for seen in cells.seen)):
+        return parse_all([str(label) for label in given.labels])
+    return given.labels
+
+
+def _kinds(cells: Cells, labels: Sequence[Hashable]) -> str:
+    """Say so where cells and labels are of different kinds, the likely reason for no match."""
+    held = {kind(seen) for seen in cells.seen if seen is not None}
+    listed = {kind(label) for label in labels}
+    if cells.is_text or held & listed:
+        return ""
+    return f" ({' and '.join(sorted(held))}, where the domain has {' and '.join(sorted(listed))})"

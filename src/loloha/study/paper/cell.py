@@ -1,0 +1,143 @@
+"""One measurement: a population simulated under one protocol, held against the truth."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from loloha.rules.counting.arrays import Floats
+from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import simultaneous_error, unbiased
+from loloha.server.postprocess import clip_and_renormalise
+from loloha.study.attacks import detect_changes, detect_memoised, record_answers
+from loloha.study.paper.archive import Row
+from loloha.study.paper.grid import Attack, Cell, Point, seed_sequence
+from loloha.study.paper.workload import Facts, Material
+from loloha.study.population import Supports, supports
+
+LEVEL = 0.95
+"""Level of the simultaneous error bounds that are checked (MATH section 9)."""
+
+
+def measure(cell: Cell, material: Material, seed: int) -> Row:
+    """Simulate all clients of one cell and compare the estimates with the truth.
+
+    Parameters
+    ----------
+    cell : Cell
+    material : Material
+        The population of the cell.
+    seed : int
+        Of the whole grid.
+
+    Returns
+    -------
+    dict
+        Columns of `loloha.study.paper.archive.CELL`:
+
+        mse_unbiased, mse_clipped
+            MSE_avg of the unbiased estimates, and after clipping at 0 and renormalising.
+        mse_last_truth
+            MSE_avg of the unbiased estimates if every round is held against the last one's truth.
+        mse_top
+            Mean over rounds of the squared error of the most frequent value.
+        mean_estimate
+            Mean of all estimates; 1/bins without bias.
+        largest_error
+            Mean over rounds of the largest absolute error of any value.
+        rounds_beyond
+            Rounds in which some error exceeds the Hoeffding bound of level 0.95.
+        eps_avg, eps_max
+            Budget spent by a user, mean and largest.
+        exposed
+            Share of users of whom every change shows; only where memoised answers are sent.
+    """
+    started = time.perf_counter()
+    facts = material.facts
+    protocol = cell.point.protocol(facts)
+    counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
+    simulated = supports(protocol, material.history, rng=counting)
+    row = _identify(cell.point) | {"run": cell.run} | _describe(protocol, facts)
+    row |= _errors(protocol, simulated, material)
+    row |= {
+        "eps_avg": float(np.mean(simulated.loss)),
+        "eps_max": float(np.max(simulated.loss)),
+        "exposed": None,
+    }
+    if isinstance(protocol.encoding, SampledBuckets):
+        row["exposed"] = detect_memoised(protocol, material.visits, attacking).share
+    return row | {"seconds": time.perf_counter() - started, "numpy": np.__version__}
+
+
+def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
+    """Run a client for some users, drawn at random, and look for changes in what they send.
+
+    Returns
+    -------
+    dict
+        Columns of `loloha.study.paper.archive.ATTACK`.
+    """
+    facts = material.facts
+    protocol = attack.point.protocol(facts)
+    rng = np.random.default_rng(seed_sequence(attack, seed))
+    chosen = rng.choice(facts.n, size=attack.users, replace=False)
+    values = np.asarray(material.values[np.sort(chosen)], dtype=np.int64)
+    answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
+    held = values * facts.buckets // facts.k if protocol.bins != facts.k else values
+    return _identify(attack.point) | asdict(detect_changes(answers, held))
+
+
+def _identify(point: Point) -> Row:
+    return {
+        "workload": point.workload,
+        "contender": point.contender,
+        "calibration": point.calibration,
+        "eps_inf": point.eps_inf,
+        "alpha": point.alpha,
+    }
+
+
+def _describe(protocol: Protocol, facts: Facts) -> Row:
+    encoding = protocol.encoding
+    return {
+        "g": protocol.g,
+        "hash": encoding.family.name if isinstance(encoding, Hashed) else None,
+        "n": facts.n,
+        "bins": protocol.bins,
+        "rounds": facts.tau,
+    }
+
+
+def truth_of(protocol: Protocol, material: Material) -> Floats:
+    """The frequencies that the protocol estimates, float64[tau, bins]."""
+    return material.truth if protocol.bins == material.facts.k else material.bucketed
+
+
+def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
+    truth = truth_of(protocol, material)
+    estimates = unbiased(protocol, simulated.supports, simulated.reach)
+    known = ~np.isnan(estimates[0])
+    errors = (estimates - truth)[:, known]
+    late = (estimates - truth[-1])[:, known]
+    clipped = clip_and_renormalise(np.where(known, estimates, 0.0)) - truth
+    top = np.take_along_axis(estimates - truth, truth.argmax(axis=1)[:, None], axis=1)
+    # Everybody reports in every round, so the reach is that of the first one.
+    bounds = simultaneous_error(protocol, simulated.reach[0][known], level=LEVEL)
+    return {
+        "mse_unbiased": _mean_square(errors),
+        "mse_clipped": _mean_square(clipped),
+        "mse_last_truth": _mean_square(late),
+        "mse_top": _mean_square(top[~np.isnan(top)]),
+        "mean_estimate": float(np.mean(estimates[:, known])),
+        "largest_error": float(np.mean(np.abs(errors).max(axis=1))),
+        "rounds_beyond": int(np.count_nonzero((np.abs(errors) > bounds).any(axis=1))),
+    }
+
+
+def _mean_square(errors: Floats) -> float:
+    return float(np.mean(np.square(errors))) if errors.size else math.nan

@@ -1,0 +1,130 @@
+"""What the evaluation compares: seven rules, each made from a domain and two budgets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.study import figure
+
+PUBLISHED, TIGHT = "published", "tight"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One curve of the figures.
+
+    Parameters
+    ----------
+    key : str
+        Name in file names and tables.
+    label : str
+        Name in legends, the paper's spelling.
+    protocol : str
+        Name in the registry; decides the colour.
+    two_rounds : bool
+        Whether eps_1, and so alpha, is a parameter.
+    calibrated : bool
+        Whether the published and the tight calibration can differ.
+    sampled : int, optional
+        Buckets that a user samples; 0 is all of them. None where nothing is sampled.
+    dashed : bool
+        Drawn with dashes, beside another curve of the same protocol.
+    """
+
+    key: str
+    label: str
+    protocol: str
+    two_rounds: bool = True
+    calibrated: bool = False
+    sampled: int | None = None
+    dashed: bool = False
+
+    def build(
+        self,
+        k: int,
+        eps_inf: float,
+        alpha: float | None,
+        calibration: str = PUBLISHED,
+        *,
+        buckets: int | None = None,
+        **more: Any,
+    ) -> Protocol:
+        """The protocol of one cell.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        eps_inf : float
+        alpha : float or None
+            eps_1/eps_inf; None for a rule with one round.
+        calibration : {"published", "tight"}
+        buckets : int, optional
+            Buckets of the domain where they are sampled; k by default.
+        **more
+            Further parameters of the protocol, such as ``hash``.
+        """
+        params: dict[str, Any] = {"k": k, "eps_inf": eps_inf} | more
+        if self.two_rounds and alpha is not None:
+            params["eps_1"] = alpha * eps_inf
+        if self.calibrated:
+            params["calibration"] = calibration
+        if self.sampled is not None:
+            params["b"] = buckets or k
+            params["d"] = self.sampled or params["b"]
+        return REGISTRY[self.protocol].from_params(params)
+
+    def settle(self, k: int, eps_inf: float, alpha: float | None, calibration: str) -> str:
+        """Under which calibration a cell is measured: "published" where the two are alike."""
+        if calibration == PUBLISHED:
+            return PUBLISHED
+        tight, published = (self.build(k, eps_inf, alpha, each) for each in (TIGHT, PUBLISHED))
+        return PUBLISHED if are_alike(tight, published) else TIGHT
+
+    @property
+    def style(self) -> dict[str, str]:
+        """Colour, marker and line in every figure."""
+        look = figure.style(self.protocol)
+        return look | ({"linestyle": "--", "marker": "<"} if self.dashed else {"linestyle": "-"})
+
+
+CONTENDERS = {
+    contender.key: contender
+    for contender in (
+        Contender("rappor", "RAPPOR", "rappor"),
+        Contender("l-osue", "L-OSUE", "l-osue"),
+        Contender("l-grr", "L-GRR", "l-grr", calibrated=True),
+        Contender("biloloha", "BiLOLOHA", "biloloha", calibrated=True),
+        Contender("ololoha", "OLOLOHA", "ololoha", calibrated=True),
+        Contender(
+            "1bitflippm",
+            "1BitFlipPM",
+            "dbitflippm",
+            two_rounds=False,
+            calibrated=True,
+            sampled=1,
+            dashed=True,
+        ),
+        Contender(
+            "bbitflippm", "bBitFlipPM", "dbitflippm", two_rounds=False, calibrated=True, sampled=0
+        ),
+    )
+}
+"""Key -> contender, in the order of every legend and table."""
+
+TWO_ROUNDS = [contender for contender in CONTENDERS.values() if contender.two_rounds]
+
+
+def are_alike(one: Protocol, other: Protocol) -> bool:
+    """Whether two protocols are the same rules but for rounding: such are measured once."""
+    if one.encoding != other.encoding or (one.second is None) != (other.second is None):
+        return False
+    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    return all(math.isclose(a, b, rel_tol=1e-12) for a, b in pairs)
+
+
+def _numbers(protocol: Protocol) -> tuple[float, ...]:
+    return (*protocol.first, *(protocol.second or ()))

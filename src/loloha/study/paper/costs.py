@@ -1,0 +1,124 @@
+"""Table 1: what a report costs to send, and a round to count, measured beside the formulas."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import Report
+from loloha.rules.rng import SimulationRng
+from loloha.study.paper.contender import CONTENDERS, PUBLISHED, Contender
+
+# Enough clients for a mean time; their reports are repeated until a round is full.
+CLIENTS = 100
+REPEATS = 5
+FORMULAS = {
+    "rappor": ("k", "n k", "n k", "k ε∞"),
+    "l-osue": ("k", "n k", "n k", "k ε∞"),
+    "l-grr": ("⌈log₂ k⌉", "n", "n", "k ε∞"),
+    "biloloha": ("1", "n k", "n + k log k", "2 ε∞"),
+    "ololoha": ("⌈log₂ g⌉", "n k", "n + g k log k", "g ε∞"),
+    "1bitflippm": ("1", "n b", "n", "2 ε∞"),
+    "bbitflippm": ("b", "n b", "n b", "b ε∞"),
+}
+"""Bits of a report after the first, server's operations in the paper and here, and the cap."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One row of Table 1.
+
+    Attributes
+    ----------
+    contender : Contender
+    protocol : Protocol
+    report_bytes : int
+        Of a report once the key is known; measured on reports that clients made.
+    key_bytes : int
+        Sent once.
+    client_seconds : float
+        A report, on one device in Python.
+    server_seconds : float
+        A round of n reports in memory: counting and decoding.
+    """
+
+    contender: Contender
+    protocol: Protocol
+    report_bytes: int
+    key_bytes: int
+    client_seconds: float
+    server_seconds: float
+
+
+def measure_costs(
+    k: int = 360, n: int = 10_000, eps_inf: float = 2.0, alpha: float = 0.5
+) -> list[Cost]:
+    """Measure every contender on a domain of ``k`` values and rounds of ``n`` reports."""
+    costs = []
+    for contender in CONTENDERS.values():
+        protocol = contender.build(k, eps_inf, alpha, PUBLISHED)
+        reports, seconds = _report(protocol, min(CLIENTS, n))
+        costs.append(
+            Cost(
+                contender,
+                protocol,
+                max(map(_report_bytes, reports)) or _bytes(_answer_bits(protocol)),
+                _bytes(protocol.encoding.key_bits),
+                seconds,
+                _count(protocol, reports, n),
+            )
+        )
+    return costs
+
+
+def _report(protocol: Protocol, clients: int) -> tuple[list[Report], float]:
+    """One report of each client, and the mean time that its second report took."""
+    reports, seconds = [], 0.0
+    for number in range(clients):
+        client = protocol.client(rng=SimulationRng(number))
+        value = number % protocol.k
+        client.report(value, round=0)
+        started = time.perf_counter()
+        reports.append(client.report(value, round=1))
+        seconds += time.perf_counter() - started
+    return reports, seconds / clients
+
+
+def _count(protocol: Protocol, reports: list[Report], n: int) -> float:
+    """Least time of counting and decoding a round."""
+    repeats = -(-n // len(reports))
+    keys = None
+    if reports[0].key is not None:
+        keys = np.array([report.key for report in reports], dtype=np.int64)
+        keys = np.concatenate([keys] * repeats)[:n]
+    ys = np.concatenate([_stacked([report.y for report in reports])] * repeats)[:n]
+    times = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        tally = protocol.tally()
+        tally.update(keys, ys)
+        tally.estimate()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def _stacked(ys: list[object]) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    if isinstance(ys[0], bytes):
+        return np.stack([np.frombuffer(y, dtype=np.uint8) for y in ys if isinstance(y, bytes)])
+    return np.array(ys, dtype=np.int64)
+
+
+def _report_bytes(report: Report) -> int:
+    """Length of an answer that is bytes already; 0 for a symbol."""
+    return len(report.y) if isinstance(report.y, bytes) else 0
+
+
+def _answer_bits(protocol: Protocol) -> int:
+    return protocol.encoding.report_bits - protocol.encoding.key_bits
+
+
+def _bytes(bits: int) -> int:
+    return -(-bits // 8)

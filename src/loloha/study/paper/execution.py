@@ -1,0 +1,178 @@
+"""Measures the cells of a grid on all cores, goes on where it was, and redoes what is damaged."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from loloha.study.paper import archive
+from loloha.study.paper.archive import Row
+from loloha.study.paper.cell import measure, measure_attack
+from loloha.study.paper.grid import Attack, Cell, Settings, attacks, cells
+from loloha.study.paper.workload import Facts, material
+
+# Cells of small populations take milliseconds: the processes fetch several at a time.
+CELLS_AT_ONCE = 4
+# A process whose parent was killed waits for work; it should not wait for long.
+IDLE_SECONDS = 10
+Progress = Callable[[int, int], None]
+Task = Cell | Attack
+Measured = tuple[Task, Row, int, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run of the grid.
+
+    Attributes
+    ----------
+    rows, attacks : list of dict
+        One a cell and one an attack, of the whole grid and in its order.
+    measured, found : int
+        Cells and attacks measured now, and undamaged results of earlier runs.
+    damaged : int
+        Of those measured now, the ones whose file was damaged or stale.
+    seconds : float
+        Wall time of measuring.
+    peak_bytes : int
+        Sum of the largest resident sizes of all processes, an upper bound of what was in use.
+    jobs : int
+    """
+
+    rows: list[Row]
+    attacks: list[Row]
+    measured: int
+    found: int
+    damaged: int
+    seconds: float
+    peak_bytes: int
+    jobs: int
+
+
+def run_grid(
+    settings: Settings,
+    facts: Mapping[str, Facts],
+    out: Path,
+    *,
+    jobs: int = 1,
+    progress: Progress = lambda done, total: None,
+) -> Outcome:
+    """Measure every cell that is not there yet.
+
+    Parameters
+    ----------
+    settings : Settings
+    facts : mapping
+        What `loloha.study.paper.workload.prepare` laid down in ``out``.
+    out : Path
+        Results go to ``out/cells``, one file a cell.
+    jobs : int
+        Processes.
+    progress : callable
+        Called with the number of cells done and of all cells, after each.
+
+    Returns
+    -------
+    Outcome
+    """
+    (out / archive.FOLDER).mkdir(parents=True, exist_ok=True)
+    archive.sweep(out / archive.FOLDER)
+    wanted: list[Task] = [*attacks(settings, facts), *cells(settings, facts)]
+    rows: dict[Task, Row] = {}
+    damaged = 0
+    for task in wanted:
+        row = find(task, settings.seed, facts[task.point.workload], out)
+        if row is not None:
+            rows[task] = row
+        else:
+            damaged += result_path(out, task).exists()
+    missing = _mixed([task for task in wanted if task not in rows], settings.seed)
+    found = len(rows)
+    progress(found, len(wanted))
+    started = time.perf_counter()
+    peaks: dict[int, int] = {}
+    for task, row, process, peak in _measured(missing, settings.seed, facts, out, jobs):
+        rows[task] = row
+        peaks[process] = max(peak, peaks.get(process, 0))
+        progress(len(rows), len(wanted))
+    peaks[os.getpid()] = _peak_bytes()
+    return Outcome(
+        rows=[rows[task] for task in wanted if isinstance(task, Cell)],
+        attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
+        measured=len(missing),
+        found=found,
+        damaged=damaged,
+        seconds=time.perf_counter() - started,
+        peak_bytes=sum(peaks.values()),
+        jobs=jobs,
+    )
+
+
+def result_path(out: Path, task: Task) -> Path:
+    """Where the result of a cell or an attack lies."""
+    return out / archive.FOLDER / f"{task.name}.parquet"
+
+
+def find(task: Task, seed: int, facts: Facts, out: Path) -> Row | None:
+    """The result that an earlier run left, None if there is none that can be trusted."""
+    schema = archive.CELL if isinstance(task, Cell) else archive.ATTACK
+    return archive.read(result_path(out, task), task.identity(seed, facts), schema)
+
+
+def measure_and_keep(task: Task, seed: int, facts: Facts, out: Path) -> Measured:
+    """Measure one cell or attack and write its result.
+
+    Returns
+    -------
+    tuple
+        The task, its row, the number of this process and its largest resident size in bytes.
+    """
+    population = material(out, facts)
+    if isinstance(task, Cell):
+        row, schema = measure(task, population, seed), archive.CELL
+    else:
+        row, schema = measure_attack(task, population, seed), archive.ATTACK
+    archive.write(result_path(out, task), row, task.identity(seed, facts), schema)
+    return task, row, os.getpid(), _peak_bytes()
+
+
+def _measured(
+    missing: list[Task], seed: int, facts: Mapping[str, Facts], out: Path, jobs: int
+) -> Iterator[Measured]:
+    """Results as they come, from ``jobs`` processes with one thread each."""
+    alone = missing if jobs == 1 else missing[:1]
+    # Compiled once, here: the processes then read the compiler's cache instead of racing for it.
+    for task in alone:
+        yield measure_and_keep(task, seed, facts[task.point.workload], out)
+    if len(alone) == len(missing):
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
+    ):
+        yield from Parallel(
+            return_as="generator_unordered", batch_size=CELLS_AT_ONCE, pre_dispatch="4*n_jobs"
+        )(
+            delayed(measure_and_keep)(task, seed, facts[task.point.workload], out)
+            for task in missing[1:]
+        )
+
+
+def _mixed(missing: list[Task], seed: int) -> list[Task]:
+    """Tasks in an order that mixes long and short ones, so that the time left can be told."""
+    order = np.random.default_rng(seed).permutation(len(missing))
+    return [missing[place] for place in order]
+
+
+def _peak_bytes() -> int:
+    """Largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,139 @@
+"""report.html: every figure and table on one page that needs nothing else to be read."""
+
+from __future__ import annotations
+
+import base64
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loloha import __version__
+from loloha.study.paper.agreement import Verdict
+from loloha.study.paper.difference import Difference
+from loloha.study.paper.execution import Outcome
+from loloha.study.paper.grid import Settings
+from loloha.study.paper.table import Table
+from loloha.study.paper.workload import Facts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PACKAGES = ("numpy", "scipy", "matplotlib", "pyarrow", "joblib", "numba")
+TEMPLATE = "report.html.j2"
+
+
+@dataclass
+class Section:
+    """A figure or a table, with what there is to say about it.
+
+    Parameters
+    ----------
+    name : str
+        Stem of its files, and its anchor.
+    title : str
+    claim : str
+        What the paper says, in our own words.
+    finding : str
+        What we measured.
+    figures : mapping of str to Figure
+        File stem -> figure.
+    tables : sequence of Table
+    """
+
+    name: str
+    title: str
+    claim: str = ""
+    finding: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+
+
+def write_report(
+    out: Path,
+    sections: Sequence[Section],
+    *,
+    settings: Settings,
+    facts: Mapping[str, Facts],
+    outcome: Outcome | None,
+    verdict: Verdict | None,
+    differences: Sequence[Difference],
+    seconds: float,
+    command: str,
+) -> Path:
+    """Write figures, tables and the page that shows them all.
+
+    Parameters
+    ----------
+    out : Path
+        Folder; figures go to ``out/figures`` as PNG and SVG, tables to ``out/tables`` as CSV.
+    sections : sequence of Section
+    settings, facts, outcome, verdict, differences
+        What was done and what came of it; None where no grid was measured.
+    seconds : float
+        Wall time of everything.
+    command : str
+        The command line that repeats it.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    source = (files("loloha.study.paper") / TEMPLATE).read_text(encoding="utf-8")
+    # Autoescape: labels and paths are text, never markup.
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    drawn = {section.name: _save_figures(section, out / "figures") for section in sections}
+    for section in sections:
+        _save_tables(section, out / "tables")
+    page = environment.from_string(source).render(
+        sections=sections,
+        drawn=drawn,
+        settings=settings,
+        facts=list(facts.values()),
+        outcome=outcome,
+        verdict=verdict,
+        differences=differences,
+        seconds=seconds,
+        command=command,
+        versions=versions(),
+    )
+    path = out / "report.html"
+    draft = path.with_suffix(".draft")
+    draft.write_text(page, encoding="utf-8")
+    return draft.replace(path)
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
+    found = {"loloha": __version__, "Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "absent"
+    return found | {"machine": f"{platform.system()} {platform.machine()}"}
+
+
+def _save_figures(section: Section, folder: Path) -> list[dict[str, Any]]:
+    """Write each figure as files, and return it for the page."""
+    from loloha.study.figure import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    for stem, figure in section.figures.items():
+        png, _ = save(figure, folder / stem)
+        encoded = base64.b64encode(png.read_bytes()).decode("ascii")
+        shown.append({"stem": stem, "png": encoded, "label": str(figure.get_label())})
+    return shown
+
+
+def _save_tables(section: Section, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in section.tables:
+        (folder / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")

@@ -1,0 +1,148 @@
+"""Results of a grid, by point: what figures, tables and checks are made from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from loloha.rules.counting.arrays import Floats
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import variance
+from loloha.study.paper.archive import Row
+from loloha.study.paper.cell import truth_of
+from loloha.study.paper.contender import PUBLISHED, TIGHT, Contender
+from loloha.study.paper.grid import Point, Settings, locate
+from loloha.study.paper.theory import Agreement, agree, expected_mse
+from loloha.study.paper.workload import Facts, Material, material
+
+
+class Results:
+    """Measurements of all cells, and what theory expects of them.
+
+    Parameters
+    ----------
+    settings : Settings
+    facts : mapping
+        Workload -> its facts.
+    rows : iterable of dict
+        One a cell.
+    out : Path
+        Where the populations lie.
+    """
+
+    def __init__(
+        self, settings: Settings, facts: Mapping[str, Facts], rows: Iterable[Row], out: Path
+    ) -> None:
+        self.settings = settings
+        self.facts = dict(facts)
+        self.rows = list(rows)
+        self._out = out
+        self._expected: dict[Point, float] = {}
+        self._runs: dict[Point, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            self._runs[_point(row)].append(row)
+
+    @property
+    def points(self) -> list[Point]:
+        """Every point that was measured."""
+        return list(self._runs)
+
+    def measured(self, point: Point, column: str) -> Floats:
+        """A column of all runs of a point, float64[runs]."""
+        return np.array([row[column] for row in self._runs[point]], dtype=np.float64)
+
+    def first(self, point: Point) -> Row:
+        """The row of the first run of a point."""
+        return self._runs[point][0]
+
+    def curve(
+        self, workload: str, contender: Contender, calibration: str, alpha: float, column: str
+    ) -> Floats:
+        """Mean over the runs of a column, at each eps_inf; float64[len(eps_inf)]."""
+        return np.array(
+            [
+                np.mean(self.measured(point, column))
+                for point in self.along(workload, contender, calibration, alpha)
+            ]
+        )
+
+    def along(
+        self, workload: str, contender: Contender, calibration: str, alpha: float
+    ) -> Iterator[Point]:
+        """The points of a curve, one an eps_inf."""
+        for eps_inf in self.settings.eps_inf:
+            yield locate(self.facts[workload], contender, calibration, eps_inf, alpha)
+
+    def differs(
+        self, workload: str, contender: Contender, alpha: float, *, spending: bool = False
+    ) -> bool:
+        """Whether the tight calibration was measured and is another curve than the published.
+
+        Parameters
+        ----------
+        workload : str
+        contender : Contender
+        alpha : float
+        spending : bool
+            Look at the budget that users spend, which only another encoding changes.
+        """
+        facts = self.facts[workload]
+        return any(
+            not spending or one.protocol(facts).encoding != other.protocol(facts).encoding
+            for one, other in self.pairs(workload, contender, alpha)
+        )
+
+    def pairs(self, workload: str, contender: Contender, alpha: float) -> list[tuple[Point, Point]]:
+        """Published and tight points of a curve where both were measured and are not alike."""
+        if not {PUBLISHED, TIGHT} <= set(self.settings.calibrations):
+            return []
+        published = self.along(workload, contender, PUBLISHED, alpha)
+        tight = self.along(workload, contender, TIGHT, alpha)
+        return [pair for pair in zip(published, tight, strict=True) if pair[0] != pair[1]]
+
+    def protocol(self, point: Point) -> Protocol:
+        """The rules of a point."""
+        return point.protocol(self.facts[point.workload])
+
+    def material(self, point: Point) -> Material:
+        """The population of a point."""
+        return material(self._out, self.facts[point.workload])
+
+    def truth(self, point: Point) -> Floats:
+        """What the protocol of a point estimates, float64[tau, bins]."""
+        return truth_of(self.protocol(point), self.material(point))
+
+    def expected(self, point: Point) -> float:
+        """MSE_avg that theory expects of the unbiased estimates."""
+        if point not in self._expected:
+            facts = self.facts[point.workload]
+            known = expected_mse(self.protocol(point), facts.n, self.truth(point))
+            self._expected[point] = known
+        return self._expected[point]
+
+    def v_star(self, point: Point) -> float:
+        """Approximate variance V* (f = 0)."""
+        return float(variance(self.protocol(point), self.facts[point.workload].n))
+
+    def uniform(self, point: Point) -> float:
+        """MSE_avg of always answering "uniform"."""
+        truth = self.truth(point)
+        return float(np.mean((truth - 1 / truth.shape[1]) ** 2))
+
+    @cached_property
+    def agreements(self) -> dict[Point, Agreement]:
+        """Measured MSE_avg of the unbiased estimates against theory, at every point."""
+        return {
+            point: agree(self.measured(point, "mse_unbiased"), self.expected(point))
+            for point in self.points
+        }
+
+
+def _point(row: Row) -> Point:
+    return Point(
+        row["workload"], row["contender"], row["calibration"], row["eps_inf"], row["alpha"]
+    )

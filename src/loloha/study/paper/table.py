@@ -1,0 +1,69 @@
+"""A table: for the page, and as CSV at full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha.study.paper.results import Results
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows below a header.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title, note : str
+    columns : sequence of str
+    rows : sequence of rows
+        Text, numbers, or None where there is nothing to say.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""
+
+    def to_csv(self) -> str:
+        """The table as CSV, numbers at full precision."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+    def cells(self) -> list[list[str]]:
+        """Rows as text for a reader."""
+        return [[shorten(cell) for cell in row] for row in self.rows]
+
+    def texts(self) -> list[bool]:
+        """Which columns hold text rather than numbers."""
+        return [
+            any(isinstance(row[place], str) for row in self.rows)
+            for place in range(len(self.columns))
+        ]
+
+
+def shorten(cell: Any) -> str:
+    """A cell for a reader: four digits of a number."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return "–"
+    if isinstance(cell, (float, np.floating)):
+        return f"{cell:.4g}"
+    return str(cell)
+
+
+def data_note(results: Results) -> str:
+    """Which data were used, for every table and figure."""
+    size = "REDUCED SIZE, not the paper's evaluation. " if results.settings.reduced else ""
+    return size + "Data: " + "; ".join(facts.caption for facts in results.facts.values()) + "."

@@ -1,0 +1,183 @@
+"""A whole population at once: users x rounds of values in, what the server estimates out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.errors import ParameterError
+from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import unbiased
+from loloha.server.tally import Tally
+from loloha.study.samplers import Draws, History, sample
+from loloha.study.samplers.draws import Rng
+
+__all__ = ["History", "Simulation", "Supports", "simulate", "supports"]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What the server learned of a simulated population, round by round, and what it cost.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        The rules that the users followed.
+    estimates : float64[tau, bins]
+        Unbiased frequencies; NaN in a round with nobody.
+    supports, reach : int64[tau, bins]
+        Reports that support each bin, and that could support it.
+    n : int64[tau]
+        Reports of each round.
+    loss : float64[n]
+        What each user has spent over all rounds.
+    tallies : list of Tally
+        Of each round, empty if they were not to be kept.
+    """
+
+    protocol: Protocol
+    estimates: Floats
+    supports: Ints
+    reach: Ints
+    n: Ints
+    loss: Floats
+    tallies: list[Tally] = field(default_factory=list, repr=False)
+
+    def __repr__(self) -> str:
+        rounds, users = len(self.n), len(self.loss)
+        return f"Simulation({self.protocol!r}, {users} users, {rounds} rounds)"
+
+
+class Supports(NamedTuple):
+    """The bare counts of a simulated population: see `supports`.
+
+    Attributes
+    ----------
+    supports, reach : int64[tau, bins]
+        Reports that support each bin, and that could support it.
+    n : int64[tau]
+        Reports of each round.
+    loss : float64[n]
+        What each user has spent over all rounds.
+    """
+
+    supports: Ints
+    reach: Ints
+    n: Ints
+    loss: Floats
+
+
+def simulate(
+    protocol: Protocol,
+    values: Any,
+    *,
+    keep_tallies: bool = True,
+    progress: Callable[[float], object] | None = None,
+    rng: Rng,
+) -> Simulation:
+    """Sanitise and estimate: every user's device, then the server, in every round.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Any; see Notes for what makes it fast.
+    values : int[n, tau] or History
+        Value of each user in each round, 0..k-1; -1, or a masked entry, where a user sends nothing.
+        A `History` saves preparing the same values again for the next simulation.
+    keep_tallies : bool
+        Whether the result holds the tally of each round. They can be far larger than the
+        estimates: g^m * g counts a round for local hashing with the linear family.
+    progress : callable, optional
+        Called with the share that is done, a float rising to 1.
+    rng : int, SeedSequence or Generator
+        Equal seeds give equal results, with numba installed or without. Predictable by design:
+        a real user's report needs a `Client`.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    DomainError
+        If a value is outside the domain; it is not shown.
+    ParameterError
+        If ``values`` is not an array [n, tau] of integers, or ``rng`` is none of the above.
+
+    Notes
+    -----
+    The counts have the joint law over all rounds that the same users' clients would give them,
+    integer thresholds and memoised answers included. It is reached by whole-array code for the
+    encodings of `loloha.samplers`; protocols with another encoding, or with a step of their own,
+    are run client by client. Runs on one core.
+    """
+    history = _history(values, protocol.k)
+    result = _allocate(protocol, history)
+    tallies: list[Tally] = []
+    loss = _run(protocol, history, rng, progress, result, tallies.append if keep_tallies else None)
+    estimates = unbiased(protocol, result.supports, result.reach)
+    return Simulation(protocol, estimates, result.supports, result.reach, result.n, loss, tallies)
+
+
+def supports(
+    protocol: Protocol,
+    values: Any,
+    *,
+    progress: Callable[[float], object] | None = None,
+    rng: Rng,
+) -> Supports:
+    """The counts alone, for experiments that run thousands of populations.
+
+    Parameters, errors and law are those of `simulate`, and so are the counts for the same ``rng``.
+
+    Returns
+    -------
+    Supports
+    """
+    history = _history(values, protocol.k)
+    result = _allocate(protocol, history)
+    loss = _run(protocol, history, rng, progress, result, None)
+    return result._replace(loss=loss)
+
+
+def _run(
+    protocol: Protocol,
+    history: History,
+    rng: Rng,
+    progress: Callable[[float], object] | None,
+    result: Supports,
+    keep: Callable[[Tally], object] | None,
+) -> Floats:
+    """Fill in ``result`` round by round; the loss of each user."""
+    sampled = sample(protocol, history, Draws(rng), progress or _ignore)
+    encoding = protocol.encoding
+    for t, counts in enumerate(sampled.counts):
+        n = int(result.n[t])
+        result.supports[t] = encoding.support(counts)
+        result.reach[t] = encoding.reach(counts, n)
+        if keep is not None:
+            tally = protocol.tally()
+            tally.counts, tally.n = counts.copy(), n
+            keep(tally)
+    return sampled.loss
+
+
+def _history(values: Any, k: int) -> History:
+    if not isinstance(values, History):
+        return History(values, k)
+    if values.k != k:
+        raise ParameterError(f"k must be that of the protocol, {k}, got {values.k}; prepare again")
+    return values
+
+
+def _allocate(protocol: Protocol, history: History) -> Supports:
+    support, reach = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
+    return Supports(support, reach, history.present, np.zeros(history.n))
+
+
+def _ignore(share: float) -> None:
+    pass

@@ -1,0 +1,114 @@
+"""Populations that send bits: unary encoding in one round or two, and sampled buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from loloha.rules.channels import BitChannel
+from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.kernels import add_rows
+from loloha.rules.encodings import OneHot, SampledBuckets
+from loloha.study.samplers import rows
+from loloha.study.samplers.draws import Draws
+from loloha.study.samplers.sample import Chain, Progress
+from loloha.study.samplers.visits import Block, Visits, merge
+
+# Words of memoised bits, or sampled buckets, that are held at once.
+WORDS_AT_ONCE = 1 << 22
+
+
+def sample_bits(
+    encoding: OneHot, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Ints, Iterator[Ints]]:
+    """A row of memoised bits for each cell; the fresh bits only as counts.
+
+    Bits are independent, so two things need only be counted, with the same joint law: answers that
+    are reported once, and the second round of all answers.
+    """
+    ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
+    return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))
+
+
+def sample_buckets(
+    encoding: SampledBuckets, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Ints, Iterator[Ints]]:
+    """As `sample_bits`, with the buckets that each user draws once."""
+    b, d = encoding.b, encoding.d
+    if d == b:
+        ones = _one_hot(visits, b, chain.first, draws, progress)
+        reach = np.broadcast_to(visits.present[:, None], ones.shape)
+        return visits.per_user, _with_reach(_fresh(ones, reach, chain, draws), reach)
+    answers = np.zeros(visits.n, dtype=np.int64)
+    ones, reach = np.zeros((2, visits.tau, b), dtype=np.int64)
+    for block in visits.blocks:
+        answers[block.part] = _sampled(ones, reach, block, d, chain.first, draws)
+        progress(block.part.stop / visits.n)
+    return answers, _with_reach(_fresh(ones, reach, chain, draws), reach)
+
+
+def _one_hot(
+    visits: Visits, bins: int, channel: BitChannel, draws: Draws, progress: Progress
+) -> Ints:
+    """Ones among the memoised bits, int64[tau, bins]."""
+    ones = np.zeros((visits.tau, bins), dtype=np.int64)
+    step = max(1, WORDS_AT_ONCE // ((bins + 63) // 64))
+    for block in visits.blocks:
+        repeated = np.flatnonzero(block.visits > 1)
+        for start in range(0, len(repeated), step):
+            pairs = repeated[start : start + step]
+            row_of = np.full(len(block.users), -1, dtype=np.int32)
+            row_of[pairs] = np.arange(len(pairs), dtype=np.int32)
+            memo = rows.memo_rows(block.values[pairs], bins, channel, draws)
+            add_rows(ones, memo, row_of, block.slots)
+        progress(block.part.stop / visits.n)
+    single = visits.single
+    ones += draws.binomial(single, channel.set)
+    ones += draws.binomial(single.sum(axis=1, keepdims=True) - single, channel.unset)
+    return ones
+
+
+def _sampled(
+    ones: Ints, reach: Ints, block: Block, d: int, channel: BitChannel, draws: Draws
+) -> Ints:
+    """Add what users who sampled d buckets memoise and reach; cells of each user."""
+    n, b = block.slots.shape[1], ones.shape[1]
+    answers = np.zeros(n, dtype=np.int64)
+    step = max(1, WORDS_AT_ONCE // b)
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        pairs = slice(*np.searchsorted(block.users, [part.start, part.stop]))
+        users, slots = block.users[pairs] - start, block.slots[:, part]
+        slots = np.where(slots < 0, -1, slots - pairs.start)
+        sampled = draws.subsets(b, d, part.stop - start)
+        buckets = np.nonzero(sampled)[1].reshape(-1, d).astype(np.int32)
+        position = np.full(sampled.shape, d, dtype=np.int32)
+        np.put_along_axis(position, buckets, np.arange(d, dtype=np.int32)[None], axis=1)
+        held = position[users, block.values[pairs]]
+        cell_of, firsts = merge(users, held, d + 1)
+        memo = rows.memo_rows(held[firsts], d, channel, draws)
+        rows.add_scattered(ones, buckets, memo, cell_of, slots)
+        answers[part] = np.bincount(users[firsts], minlength=part.stop - start)
+        reach += _reached(slots >= 0, sampled)
+    return answers
+
+
+def _reached(sent: Any, sampled: Any) -> Any:
+    """Users who sent and who sampled the bucket, int64[tau, b]."""
+    if sent.all():
+        return sampled.sum(axis=0)
+    return (sent.astype(np.float64) @ sampled.astype(np.float64)).astype(np.int64)
+
+
+def _fresh(ones: Ints, reach: Any, chain: Chain, draws: Draws) -> Ints:
+    """Ones after the second round, where there is one."""
+    if chain.second is None:
+        return ones
+    still = draws.binomial(ones, chain.second.set)
+    return still + draws.binomial(reach - ones, chain.second.unset)
+
+
+def _with_reach(ones: Ints, reach: Any) -> Iterator[Ints]:
+    return (np.concatenate(both) for both in zip(ones, reach, strict=True))

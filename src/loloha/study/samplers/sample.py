@@ -1,0 +1,33 @@
+"""What every sampler is given and gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from loloha.rules.counting.arrays import Floats, Ints
+
+Progress = Callable[[float], object]
+"""Called with the share that is done, rising to 1."""
+
+
+class Chain(NamedTuple):
+    """The rounds of randomised response that a report goes through."""
+
+    first: Any
+    second: Any
+
+
+class Sample(NamedTuple):
+    """What the server sees of a population, and what it cost.
+
+    Attributes
+    ----------
+    loss : float64[n]
+        What each user has spent over all rounds.
+    counts : iterator of int64[cells]
+        Counts of each round, in order, as a tally holds them.
+    """
+
+    loss: Floats
+    counts: Iterator[Ints]

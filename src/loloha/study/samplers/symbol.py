@@ -1,0 +1,125 @@
+"""Populations that send symbols: GRR and local hashing, in one round or two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.compiled import compiled
+from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
+from loloha.rules.encodings import Hashed, Symbols
+from loloha.rules.hashing import AffineHash, HashFamily, LinearHash
+from loloha.study.samplers import rows
+from loloha.study.samplers.draws import Draws
+from loloha.study.samplers.sample import Chain, Progress
+from loloha.study.samplers.visits import Block, Visits, merge
+
+# Cells of the counts of the rounds that are counted together, and their reports.
+CELLS_AT_ONCE, REPORTS_AT_ONCE = 1 << 22, 1 << 19
+# Words of the preimages of one block of users.
+WORDS_AT_ONCE = 1 << 20
+
+
+def sample_symbols(
+    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Ints, Iterator[Ints]]:
+    """A memoised symbol for each cell, then a fresh one for each report."""
+    n, tau = visits.n, visits.tau
+    keys: Any = draws.keys(encoding.family, n) if isinstance(encoding, Hashed) else None
+    answers = np.zeros(n, dtype=np.int64)
+    kept = np.empty((tau, n), dtype=np.int16 if encoding.symbols < 1 << 15 else np.int32)
+    for block in visits.blocks:
+        users, memo = block.users, block.values
+        cell_of = None
+        if isinstance(encoding, Hashed):
+            symbols = hashed(encoding.family, keys[block.part], block)
+            cell_of, firsts = merge(users, symbols, encoding.symbols)
+            users, memo = users[firsts], symbols[firsts]
+        memo = draws.symbols(chain.first, memo.astype(kept.dtype))
+        _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
+        answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
+        progress(block.part.stop / n / 2)
+    if isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash):
+        return answers, _expanded(encoding, chain, keys, kept, draws, progress)
+    return answers, _tabled(encoding, chain, keys, kept, draws, progress)
+
+
+def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
+    """Symbols of the distinct values of each user, int32[pairs].
+
+    Parameters
+    ----------
+    family : HashFamily
+    keys : int64[users]
+        Of the users of the block.
+    block : Block
+    """
+    users, values = block.users, block.values
+    symbols = np.empty(len(users), dtype=np.int32)
+    loops = compiled("cells", len(users))
+    if loops and isinstance(family, LinearHash) and family.g > 2:
+        low = family.g ** ((family.m + 1) // 2)
+        high_of, low_of = np.divmod(np.arange(family.k, dtype=np.int32), np.int32(low))
+        loops.hash_linear(keys, users, values, family.g, low, high_of, low_of, symbols)
+    elif loops and isinstance(family, AffineHash):
+        loops.hash_affine(keys, users, values, family.g, symbols)
+    else:
+        symbols[:] = family.hash_many(keys[users], values.astype(np.int64))
+    return symbols
+
+
+def _spread(answers: Any, slots: Any, kept: Any) -> None:
+    """kept[t, u] = answers[slots[t, u]], -1 where a user sends nothing."""
+    loops = compiled("cells", slots.size)
+    if loops:
+        loops.spread(answers, slots, kept)
+    else:
+        kept[:] = np.append(answers, answers.dtype.type(-1))[slots]
+
+
+def _tabled(
+    encoding: Any, chain: Chain, keys: Ints | None, kept: Any, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are a table of keys and symbols."""
+    tau, n = kept.shape
+    step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
+    for start in range(0, tau, step):
+        told = _told(chain, kept[start : start + step], draws)
+        counts = np.zeros((len(told), encoding.cells), dtype=np.int64)
+        count_rounds(counts, keys, told, encoding.symbols)
+        progress(0.5 + (start + len(told)) / tau / 2)
+        yield from counts
+
+
+def _expanded(
+    encoding: Hashed, chain: Chain, keys: Any, kept: Any, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are the support, and each user's hash is expanded once."""
+    family = encoding.family
+    tau, n = kept.shape
+    counts = np.zeros((tau, family.k), dtype=np.int64)
+    per_user = max(tau, min(tau, family.g) * ((family.k + 63) // 64))
+    step = max(1, WORDS_AT_ONCE // max(1, per_user))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        told = _told(chain, kept[:, part], draws)
+        if tau == 1:
+            sent = told[0] >= 0
+            count_preimages(counts[0], family, keys[part][sent], told[0, sent].astype(np.int64))
+        else:
+            reported = Visits(told.T, family.g)
+            for block in reported.blocks:
+                found = rows.preimages(family, keys[part][block.part], block.users, block.values)
+                add_rows(counts, found, np.arange(len(found), dtype=np.int32), block.slots)
+        progress(0.5 + min(n, start + step) / n / 2)
+    yield from counts
+
+
+def _told(chain: Chain, kept: Any, draws: Draws) -> Any:
+    """Answers of these rounds, int[rounds, n]."""
+    if chain.second is None:
+        return kept
+    return draws.symbols(chain.second, np.ascontiguousarray(kept))

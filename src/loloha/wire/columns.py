@@ -1,0 +1,188 @@
+"""Reports as an Arrow IPC stream, in the columns of `loloha.reportlog.schema`.
+
+A stream from a stranger may only hold record batches that are not compressed: what it takes in
+memory is then what was received.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha import reportlog
+from loloha.errors import WireError
+from loloha.rules.campaign import Campaign
+from loloha.rules.report import LARGEST_ROUND
+from loloha.wire.message import TICKET_BYTES
+from loloha.wire.refusal import Refusal
+
+if TYPE_CHECKING:
+    from loloha.wire.batch import Reader
+
+CONTENT_TYPE = "application/vnd.apache.arrow.stream"
+_TICKET = "ticket"
+
+
+def encode_many(
+    campaign: Campaign, reporters: Any, keys: Any, ys: Any, *, rounds: Any, tickets: Any = None
+) -> bytes:
+    """The Arrow IPC stream of n reports.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    reporters : uint8[n, 16]
+    keys, ys : arrays
+        In the array form of the protocol's encoding.
+    rounds : int or int64[n]
+    tickets : uint8[n, 16], optional
+        Where the collector assigns keys.
+
+    Raises
+    ------
+    WireError
+        If a report is out of range.
+    """
+    import pyarrow as pa
+
+    batch = reportlog.to_arrow(campaign, reporters, keys, ys, rounds=rounds)
+    if tickets is not None:
+        buffer = pa.py_buffer(np.ascontiguousarray(tickets))
+        kind = pa.binary(TICKET_BYTES)
+        column = pa.FixedSizeBinaryArray.from_buffers(kind, len(tickets), [None, buffer])
+        batch = batch.append_column(pa.field(_TICKET, kind, nullable=False), column)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+class Columns(NamedTuple):
+    """The reports of a stream; where ``codes`` refuses all, the others are empty."""
+
+    codes: Any
+    rounds: Any
+    reporters: Any
+    keys: Any
+    ys: Any
+    tickets: Any
+
+
+def columns(body: bytes, reader: Reader) -> Columns:
+    """The columns of a stream's reports.
+
+    Raises
+    ------
+    WireError
+        If it is damaged, compressed, or has other columns than the campaign's reports.
+    """
+    table, said = _open(body)
+    reason = None
+    if said.get("version") != reportlog.VERSION or said.get("format") != reportlog.FORMAT:
+        reason = Refusal.VERSION
+    elif said.get("campaign") != reader.campaign.fingerprint:
+        reason = Refusal.CAMPAIGN
+    if reason is not None:
+        # The columns may be those of another protocol: only the number of rows means something.
+        codes = np.full(table.num_rows, reason.code, dtype=np.int8)
+        nobody = np.zeros((0, 16), dtype=np.uint8)
+        return Columns(codes, np.zeros(0, dtype=np.int64), nobody, *_empty(reader), nobody)
+    reporters, keys, ys = reportlog.from_arrow(reader.campaign, table)
+    rounds = _rounds(table, said)
+    outside = (rounds < 0) | (rounds > LARGEST_ROUND)
+    codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
+    return Columns(codes, rounds, reporters, keys, ys, _tickets(table) if reader.ticketed else None)
+
+
+def _empty(reader: Reader) -> tuple[Any, Any]:
+    shapes = reader.encoding.shapes(0)
+    keys = None if shapes[0] is None else np.zeros(shapes[0], dtype=np.int64)
+    return keys, np.zeros(shapes[1], dtype=np.uint8 if reader.form.packed else np.int64)
+
+
+def _rounds(table: Any, said: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    if "round" not in table.schema.names:
+        round = said.get("round")
+        if not isinstance(round, int) or isinstance(round, bool) or not 0 <= round < 1 << 53:
+            raise WireError("stream must tell its round, in its metadata or in a column; add it")
+        return np.full(table.num_rows, round, dtype=np.int64)
+    places = table.schema.get_all_field_indices("round")
+    column = table.column(places[0])
+    if len(places) > 1 or column.type != pa.int64() or column.null_count:
+        raise WireError("column 'round' must be int64 without nulls, there once; see the schema")
+    return column.to_numpy()
+
+
+def _tickets(table: Any) -> Any:
+    import pyarrow as pa
+
+    places = table.schema.get_all_field_indices(_TICKET)
+    kind = pa.binary(TICKET_BYTES)
+    if len(places) != 1 or table.column(places[0]).type != kind:
+        raise WireError(f"column {_TICKET!r} must be there once with type {kind}; add it")
+    column = table.column(places[0])
+    if column.null_count:
+        raise WireError(f"column {_TICKET!r} must hold no nulls; drop them")
+    raw = b"".join(
+        bytes(chunk.buffers()[1])[TICKET_BYTES * chunk.offset :][: TICKET_BYTES * len(chunk)]
+        for chunk in column.chunks
+    )
+    return np.frombuffer(raw, dtype=np.uint8).reshape(-1, TICKET_BYTES)
+
+
+def _open(body: bytes) -> tuple[Any, dict[str, Any]]:
+    """The table of a stream and what its metadata say, after all checks of form."""
+    import pyarrow as pa
+
+    try:
+        _must_be_plain(pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
+        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+        said = json.loads((table.schema.metadata or {}).get(reportlog.arrow.METADATA, b""))
+    except (pa.ArrowException, OSError, ValueError, RecursionError, struct.error):
+        said = None
+    if not isinstance(said, dict):
+        raise WireError(
+            "body must be an Arrow IPC stream of reports, uncompressed, without dictionaries, "
+            "with the metadata of loloha.reportlog.schema; write it so"
+        )
+    return table, said
+
+
+def _must_be_plain(messages: Any) -> None:
+    """Refuse anything but a schema and then record batches that are not compressed."""
+    expected = "schema"
+    for message in messages:
+        if message.type != expected or (
+            expected == "record batch" and _is_compressed(message.metadata.to_pybytes())
+        ):
+            raise ValueError("a dictionary, or compressed")
+        expected = "record batch"
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a record batch names a compression: the fourth field of its flatbuffer table.
+
+    Message is (version, header type, header, body length), RecordBatch (length, nodes, buffers,
+    compression); a field is absent if its place in the vtable is zero or missing.
+    """
+    root: int = struct.unpack_from("<I", metadata, 0)[0]
+    header_field = _field(metadata, root, 2)
+    header = header_field + struct.unpack_from("<I", metadata, header_field)[0]
+    return bool(_field(metadata, header, 3) != header)
+
+
+def _field(metadata: bytes, table: int, number: int) -> int:
+    """Where a field of a flatbuffer table lies; the table's own place if it is absent."""
+    vtable: int = table - int(struct.unpack_from("<i", metadata, table)[0])
+    size = struct.unpack_from("<H", metadata, vtable)[0]
+    place = 4 + 2 * number
+    offset = struct.unpack_from("<H", metadata, vtable + place)[0] if place < size else 0
+    return int(table + offset)

@@ -1,0 +1,111 @@
+"""The options of a protocol come from its fields and their documentation, whoever wrote it."""
+
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from loloha import LGRR, OLOLOHA, DBitFlipPM, LolohaError
+from loloha.cli import parameter
+from loloha.rules.protocols import REGISTRY
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(LGRR):
+    """A protocol that no command line has heard of.
+
+    Parameters
+    ----------
+    oddness : int
+        How odd
+        it is.
+    mood : {"calm", "wild"}, optional
+        Its mood.
+    """
+
+    name: ClassVar[str] = "odd"
+    oddness: int
+    mood: str | None = None
+
+
+def app_with(without: set[str] | None = None) -> typer.Typer:
+    app = typer.Typer()
+
+    @app.command()
+    @parameter.with_parameters(without=without or set())
+    def show(
+        name: str,
+        *,
+        loud: Annotated[bool, typer.Option("--loud")] = False,
+        parameters: dict[str, Any],
+    ) -> None:
+        """Print what was given."""
+        typer.echo((name, loud, parameters))
+
+    return app
+
+
+def test_every_parameter_of_every_protocol_is_an_option() -> None:
+    names = parameter.parameter_names()
+    assert len(names) == len(set(names))
+    assert set(names) == {one.name for cls in REGISTRY.values() for one in fields(cls)}
+    text = CliRunner().invoke(app_with(), ["--help"], env={"COLUMNS": "200"}).stdout
+    for name in names:
+        assert parameter.flag(name) in text
+
+
+def test_only_what_is_given_is_passed_on_with_its_type() -> None:
+    run = CliRunner()
+    line = ["x", "--eps-inf", "2", "--g", "3", "--hash", "affine", "--loud"]
+    assert run.invoke(app_with(), line).stdout == (
+        "('x', True, {'eps_inf': 2.0, 'hash': 'affine', 'g': 3})\n"
+    )
+    assert run.invoke(app_with(), ["x"]).stdout == "('x', False, {})\n"
+    assert run.invoke(app_with(), ["x", "--g", "3.5"]).exit_code == 2
+    assert run.invoke(app_with({"k"}), ["x", "--k", "3"]).exit_code == 2
+
+
+def test_a_new_protocol_needs_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "odd", Odd)
+    run = CliRunner()
+    line = ["x", "--oddness", "7", "--mood", "wild"]
+    assert run.invoke(app_with(), line).stdout == "('x', False, {'oddness': 7, 'mood': 'wild'})\n"
+    text = run.invoke(app_with(), ["--help"], env={"COLUMNS": "200"}).stdout
+    assert "How odd it is. For odd." in text
+    assert "calm|wild" in text
+    with pytest.raises(LolohaError, match="must include --oddness, got none"):
+        parameter.find_protocol("odd", {"eps_inf": 1.0, "eps_1": 0.5}, known={"k"})
+
+
+def test_documentation_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As under python -OO.
+    for cls in {one for protocol in REGISTRY.values() for one in protocol.__mro__[:-1]}:
+        if "__doc__" in vars(cls) and cls.__module__.startswith("loloha"):
+            monkeypatch.setattr(cls, "__doc__", None)
+    line = ["x", "--eps-1", "1"]
+    assert CliRunner().invoke(app_with(), line).stdout == "('x', False, {'eps_1': 1.0})\n"
+
+
+def test_the_right_class_is_found() -> None:
+    given = {"eps_inf": 2.0, "eps_1": 1.0}
+    assert parameter.find_protocol("OLOLOHA", given, known={"k"}) is OLOLOHA
+    assert parameter.required(DBitFlipPM) == ["k", "eps_inf"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("laplace", {}, "protocol must be one of grr, .*, got 'laplace'"),
+        ("grr", {"eps": 1.0, "k": 3}, "among --eps, got --k"),
+        ("grr", {"eps_inf": 1.0, "g": 2}, "among --eps, got --eps-inf, --g"),
+        ("ololoha", {"eps_inf": 1.0}, "must include --eps-1"),
+        ("ololoha", {}, "must include --eps-inf, --eps-1"),
+    ],
+)
+def test_what_does_not_go_together_is_named(
+    name: str, parameters: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(LolohaError, match=says):
+        parameter.find_protocol(name, parameters, known={"k"})

@@ -1,0 +1,301 @@
+"""One user's client: what it remembers, what a saved state survives, what never leaves it."""
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loloha
+from laws.variants import FLAGSHIPS, Variant
+from loloha.device.client import KEPT_ROUNDS, Client, _checksum
+from loloha.errors import BudgetError, ParameterError, StateError
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import LARGEST_ROUND
+from loloha.rules.rng import SimulationRng
+
+PROTOCOL = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0)
+OTHER = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=0.9)
+every_protocol = pytest.mark.parametrize("variant", FLAGSHIPS, ids=str)
+
+
+def experienced(protocol: Protocol, seed: int = 4, **options: Any) -> Client:
+    """A client with several rounds, memo cells and one reset behind it."""
+    client = protocol.client(rng=SimulationRng(seed), **options)
+    client.report(0, round=0)
+    client.reset()
+    for round in range(6):
+        client.report(round % 3, round=round)
+    return client
+
+
+def signed(state: dict[str, Any]) -> dict[str, Any]:
+    """The state with a checksum that fits it."""
+    body = {name: part for name, part in state.items() if name != "checksum"}
+    return {**body, "checksum": _checksum(body)}
+
+
+# -- rounds
+
+
+def test_rounds_may_come_in_any_order() -> None:
+    client = PROTOCOL.client()
+    reports = {round: client.report(3, round=round) for round in (9, 2, 2**53 - 1, 0)}
+    assert {round: client.report(5, round=round) for round in reports} == reports
+
+
+def test_old_rounds_are_forgotten_and_not_answered_again() -> None:
+    """A second answer for one round would be one report more (MATH section 8)."""
+    client = PROTOCOL.client()
+    reports = [client.report(1, round=round) for round in range(KEPT_ROUNDS + 2)]
+    assert [client.report(1, round=round) for round in range(2, KEPT_ROUNDS + 2)] == reports[2:]
+    for round in (0, 1):
+        with pytest.raises(StateError, match=r"round must be above 1, got [01]; reports of older"):
+            client.report(1, round=round)
+    restored = Client.from_dict(client.to_dict())
+    with pytest.raises(StateError, match="round must be above 1"):
+        restored.report(1, round=0)
+
+
+@pytest.mark.parametrize("round", [-1, LARGEST_ROUND + 1, 1.0, "1", None, True])
+def test_a_round_is_a_natural_number(round: Any) -> None:
+    client = PROTOCOL.client()
+    for ask in (lambda: client.report(1, round=round), lambda: client.reporter(round)):
+        with pytest.raises(ParameterError, match=r"round must be an integer in 0\.\..* got "):
+            ask()
+    assert client.loss == 0
+
+
+def test_pseudonyms_of_rounds_and_clients_cannot_be_joined() -> None:
+    clients = [PROTOCOL.client() for _ in range(3)]
+    names = [client.reporter(round) for client in clients for round in range(50)]
+    assert len(set(names)) == len(names)
+    assert {(len(name), int(name, 16) >= 0) for name in names} == {(32, True)}
+    assert clients[0].reporter(np.int64(7)) == clients[0].reporter(7)
+
+
+def test_two_metrics_do_not_meet() -> None:
+    """PAINS 20: one device, two campaigns: a key, a memo, a loss and a pseudonym for each."""
+    one, other = PROTOCOL.client(), OTHER.client()
+    for round in range(20):
+        one.report(7, round=round)
+    assert (one.loss, other.loss) == (2.0, 0.0)
+    assert other.to_dict()["memo"] == []
+    assert one.to_dict()["secret"] != other.to_dict()["secret"]
+    assert one.reporter(0) != other.reporter(0)
+    with pytest.raises(StateError, match="it is for another one"):
+        Client.from_dict(one.to_dict(), protocol=OTHER)
+
+
+# -- limit
+
+
+@pytest.mark.parametrize("limit", [0.0, -1, 1.999, float("nan"), "4", True, np.bool_(True)])
+def test_a_limit_below_one_answer_is_refused(limit: Any) -> None:
+    with pytest.raises(ParameterError, match=r"limit must be a number in \[2, inf\], got "):
+        PROTOCOL.client(limit=limit)
+
+
+def test_a_limit_outlives_reset_and_restart() -> None:
+    client = PROTOCOL.client(limit=2.0)
+    client.report(0, round=0)
+    client.reset()
+    client = Client.from_dict(client.to_dict())
+    assert client.limit == 2.0
+    with pytest.raises(BudgetError, match=r"loss must stay within limit = 2\.0"):
+        client.report(0, round=0)
+
+
+def test_a_limit_forgives_rounding_only() -> None:
+    protocol = loloha.GRR(k=4, eps=0.1)
+    client = protocol.client(limit=0.3)
+    for round in range(3):
+        client.report(0, round=round)
+    with pytest.raises(BudgetError):
+        client.report(0, round=3)
+
+
+# -- saving
+
+
+@every_protocol
+def test_a_saved_client_goes_on(variant: Variant, tmp_path: Path) -> None:
+    client = experienced(variant.build(), limit=1e6)
+    path = tmp_path / "state.json"
+    client.save(path)
+    restored = Client.load(path, protocol=variant.build(), rng=SimulationRng(1))
+    assert restored.to_dict() == client.to_dict()
+    assert [restored.report(0, round=round) for round in range(6)] == [
+        client.report(0, round=round) for round in range(6)
+    ]
+    assert (restored.loss, restored.cap, restored.limit) == (client.loss, client.cap, 1e6)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_only_its_owner_reads_a_saved_client(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text("older state, readable by all")
+    path.chmod(0o644)
+    PROTOCOL.client().save(str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_failed_save_leaves_the_old_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.json"
+    client = PROTOCOL.client()
+    client.save(path)
+    before = path.read_bytes()
+    client.report(5, round=0)
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StateError, match=r"state must be writable at .*: No space left"):
+        client.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_or_read_is_named(tmp_path: Path) -> None:
+    nowhere = tmp_path / "absent" / "state.json"
+    with pytest.raises(StateError, match=f"state must be writable at '{nowhere}'"):
+        PROTOCOL.client().save(nowhere)
+    with pytest.raises(StateError, match=f"state must be readable at '{nowhere}'"):
+        Client.load(nowhere)
+
+
+def test_a_folder_need_not_be_synced_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = PROTOCOL.client()
+    opened = []
+    monkeypatch.setattr("loloha.device.client.os.name", "nt")
+    monkeypatch.setattr("loloha.device.client.os.open", lambda *args: opened.append(args))
+    loloha.client._sync_folder(tmp_path)
+    assert opened == []
+    assert client.loss == 0
+
+
+@every_protocol
+def test_every_changed_bit_of_a_saved_state_is_seen(variant: Variant) -> None:
+    text = json.dumps(experienced(variant.build()).to_dict()).encode()
+    for place in range(len(text)):
+        bit = 1 << (place * 5 % 8)
+        flipped = text[:place] + bytes([text[place] ^ bit]) + text[place + 1 :]
+        with pytest.raises((StateError, ValueError)):
+            Client.from_dict(json.loads(flipped))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-1],
+        lambda text: text[: len(text) // 2],
+        lambda text: b"",
+        lambda text: text + b"{}",
+        lambda text: b"[" * 100_000,
+        lambda text: b"null",
+        lambda text: b"[1, 2]",
+        lambda text: b'"loloha-client"',
+        lambda text: b"{}",
+        lambda text: b"\xff\xfe\x00",
+        lambda text: text.replace(b'"version": 1', b'"version": 2'),
+        lambda text: text.replace(b"loloha-client", b"loloha-server"),
+        lambda text: text.replace(b'"checksum"', b'"checksun"'),
+        lambda text: text[:-1] + b', "more": 1}',
+    ],
+)
+def test_a_damaged_or_foreign_file_is_refused(
+    damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "state.json"
+    experienced(PROTOCOL).save(path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StateError, match=r"^state must "):
+        Client.load(path)
+
+
+JUNK = [
+    None, True, -1, 0, 3, 10**30, 1.5, float("inf"), float("nan"), "", "x", "é", [], {}, [[]],
+    [[0]], [[0, 0, 0]], [[0, "zz"]], [["a", 1]], [[-5, 0]], [[5, None, 0]], [[2, 3, "00"]], [1, 2],
+]  # fmt: skip
+
+
+@every_protocol
+def test_a_forged_state_is_refused_or_is_a_client(variant: Variant) -> None:
+    """Whatever a field holds, under a checksum that fits: a typed error or a working client."""
+    state = experienced(variant.build()).to_dict()
+    for field in state:
+        for junk in JUNK:
+            forged = signed({**state, field: junk})
+            if field == "checksum":
+                forged["checksum"] = junk
+            client = restored(forged)
+            if client is None:
+                continue
+            # A forged limit may refuse, as any limit.
+            with contextlib.suppress(BudgetError):
+                client.report(1, round=200)
+            assert client.loss <= client.cap
+            assert Client.from_dict(client.to_dict()).to_dict() == client.to_dict()
+
+
+def restored(state: dict[str, Any]) -> Client | None:
+    """The client, or None where the state is refused as it must be."""
+    try:
+        return Client.from_dict(state)
+    except StateError as refusal:
+        error = refusal
+    assert str(error).startswith("state must ")
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    return None
+
+
+@every_protocol
+def test_a_state_without_its_key_is_refused(variant: Variant) -> None:
+    """Drawing another key would let old and new answers be joined to different hashes."""
+    protocol = variant.build()
+    state = experienced(protocol).to_dict()
+    if state["key"] is not None:
+        with pytest.raises(StateError, match="must hold the key of its client"):
+            Client.from_dict(signed({**state, "key": None}))
+    for field in state:
+        whole = {name: part for name, part in state.items() if name != field}
+        with pytest.raises(StateError, match=r"^state must "):
+            Client.from_dict(whole if field == "checksum" else signed(whole))
+
+
+def test_a_state_beyond_what_a_client_can_be_is_refused() -> None:
+    state = experienced(PROTOCOL).to_dict()
+    many = [[x, 0] for x in range(PROTOCOL.g)]
+    impossible = [
+        {"memo": [*many, [PROTOCOL.g, 0]]},
+        {"memo": [[0, PROTOCOL.g]]},
+        {"memo": [[0, True]]},
+        {"floor": 5},
+        {"reports": 2},
+        {"sent": [[9, 0, 1]]},
+        {"spent_before": -2.0},
+        {"secret": "00" * 31},
+        {"limit": 0.1},
+    ]
+    for change in impossible:
+        with pytest.raises(StateError, match=r"^state must "):
+            Client.from_dict(signed({**state, **change}))
+
+
+def test_the_state_of_another_protocol_is_refused() -> None:
+    state = PROTOCOL.client().to_dict()
+    with pytest.raises(StateError, match="it is for another one; a changed protocol needs a new"):
+        Client.from_dict(state, protocol=OTHER)
+    assert Client.from_dict(state, protocol=PROTOCOL).protocol == PROTOCOL

@@ -1,0 +1,139 @@
+"""The transform against direct counting, and against the transforms of scipy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from loloha.rules.counting import decode
+from loloha.rules.counting.kernels import count_pairs
+from loloha.rules.hashing import LinearHash
+from population import WAYS
+
+RNG = np.random.default_rng(9)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    WAYS[request.param](monkeypatch)
+    return str(request.param)
+
+
+def table(family: LinearHash, largest: int) -> Any:
+    counts = RNG.integers(largest, size=family.size * family.g, endpoint=True)
+    counts[: family.g] = 0
+    return counts
+
+
+def direct(counts: Any, family: LinearHash) -> list[int]:
+    """C(v) = sum_s N[s, <s, v>], one hash a seed and value."""
+    seeds, values = np.arange(family.size)[:, None], np.arange(family.k)
+    symbols = family.hash_many(seeds, values)
+    rows = counts.reshape(family.size, family.g)
+    return [int(rows[seeds[:, 0], symbols[:, v]].sum()) for v in values]
+
+
+@pytest.mark.parametrize(
+    ("g", "k"),
+    [(2, 2), (2, 3), (2, 97), (2, 128), (2, 1 << 10), (3, 2), (3, 4), (3, 81), (3, 82), (5, 5),
+     (5, 96), (5, 700), (7, 50), (7, 343), (11, 3), (11, 200), (13, 13), (13, 170), (17, 100),
+     (67, 70), (67, 60), (71, 300), (101, 101)],
+)  # fmt: skip
+@pytest.mark.parametrize("largest", [1, 1000, 10**9])
+def test_the_support_is_that_of_direct_counting(g: int, k: int, largest: int, way: str) -> None:
+    family = LinearHash(k, g)
+    counts = table(family, largest)
+    before = counts.copy()
+    assert decode.linear_support(counts, family).tolist() == direct(counts, family)
+    np.testing.assert_array_equal(counts, before)
+
+
+@pytest.mark.parametrize("g", [2, 3, 5, 13])
+def test_one_report_supports_the_values_of_its_symbol(g: int, way: str) -> None:
+    family = LinearHash(60, g)
+    for seed in (1, family.size - 1, family.size // 2):
+        for y in range(g):
+            counts = np.zeros(family.size * g, dtype=np.int64)
+            assert count_pairs(counts, np.array([seed]), np.array([y]), g)
+            expected = [int(family.hash(seed, v) == y) for v in range(60)]
+            assert decode.linear_support(counts, family).tolist() == expected
+
+
+def test_many_rounds_are_decoded_at_once(way: str) -> None:
+    for g in (2, 5):
+        family = LinearHash(40, g)
+        counts = np.stack([table(family, 50) for _ in range(6)]).reshape(2, 3, -1)
+        found = decode.linear_support(counts, family)
+        assert found.shape == (2, 3, 40)
+        for i in range(2):
+            for t in range(3):
+                assert found[i, t].tolist() == direct(counts[i, t], family)
+
+
+def test_reference_counts(reference: Path, way: str) -> None:
+    for case in json.loads((reference / "decode.json").read_text()):
+        family = LinearHash(case["k"], case["g"])
+        counts = np.zeros(family.size * family.g, dtype=np.int64)
+        assert count_pairs(counts, np.array(case["keys"]), np.array(case["ys"]), family.g)
+        assert decode.linear_support(counts, family).tolist() == case["support"]
+
+
+def transformed(values: Any, way: str) -> Any:
+    if way == "numpy":
+        return decode.walsh_hadamard(values)
+    from loloha.rules.counting.compiled import transform
+
+    in_place = values.copy()
+    transform.walsh_hadamard(in_place)
+    return in_place
+
+
+@pytest.mark.parametrize("m", [0, 1, 5, 6, 7, 10])
+def test_hadamard_matrices_agree(m: int, way: str) -> None:
+    values = RNG.integers(-1000, 1000, size=1 << m)
+    expected = scipy.linalg.hadamard(1 << m) @ values
+    np.testing.assert_array_equal(transformed(values, way), expected)
+
+
+@pytest.mark.parametrize("m", [12, 13, 15])
+def test_long_hadamard_transforms(m: int, way: str) -> None:
+    """More than fits the cache at once."""
+    values = RNG.integers(-1000, 1000, size=1 << m)
+    found = transformed(values, way)
+    seeds = np.arange(1 << m)
+    for v in RNG.integers(1 << m, size=20):
+        assert found[v] == (values * (1 - 2 * (np.bitwise_count(seeds & v) & 1).astype(int))).sum()
+
+
+def test_large_counts_stay_exact_for_two_symbols(way: str) -> None:
+    """More reports than a 32-bit or single-precision count could hold."""
+    family = LinearHash(4, 2)
+    counts = np.array([0, 0, 1 << 50, 3, (1 << 50) + 1, 7, 1, 1 << 49])
+    assert decode.linear_support(counts, family).tolist() == direct(counts, family)
+
+
+@pytest.mark.parametrize(("g", "m"), [(3, 6), (5, 3), (7, 2)])
+def test_the_compiled_transform_is_the_discrete_one(g: int, m: int) -> None:
+    pytest.importorskip("numba")
+    from loloha.rules.counting.compiled import transform
+
+    values = RNG.normal(size=(2, g**m))
+    re, im = values.copy()
+    transform.fourier(re, im, g)
+    expected = np.fft.fftn((values[0] + 1j * values[1]).reshape((g,) * m)).reshape(-1)
+    np.testing.assert_allclose(re + 1j * im, expected, rtol=0, atol=1e-10 * g**m)
+
+
+@pytest.mark.parametrize("g", [2, 3, 5])
+def test_a_large_domain_is_decoded(g: int, way: str) -> None:
+    """k = 2^17: a handful of reports, whose support can be counted directly."""
+    family = LinearHash(1 << 17, g)
+    keys, ys = RNG.integers(1, family.size, size=40), RNG.integers(g, size=40)
+    counts = np.zeros(family.size * g, dtype=np.int64)
+    assert count_pairs(counts, keys, ys, g)
+    values = np.arange(family.k)
+    expected = sum((family.hash_many(key, values) == y) for key, y in zip(keys, ys, strict=True))
+    np.testing.assert_array_equal(decode.linear_support(counts, family), expected)

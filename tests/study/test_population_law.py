@@ -1,0 +1,72 @@
+"""A simulated population has exactly the law of its clients, over all rounds jointly."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from laws import oracle
+from laws.variants import VARIANTS, Variant
+from loloha.rules.law import exact_law
+from loloha.rules.protocols import REGISTRY
+from loloha.study.samplers import History
+from population import Width, numpy_only, population_law, sampled
+
+POPULATIONS = {
+    "there and back": [[0, 1, 0]],
+    "one stays, one moves": [[0, 0], [1, 0]],
+    "three users once": [[0], [1], [0]],
+    "two users once": [[1], [0]],
+    "gaps": [[-1, 1, -1], [0, -1, -1]],
+    "once": [[1]],
+}
+MOST_PATHS, MOST_PATHS_OF_THE_SMALLEST = 150, 2048
+SMALLEST = {variant.cls: variant for variant in reversed(VARIANTS)}
+
+
+class Case(NamedTuple):
+    variant: Variant
+    population: str
+
+    def __str__(self) -> str:
+        return f"{self.variant}:{self.population}"
+
+    @property
+    def history(self) -> History:
+        return History(np.array(POPULATIONS[self.population]), self.variant.build().k)
+
+    def is_small(self) -> bool:
+        """Whether all outcomes can be listed in about a second."""
+        width = Width()
+        sampled(self.variant.build(), self.history, width)
+        smallest = self.variant is SMALLEST[self.variant.cls]
+        return width.paths <= (MOST_PATHS_OF_THE_SMALLEST if smallest else MOST_PATHS)
+
+
+def cases() -> list[Case]:
+    with pytest.MonkeyPatch.context() as patch:
+        oracle.draw_from_few_keys(patch)
+        numpy_only(patch)
+        every = (Case(variant, name) for variant in VARIANTS for name in POPULATIONS)
+        return [case for case in every if case.is_small()]
+
+
+CASES = cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_counts_and_losses_have_the_law_of_the_clients(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In rational arithmetic: no outcome more or less likely by even 2^-53."""
+    oracle.draw_from_few_keys(monkeypatch)
+    protocol: Any = case.variant.build()
+    history = case.history
+    simulated = exact_law(lambda rng: sampled(protocol, history, rng))
+    assert simulated == population_law(protocol, history.values)
+
+
+@pytest.mark.parametrize("population", ["there and back", "two users once", "once"])
+def test_every_protocol_is_tried(population: str) -> None:
+    tried = {case.variant.cls for case in CASES if case.population == population}
+    assert tried == set(REGISTRY.values())
