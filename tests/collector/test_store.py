@@ -1,5 +1,6 @@
 """The store: nothing is counted twice, and what is closed stays closed."""
 
+import dataclasses
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import sqlalchemy as sql
 
 import loloha
 from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
+from laws import oracle
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
 from loloha.collector.store.database import Database, sqlite_path
@@ -23,7 +25,9 @@ from loloha.collector.terms import Entry, Terms
 from loloha.errors import ParameterError, StoreError
 from loloha.rules.campaign import Campaign, Labels, Range
 from loloha.rules.protocols import REGISTRY
-from loloha.wire import Refusal
+from loloha.rules.report import Report
+from loloha.rules.rng import SimulationRng
+from loloha.wire import Refusal, encode
 from loloha.wire.batch import Batch
 
 NOW = START + 60
@@ -456,3 +460,20 @@ def test_rounds_open_and_close_by_the_terms() -> None:
     assert terms.open_rounds(schedule, START + 10 * HOUR) == (8, 10)
     assert terms.open_rounds(schedule, START + 11 * HOUR - 0.5) == (8, 10)
     assert Clock(3.0)() == 3.0
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_any_report_can_be_the_only_one_of_a_commit(store: Store, name: str) -> None:
+    # Sees a report that adds to no cell, such as one whose bits are all unset.
+    params = {"k": 3, "eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
+    known = {field.name for field in dataclasses.fields(REGISTRY[name])}
+    protocol = REGISTRY[name](**{key: value for key, value in params.items() if key in known})
+    entry = entry_of(store, campaign(protocol=protocol, domain=Labels(("a", "b", "c"))))
+    key = protocol.client(rng=SimulationRng(0)).report(0, round=0).key
+    reports = [Report(key, y) for y in oracle.answers(protocol)]
+    counts = protocol.tally()
+    for number, report in enumerate(reports):
+        counts.add(report)
+        sent = encode(entry.campaign, report, round=0, reporter=f"{number:032x}")
+        assert counted(record(store, entry, [sent])) == (1, 0, [])
+    assert store.tally(entry, 0) == counts

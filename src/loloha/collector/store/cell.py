@@ -41,6 +41,9 @@ def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) 
     total : int
         Cells of the whole table: the last part is shorter.
     """
+    if not cells.size:
+        # As a report whose bits are all unset: it counts, and adds to no cell.
+        return {}
     numbers = cells // CELLS
     edges = np.flatnonzero(np.diff(numbers)) + 1
     changed = {}
