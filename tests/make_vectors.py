@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from laws.variants import FLAGSHIPS
+from loloha.errors import ParameterError
 from loloha.rules.channels import BitChannel, SymbolChannel
 from loloha.rules.hashing import FAMILIES, MERSENNE_31, HashFamily
+from loloha.rules.protocols import (
+    GRR,
+    LGRR,
+    OLH,
+    OLOLOHA,
+    REGISTRY,
+    DBitFlipPM,
+    protocol_from_dict,
+)
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import SCALE, Rng
 
@@ -31,6 +44,15 @@ NO_KEYS = {
 }
 # (round, value): new values, old ones again, a round asked twice, rounds out of order.
 LIFE = [(0, 0), (1, 3), (2, 0), (1, 5), (7, 10), (5, 3), (8, 0), (9, 9)]
+# Budgets of one round, and (eps_inf, eps_1) of two: the ends of what is allowed, and between.
+EPS = (1e-6, 1e-3, 0.1, 1 / 3, 1.0, 2.0, 4.5, 12.5, 60.0, 700.0)
+PAIRS = (
+    *((eps, eps * share) for eps in EPS[1:] for share in (0.1, 0.5, 0.97)),
+    *((eps, math.nextafter(eps, 0)) for eps in EPS[1:]),
+    (math.nextafter(1e-6, 1), 1e-6),
+    *((eps, 1e-6) for eps in (0.1, 2.0, 700.0)),
+)
+DOMAINS = (2, 3, 96, 1412, 1 << 24)
 
 
 class Draws(Rng):
@@ -114,6 +136,41 @@ def client_vectors() -> Iterator[dict[str, Any]]:
         }
 
 
+def threshold_vectors() -> Iterator[dict[str, Any]]:
+    """What devices draw with over a grid of protocols; null where a protocol cannot be."""
+    for spec in specifications():
+        try:
+            protocol = protocol_from_dict(spec)
+        except ParameterError:
+            yield {"protocol": spec, "thresholds": None}
+        else:
+            channels = (protocol.first_channel, protocol.second_channel)
+            yield {"protocol": spec, "thresholds": [thresholds(each) for each in channels]}
+
+
+def specifications() -> Iterator[dict[str, Any]]:
+    """Each protocol, at sizes that its thresholds depend on, and one size else."""
+    for cls in REGISTRY.values():
+        own = {field.name for field in fields(cls)}
+        sizes: list[dict[str, Any]] = [{"k": k} for k in DOMAINS]
+        if cls in (OLH, OLOLOHA):
+            sizes = [{"k": 96, "g": g, "hash": "affine"} for g in (2, 3, 17, 1 << 20)]
+        elif cls is DBitFlipPM:
+            sizes = [{"k": 96, "b": 24, "d": d} for d in (1, 2)]
+        elif "hash" in own or cls not in (GRR, LGRR):
+            sizes = [{"k": 96, **({"hash": "linear"} if "hash" in own else {})}]
+        calibrations = ("tight", "published") if "calibration" in own else (None,)
+        for size, calibration in product(sizes, calibrations):
+            named = {"type": cls.name, "version": 1, **size}
+            if calibration:
+                named["calibration"] = calibration
+            if "eps_1" in own:
+                yield from ({**named, "eps_inf": one, "eps_1": other} for one, other in PAIRS)
+            else:
+                budget = "eps" if "eps" in own else "eps_inf"
+                yield from ({**named, budget: eps} for eps in EPS)
+
+
 def thresholds(channel: SymbolChannel | BitChannel | None) -> list[int] | None:
     """Out of 2^53."""
     if channel is None:
@@ -130,7 +187,11 @@ def lines(vectors: Iterator[dict[str, Any]]) -> str:
 
 def files() -> dict[str, str]:
     """Name -> text of every file of vectors."""
-    return {"hashes.json": lines(hash_vectors()), "clients.json": lines(client_vectors())}
+    return {
+        "hashes.json": lines(hash_vectors()),
+        "clients.json": lines(client_vectors()),
+        "thresholds.json": lines(threshold_vectors()),
+    }
 
 
 if __name__ == "__main__":

@@ -180,19 +180,26 @@ def test_realised_bits_spend_the_largest_allowed(eps: float) -> None:
 
 @pytest.mark.parametrize("g", SIZES)
 @pytest.mark.parametrize(("eps_inf", "eps_1"), PAIRS)
-@pytest.mark.parametrize("formula", [channels.second_grr, channels.second_grr_published])
+@pytest.mark.parametrize(
+    ("formula", "exact"),
+    [
+        (channels.second_grr, channels.exact_second_grr),
+        (channels.second_grr_published, channels.exact_second_grr_published),
+    ],
+)
 def test_a_chain_over_symbols_realises_at_most_eps_1(
-    formula: Any, eps_inf: float, eps_1: float, g: int
+    formula: Any, exact: Any, eps_inf: float, eps_1: float, g: int
 ) -> None:
-    first, asked = symbol_channel(eps_inf, g), formula(eps_inf, eps_1, g)
+    first, asked = symbol_channel(eps_inf, g), exact(eps_inf, eps_1, g)
+    assert math.isclose(asked, formula(eps_inf, eps_1, g).p, rel_tol=1e-13)
     second = second_symbol_channel(first, eps_1, asked)
     p_s, q_s = chained_symbols(first, second)
     assert p_s + (g - 1) * q_s == 1
     assert p_s == first.p * second.p + (g - 1) * first.q * second.q
     assert q_s == first.p * second.q + first.q * second.p + (g - 2) * first.q * second.q
     assert 0 < spends(p_s / q_s) <= Decimal(eps_1)
-    assert second.p <= Fraction(asked.p)
-    if second.keep < min(SCALE, int(asked.p * SCALE)):
+    assert second.p <= Fraction(float(asked))
+    if second.keep < min(SCALE, int(float(asked) * SCALE)):
         p_s, q_s = chained_symbols(first, SymbolChannel(g, second.keep + 1))
         assert spends(p_s / q_s) > Decimal(eps_1)
 
@@ -206,14 +213,18 @@ def test_a_chain_over_bits_realises_at_most_eps_1(name: str, eps_inf: float, eps
         asked = formula(eps_inf, eps_1)
     except ParameterError:
         return
-    second = second_bit_channel(first, eps_1, asked)
-    assert second.q >= Fraction(asked.q) - Fraction(1, SCALE)
-    assert second.unset - int(asked.q * SCALE) < 1 << 12
-    assert second.p == (1 - second.q if asked.p > 0.5 else Fraction(1, 2))
+    symmetric = asked.p > 0.5
+    second = second_bit_channel(first, eps_1, symmetric=symmetric)
+    assert abs(second.unset - int(asked.q * SCALE)) < 1 << 12
+    assert second.p == (1 - second.q if symmetric else Fraction(1, 2))
     p, q = chained_bits(first, second)
     assert p == first.p * second.p + (1 - first.p) * second.q
     assert q == first.q * second.p + (1 - first.q) * second.q
     assert 0 < spends(p * (1 - q) / ((1 - p) * q)) <= Decimal(eps_1)
+    if second.unset:
+        lower = second.unset - 1
+        p, q = chained_bits(first, BitChannel(SCALE - lower if symmetric else SCALE // 2, lower))
+        assert spends(p * (1 - q) / ((1 - p) * q)) > Decimal(eps_1)
 
 
 # -- what a device draws

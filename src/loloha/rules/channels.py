@@ -8,6 +8,7 @@ realised loss, in exact rational arithmetic, never exceeds the one asked for.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -212,12 +213,35 @@ def symbol_channel(eps: float, g: int) -> SymbolChannel:
     return SymbolChannel(g, _largest_keep(exp_below(Fraction(eps)), g))
 
 
-def second_symbol_channel(first: SymbolChannel, eps_1: float, asked: Pair) -> SymbolChannel:
-    """The IRR nearest to ``asked`` such that the chain after ``first`` realises at most eps_1."""
+def exact_second_grr(eps_inf: float, eps_1: float, g: int) -> Fraction:
+    """p of `second_grr`, in exact arithmetic: the same on every machine."""
+    a, b = exp_below(Fraction(eps_inf)), exp_below(Fraction(eps_1))
+    kept = b * (a + g - 2) - (g - 1)
+    return kept / (kept + (g - 1) * (a - b))
+
+
+def exact_second_grr_published(eps_inf: float, eps_1: float, g: int) -> Fraction:
+    """p of `second_grr_published`, in exact arithmetic."""
+    a, b = exp_below(Fraction(eps_inf)), exp_below(Fraction(eps_1))
+    kept = a * b - 1
+    return kept / (kept + (g - 1) * (a - b))
+
+
+def second_symbol_channel(first: SymbolChannel, eps_1: float, asked: Fraction) -> SymbolChannel:
+    """The IRR nearest to ``asked`` such that the chain after ``first`` realises at most eps_1.
+
+    Parameters
+    ----------
+    first : SymbolChannel
+    eps_1 : float
+    asked : Fraction
+        p of the second round. Its nearest double, rounded down to 2^-53, is what releases before
+        this one took on most machines; it may lie below the largest that keeps within eps_1.
+    """
     g, ratio = first.g, exp_below(Fraction(eps_1))
     contrast = (ratio - 1) / (ratio + g - 1) / _contrast(first)
     tightest = SCALE if contrast >= 1 else int(SCALE * (1 + (g - 1) * contrast) / g)
-    return SymbolChannel(g, min(tightest, int(asked.p * SCALE)))
+    return SymbolChannel(g, min(tightest, int(float(asked) * SCALE)))
 
 
 def symmetric_bit_channel(eps: float) -> BitChannel:
@@ -231,20 +255,21 @@ def halved_bit_channel(eps: float) -> BitChannel:
     return BitChannel(SCALE // 2, SCALE - _largest_keep(exp_below(Fraction(eps)), 2))
 
 
-def second_bit_channel(first: BitChannel, eps_1: float, asked: Pair) -> BitChannel:
-    """The IRR nearest to ``asked`` such that two differing bits realise at most eps_1 in the chain.
+def second_bit_channel(first: BitChannel, eps_1: float, *, symmetric: bool) -> BitChannel:
+    """The IRR of least q such that two differing bits realise at most eps_1 in the chain.
 
-    Raising q2 (and lowering p2 with it, where the channel is symmetric) weakens the chain.
+    Its p is 1 - q where it is ``symmetric``, else 1/2; raising q weakens the chain.
     """
     ratio = exp_below(Fraction(eps_1))
-    symmetric = asked.p > 0.5
-    unset, step = int(asked.q * SCALE), 1
-    while True:
-        channel = BitChannel(SCALE - unset if symmetric else SCALE // 2, unset)
-        p_star, q_star = chained_bits(first, channel)
-        if p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star:
-            return channel
-        unset, step = unset + step, 2 * step
+
+    def channel(unset: int) -> BitChannel:
+        return BitChannel(SCALE - unset if symmetric else SCALE // 2, unset)
+
+    def is_within(unset: int) -> bool:
+        p_star, q_star = chained_bits(first, channel(unset))
+        return p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star
+
+    return channel(bisect_left(range(SCALE // 2), True, key=is_within))
 
 
 def chained_bits(first: BitChannel, second: BitChannel) -> tuple[Fraction, Fraction]:

@@ -11,6 +11,8 @@ from loloha.rules import checks
 from loloha.rules.channels import (
     Pair,
     SymbolChannel,
+    exact_second_grr,
+    exact_second_grr_published,
     grr,
     second_grr,
     second_grr_published,
@@ -21,6 +23,7 @@ from loloha.rules.encodings import Encoding, Symbols
 from loloha.rules.protocols.two_round import TwoRound
 
 CALIBRATIONS = {"tight": second_grr, "published": second_grr_published}
+EXACT = {"tight": exact_second_grr, "published": exact_second_grr_published}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,8 @@ class SymbolChain(TwoRound):
 
     @cached_property
     def second_channel(self) -> SymbolChannel:
-        return second_symbol_channel(self.first_channel, self.eps_1, self.second)
+        asked = EXACT[self.calibration](self.eps_inf, self.eps_1, self.symbols)
+        return second_symbol_channel(self.first_channel, self.eps_1, asked)
 
 
 class LGRR(SymbolChain):

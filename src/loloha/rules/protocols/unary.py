@@ -27,6 +27,7 @@ class _Unary(TwoRound):
 
     _second_formula: ClassVar[staticmethod[[float, float], Pair]]
     _symmetric_first: ClassVar[bool]
+    _symmetric_second: ClassVar[bool]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +54,7 @@ class _Unary(TwoRound):
 
     @cached_property
     def second_channel(self) -> BitChannel:
-        return second_bit_channel(self.first_channel, self.eps_1, self.second)
+        return second_bit_channel(self.first_channel, self.eps_1, symmetric=self._symmetric_second)
 
 
 class RAPPOR(_Unary):
@@ -63,6 +64,7 @@ class RAPPOR(_Unary):
     summary: ClassVar[str] = "k bits, both rounds symmetric (SUE, SUE)"
     _second_formula = staticmethod(second_rappor)
     _symmetric_first = True
+    _symmetric_second = True
 
 
 class LOSUE(_Unary):
@@ -72,6 +74,7 @@ class LOSUE(_Unary):
     summary: ClassVar[str] = "k bits, optimised then symmetric (OUE, SUE)"
     _second_formula = staticmethod(second_losue)
     _symmetric_first = False
+    _symmetric_second = True
 
 
 class LOUE(_Unary):
@@ -81,6 +84,7 @@ class LOUE(_Unary):
     summary: ClassVar[str] = "k bits, both rounds optimised (OUE, OUE)"
     _second_formula = staticmethod(second_oue_after_oue)
     _symmetric_first = False
+    _symmetric_second = False
 
 
 class LSOUE(_Unary):
@@ -90,3 +94,4 @@ class LSOUE(_Unary):
     summary: ClassVar[str] = "k bits, symmetric then optimised (SUE, OUE)"
     _second_formula = staticmethod(second_oue_after_sue)
     _symmetric_first = True
+    _symmetric_second = False

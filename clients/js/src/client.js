@@ -1,0 +1,268 @@
+/** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
+
+import * as check from "./check.js";
+import { BudgetError, ParameterError, StateError } from "./errors.js";
+import { canonical, Float, parse } from "./json.js";
+import { hex, hmac256, sha256, unhex } from "./number.js";
+import { Protocol } from "./protocol.js";
+import { SecureRng } from "./rng.js";
+
+const TYPE = "loloha-client";
+const VERSION = 1;
+const SECRET_BYTES = 32;
+
+/** How many answered rounds a client remembers. */
+export const KEPT_ROUNDS = 64;
+
+/** The secret state of one user. Do not copy it: a second copy would draw its own answers. */
+export class Client {
+  #rng;
+  #key;
+  #memo;
+  #sent;
+  #floor;
+  #reports;
+  #spentBefore = 0;
+  #secret;
+  #limit;
+
+  /**
+   * @param {Protocol} protocol
+   * @param {object} [options]
+   * @param options.key what the server assigned; by default drawn here
+   * @param {number} [options.limit] hard limit on `loss`
+   * @param options.rng for simulations and tests only
+   */
+  constructor(protocol, { key = null, limit = null, rng = new SecureRng() } = {}) {
+    this.protocol = protocol;
+    this.#rng = rng;
+    this.setLimit(limit);
+    if (key !== null && !(protocol.longitudinal && protocol.encoding.isKey(key))) {
+      throw new ParameterError("key must be one of the protocol's, got another (not shown)");
+    }
+    this.#begin(key);
+  }
+
+  /** Start with an empty memo and, unless one is given, a new key. */
+  #begin(key) {
+    const { protocol } = this;
+    this.#key = key === null && protocol.longitudinal ? protocol.enroll(this.#rng) : key;
+    this.#memo = new Map();
+    this.#sent = new Map();
+    this.#reports = 0;
+    this.#floor = -1;
+    this.#secret = globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  }
+
+  /**
+   * The sanitised report {key, y} of `value`, 0..k-1, for one round.
+   *
+   * A round is answered once: asking again gives the same report, whatever the value.
+   */
+  report(value, round) {
+    this.protocol.checkValue(value);
+    check.integer("round", round, ...check.ROUND);
+    const before = this.#sent.get(round);
+    if (before) return copied(before);
+    if (round <= this.#floor) {
+      throw new StateError(
+        `round must be above ${this.#floor}, got ${round}; reports of older rounds are forgotten, ` +
+          "and answering one again would spend more",
+      );
+    }
+    const report = this.protocol.longitudinal ? this.#memoised(value) : this.#fresh(value);
+    this.#remember(round, report);
+    return copied(report);
+  }
+
+  #memoised(value) {
+    const { protocol } = this;
+    const x = protocol.encoding.memoIndex(this.#key, value);
+    let kept = this.#memo.get(x);
+    if (kept === undefined) {
+      this.#afford();
+      kept = protocol.permanent(this.#rng, x);
+    }
+    const y = protocol.instant(this.#rng, kept);
+    this.#memo.set(x, kept);
+    return { key: this.#key, y };
+  }
+
+  #fresh(value) {
+    const { protocol } = this;
+    this.#afford();
+    const key = protocol.enroll(this.#rng);
+    return { key, y: protocol.permanent(this.#rng, protocol.encoding.memoIndex(key, value)) };
+  }
+
+  /** Refuse a new answer that would take the loss above the limit. */
+  #afford() {
+    // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
+    if (this.#limit !== null && this.loss + this.protocol.loss > this.#limit * (1 + 1e-12)) {
+      throw new BudgetError(
+        `loss must stay within limit = ${this.#limit}, one more answer would exceed it; send ` +
+          "nothing, or ask the user to accept a higher limit",
+      );
+    }
+  }
+
+  #remember(round, report) {
+    this.#reports += 1;
+    this.#sent.set(round, report);
+    if (this.#sent.size > KEPT_ROUNDS) {
+      let oldest = Infinity;
+      for (const one of this.#sent.keys()) if (one < oldest) oldest = one;
+      this.#sent.delete(oldest);
+      this.#floor = Math.max(this.#floor, oldest);
+    }
+  }
+
+  /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
+  async reporter(round) {
+    check.integer("round", round, ...check.ROUND);
+    return (await hmac256(this.#secret, `round ${round}`)).slice(0, 32);
+  }
+
+  /** Budget spent so far. */
+  get loss() {
+    const units = this.protocol.longitudinal ? this.#memo.size : this.#reports;
+    return this.#spentBefore + units * this.protocol.loss;
+  }
+
+  /** Most that `loss` can become without another `reset`. */
+  get cap() {
+    return this.#spentBefore + this.protocol.cap;
+  }
+
+  get limit() {
+    return this.#limit;
+  }
+
+  /** Replace the hard limit on `loss`; null takes it away. */
+  setLimit(limit) {
+    if (limit !== null) check.real("limit", limit, this.protocol.loss, Number.MAX_VALUE);
+    this.#limit = limit;
+  }
+
+  /** Forget key, memo and sent reports, and start as a new user; what was spent stays spent. */
+  reset() {
+    const spent = this.loss;
+    this.#spentBefore = spent;
+    this.#begin(null);
+    return (
+      `Key, memo and sent reports are forgotten. The ${spent} spent so far stays spent; new ` +
+      `reports can spend up to ${this.protocol.cap} on top of it. The server keeps what it has ` +
+      "already counted."
+    );
+  }
+
+  // -- persistence
+
+  /** The whole state, secrets included, as text that Python's `Client.load` reads too. */
+  async save() {
+    return canonical(await this.plain());
+  }
+
+  /** The same, ready for `canonical`. */
+  async plain() {
+    const { encoding } = this.protocol;
+    const byNumber = ([one], [other]) => one - other;
+    const state = {
+      type: TYPE,
+      version: VERSION,
+      protocol: this.protocol.plain(),
+      key: this.#key,
+      memo: [...this.#memo].sort(byNumber).map(([x, kept]) => [x, encoding.answerPlain(kept)]),
+      sent: [...this.#sent]
+        .sort(byNumber)
+        .map(([round, { key, y }]) => [round, key, encoding.answerPlain(y)]),
+      floor: this.#floor,
+      reports: this.#reports,
+      spent_before: new Float(this.#spentBefore),
+      limit: this.#limit === null ? null : new Float(this.#limit),
+      secret: hex(this.#secret),
+    };
+    return { ...state, checksum: await sha256(canonical(state)) };
+  }
+
+  /** The client that `save` wrote; it goes on exactly where that one was. */
+  static async load(text, options) {
+    let state;
+    try {
+      state = parse(text);
+    } catch {
+      throw new StateError("state must be JSON; it is damaged");
+    }
+    return Client.restore(state, options);
+  }
+
+  /** The client of a state that is parsed already. */
+  static async restore(state, { protocol, rng } = {}) {
+    if (state?.type !== TYPE || state.version !== VERSION) {
+      throw new StateError(
+        `state must be of type '${TYPE}', version ${VERSION}; use the release that wrote it`,
+      );
+    }
+    let client;
+    try {
+      const stored = new Protocol(state.protocol);
+      const key = stored.encoding.keyPlain(state.key);
+      if (stored.longitudinal && !stored.encoding.isKey(key)) throw new StateError("no key");
+      client = new Client(stored, { key, limit: state.limit, rng });
+      client.#restore(state);
+    } catch {
+      // The cause could quote the state.
+      throw new StateError("state must be one that a client can be in; it is damaged");
+    }
+    const rules = canonical(client.protocol.plain());
+    if (protocol && canonical(protocol.plain()) !== rules) {
+      throw new StateError("state must be for the given protocol, it is for another one");
+    }
+    const checksum = (await client.plain()).checksum;
+    if (state.checksum !== checksum) {
+      throw new StateError("state must match its checksum; it is damaged");
+    }
+    return client;
+  }
+
+  #restore(state) {
+    const { encoding } = this.protocol;
+    const must = (holds) => {
+      if (!holds) throw new StateError("state must be possible");
+    };
+    const count = (n) => must(Number.isSafeInteger(n) && n >= 0);
+    const answer = (plain) => {
+      const y = encoding.answerFrom(plain);
+      must(encoding.isAnswer(y));
+      return y;
+    };
+    this.#memo = new Map(state.memo.map(([x, kept]) => [x, answer(kept)]));
+    this.#sent = new Map(
+      state.sent.map(([round, key, y]) => [
+        round,
+        { key: encoding.keyPlain(key), y: answer(y) },
+      ]),
+    );
+    this.#floor = state.floor;
+    this.#reports = state.reports;
+    this.#spentBefore = state.spent_before;
+    this.#secret = unhex(state.secret);
+    count(this.#reports);
+    count(this.#floor + 1);
+    for (const x of this.#memo.keys()) must(Number.isSafeInteger(x) && 0 <= x && x < encoding.memoSymbols);
+    for (const [round, { key }] of this.#sent) {
+      count(round);
+      must(round > this.#floor && encoding.isKey(key));
+    }
+    must(this.#memo.size <= encoding.memoCells);
+    must(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));
+    must(typeof this.#spentBefore === "number" && this.#spentBefore >= 0 && this.#spentBefore < Infinity);
+    must(this.#secret.length === SECRET_BYTES);
+  }
+}
+
+/** A report that shares nothing with what is remembered of it. */
+const copied = ({ key, y }) => ({
+  key: Array.isArray(key) ? [...key] : key,
+  y: typeof y === "number" ? y : y.slice(),
+});

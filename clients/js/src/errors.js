@@ -1,0 +1,26 @@
+/** What goes wrong, by kind. No message ever holds a user's value, key or memo. */
+
+export class LolohaError extends Error {
+  get name() {
+    return this.constructor.kind;
+  }
+}
+
+// Minifiers rename classes, so that each states its name.
+const kind = (name) =>
+  class extends LolohaError {
+    static kind = name;
+  };
+
+/** A parameter of a protocol, campaign or call is missing, unknown or out of range. */
+export const ParameterError = kind("ParameterError");
+/** A campaign document cannot be read, or is not the one that was agreed on. */
+export const CampaignError = kind("CampaignError");
+/** A value is outside the campaign's domain; it is not shown. */
+export const DomainError = kind("DomainError");
+/** One more answer would take the loss above the user's limit. */
+export const BudgetError = kind("BudgetError");
+/** A state is damaged, foreign, in use, or not there yet. */
+export const StateError = kind("StateError");
+/** The collector gave no answer that settles anything. */
+export const Unreachable = kind("Unreachable");

@@ -1,0 +1,109 @@
+/**
+ * Hash families: what a user draws once, and the symbol of a value under it.
+ *
+ * A key is a number; of the affine family, whose keys have 62 bits, a BigInt.
+ */
+
+import { ParameterError } from "./errors.js";
+import { bitLength } from "./number.js";
+
+const LARGEST_TABLE = 2 ** 28;
+const P = 2 ** 31 - 1;
+
+const isInteger = (key, low, end) => Number.isSafeInteger(key) && low <= key && key < end;
+
+/** H_s(v) = <s, v> mod g over the digits of s and v in base g, g prime. */
+function linear(k, g) {
+  let size = g;
+  while (size < k) size *= g;
+  if (!isPrime(g) || size * g > LARGEST_TABLE) {
+    throw new ParameterError(
+      `g must be prime and its table affordable for hash='linear', got ${g}; use 'affine'`,
+    );
+  }
+  return {
+    keyBits: bitLength(size - 1),
+    draw: (rng) => 1 + rng.below(size - 1),
+    isKey: (key) => isInteger(key, 1, size),
+    hash(key, v) {
+      let total = 0;
+      while (key && v) {
+        total += (key % g) * (v % g);
+        key = Math.floor(key / g);
+        v = Math.floor(v / g);
+      }
+      return total % g;
+    },
+  };
+}
+
+/** H_{a,b}(v) = ((a v + b) mod P) mod g, P = 2^31 - 1; the key is a 2^31 + b. */
+function affine(k, g) {
+  const parts = (key) => [Number(key >> 31n), Number(key & BigInt(P))];
+  return {
+    keyBits: 62,
+    draw: (rng) => (BigInt(1 + rng.below(P - 1)) << 31n) | BigInt(rng.below(P)),
+    isKey(key) {
+      if (typeof key !== "bigint") return false;
+      const [a, b] = parts(key);
+      return 1 <= a && a < P && b < P;
+    },
+    hash(key, v) {
+      const [a, b] = parts(key);
+      // a v + b < 2^31 2^22: exact in a double.
+      return ((a * v + b) % P) % g;
+    },
+  };
+}
+
+/** xxh32 of the decimal digits of v, modulo g: to read along with existing tools. */
+function xxhash(k, g) {
+  return {
+    keyBits: 32,
+    draw: (rng) => rng.below(2 ** 32),
+    isKey: (key) => isInteger(key, 0, 2 ** 32),
+    hash: (key, v) => xxh32(String(v), key) % g,
+  };
+}
+
+/** The 32-bit xxHash of fewer than 16 ASCII characters. */
+function xxh32(text, seed) {
+  const mul = Math.imul;
+  const rotate = (x, n) => (x << n) | (x >>> (32 - n));
+  const byte = (i) => text.charCodeAt(i);
+  let h = (seed + 0x165667b1 + text.length) | 0;
+  let i = 0;
+  for (; i + 4 <= text.length; i += 4) {
+    const word = byte(i) | (byte(i + 1) << 8) | (byte(i + 2) << 16) | (byte(i + 3) << 24);
+    h = mul(rotate((h + mul(word, 0xc2b2ae3d)) | 0, 17), 0x27d4eb2f);
+  }
+  for (; i < text.length; i++) {
+    h = mul(rotate((h + mul(byte(i), 0x165667b1)) | 0, 11), 0x9e3779b1);
+  }
+  h = mul(h ^ (h >>> 15), 0x85ebca77);
+  h = mul(h ^ (h >>> 13), 0xc2b2ae3d);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+function isPrime(g) {
+  for (let divisor = 2; divisor * divisor <= g; divisor++) if (g % divisor === 0) return false;
+  return g >= 2;
+}
+
+const FAMILIES = {
+  linear: [linear, 2 ** 24],
+  affine: [affine, 2 ** 22],
+  xxhash: [xxhash, 2 ** 24],
+};
+
+/** The family called `name` for k values and g symbols. */
+export function hashFamily(name, k, g) {
+  if (!Object.hasOwn(FAMILIES, name)) {
+    throw new ParameterError(`hash must be one of ${Object.keys(FAMILIES)}, got ${name}`);
+  }
+  const [family, largestK] = FAMILIES[name];
+  if (k > largestK) {
+    throw new ParameterError(`k must be at most ${largestK} for hash='${name}', got ${k}`);
+  }
+  return family(k, g);
+}

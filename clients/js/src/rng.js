@@ -1,0 +1,40 @@
+/** The random source of a device: two primitives, everything else is drawn through them. */
+
+import { SCALE } from "./exact.js";
+
+// The most that one call of getRandomValues gives.
+const WORDS = 65536 / 4;
+
+/** The platform's cryptographic source, drawn in blocks that are wiped as they are used. */
+export class SecureRng {
+  #pool = new Uint32Array(WORDS);
+  #used = WORDS;
+
+  /** True with probability exactly threshold / 2^53. */
+  bernoulli(threshold) {
+    return this.#uniform() < threshold;
+  }
+
+  /** An integer uniform on 0..n-1, 1 <= n <= 2^53. */
+  below(n) {
+    // The last, incomplete run of n numbers is drawn again.
+    const end = SCALE - (SCALE % n);
+    let drawn;
+    do drawn = this.#uniform();
+    while (drawn >= end);
+    return drawn % n;
+  }
+
+  #uniform() {
+    if (this.#used === WORDS) {
+      globalThis.crypto.getRandomValues(this.#pool);
+      this.#used = 0;
+    }
+    const pool = this.#pool;
+    const at = this.#used;
+    const drawn = (pool[at] >>> 11) * 2 ** 32 + pool[at + 1];
+    pool[at] = pool[at + 1] = 0;
+    this.#used = at + 2;
+    return drawn;
+  }
+}
