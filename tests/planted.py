@@ -538,6 +538,27 @@ SERVER = [
         PROTOCOLS + " -k papers_rule",
     ),
     Mutant(
+        "one round of bits costs what one bit does",
+        "design/transcript.py",
+        "return protocol.encoding.memo_symbols * max(ones",
+        "return max(ones",
+        "design/test_transcript.py -k worst_of_the_second_round",
+    ),
+    Mutant(
+        "calling a cell by another name costs nothing",
+        "design/transcript.py",
+        "visits * once + _eps(protocol, visits) - alike * once",
+        "visits * once - alike * once",
+        "design/test_transcript.py -k 'every_pair or least_over_all'",
+    ),
+    Mutant(
+        "the worst of all keys is the best of them",
+        "design/transcript.py",
+        "bound = max(bound, min(there, back))",
+        "bound = min(bound or there, there, back)",
+        "design/test_transcript.py -k worst_of_all_keys",
+    ),
+    Mutant(
         "the loss after t reports is t times eps_1",
         "design/loss.py",
         "np.minimum(_memoised_loss(protocol, t.astype(np.float64), realised), once)",

@@ -9,6 +9,14 @@ from typing import Any
 import numpy as np
 
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
+from loloha.design.transcript import (
+    HistoryLoss,
+    WorstLoss,
+    eps_2,
+    loss_between,
+    window_loss,
+    worst_loss,
+)
 from loloha.errors import ParameterError
 from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.hashing import LinearHash
@@ -16,7 +24,19 @@ from loloha.rules.protocols import Protocol
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
 
-__all__ = ["Explanation", "cap", "explain", "growth", "loss_of"]
+__all__ = [
+    "Explanation",
+    "HistoryLoss",
+    "WorstLoss",
+    "cap",
+    "eps_2",
+    "explain",
+    "growth",
+    "loss_between",
+    "loss_of",
+    "window_loss",
+    "worst_loss",
+]
 
 
 @dataclass(frozen=True)
