@@ -11,11 +11,10 @@ from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.submission import Few, Submission, gather, receipts
+from loloha.collector.submission import SmallUpload, Submission, gather, receipts
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.wire import text
-from loloha.wire.batch import Reader
 
 
 class Slow:
@@ -46,12 +45,11 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     one = campaign()
     entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
     sent = messages(one, clients(one, 12), 0)
-    reader = Reader(one)
     committer = committer_of(slow)
     committer.start()
-    first = committer.submit(Few(entry, reader, *text.messages(sent[0])))
+    first = committer.submit(SmallUpload(entry, *text.messages(sent[0])))
     assert slow.busy.wait(10)
-    more = [committer.submit(Few(entry, reader, *text.messages(each))) for each in sent[:8]]
+    more = [committer.submit(SmallUpload(entry, *text.messages(each))) for each in sent[:8]]
     large = committer.submit(Submission.of(entry, batch(one, sent[6:])))
     assert not any(future.done() for future in (first, *more, large))
     with pytest.raises(StoreError, match="room"):
@@ -66,7 +64,7 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     assert large.result().codes == [0] * 6
     assert store.tally(entry, 0).n == 12
     with pytest.raises(StoreError):
-        committer.submit(Few(entry, reader, [], bytearray()))
+        committer.submit(SmallUpload(entry, [], bytearray()))
     store.close()
 
 
@@ -121,11 +119,10 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
     store = Store(sqlite_url)
     ones = [campaign("a"), campaign("b")]
     entries = [store.create(one, Terms(), token=None, now=START)[0] for one in ones]
-    readers = [Reader(one) for one in ones]
     sent = [messages(one, clients(one, 4), 0) for one in ones]
 
-    def few(which: int, *parts: bytes) -> Few:
-        return Few(entries[which], readers[which], *text.lines(b"\n".join(parts)))
+    def few(which: int, *parts: bytes) -> SmallUpload:
+        return SmallUpload(entries[which], *text.lines(b"\n".join(parts)))
 
     uploads = [
         few(0, sent[0][0], b"{}"),

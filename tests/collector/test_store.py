@@ -20,8 +20,9 @@ from laws import oracle
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
 from loloha.collector.store.database import Database, sqlite_path
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, Submission
-from loloha.collector.terms import Entry, Terms
+from loloha.collector.terms import Terms
 from loloha.errors import ParameterError, StoreError
 from loloha.rules.campaign import Campaign, Labels, Range
 from loloha.rules.protocols import REGISTRY
@@ -34,11 +35,11 @@ NOW = START + 60
 TERMS = Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1)
 
 
-def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) -> Entry:
+def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) -> StoredCampaign:
     return store.create(one or campaign(), terms, token=None, now=NOW)[0]
 
 
-def record(store: Store, entry: Entry, encoded: list[bytes], now: float = NOW) -> Receipt:
+def record(store: Store, entry: StoredCampaign, encoded: list[bytes], now: float = NOW) -> Receipt:
     submission = Submission.of(entry, batch(entry.campaign, encoded))
     return Receipt(store.record([submission], now)[0].tolist())
 
@@ -70,7 +71,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
 
 
-def other_answers(entry: Entry, some: list[Any], round: int) -> list[bytes]:
+def other_answers(entry: StoredCampaign, some: list[Any], round: int) -> list[bytes]:
     """Other reports under the same pseudonyms."""
     from loloha.rules.report import Report
     from loloha.wire import encode
@@ -102,7 +103,7 @@ def test_the_guard_outlives_the_process(store: Store, store_url: str) -> None:
     for start in range(0, 20, 5):
         record(store, entry, sent[start : start + 5])
     again = Store(store_url)
-    found = again.entry(entry.campaign.fingerprint)
+    found = again.campaign(entry.campaign.fingerprint)
     assert found == entry
     assert counted(record(again, found, sent)) == (0, 20, [])
     assert len(record(again, found, other_answers(entry, some, 0)).refused) == 20
@@ -197,7 +198,7 @@ def test_every_protocol_is_counted_as_its_tally_counts(name: str, sqlite_url: st
     store = Store(sqlite_url)
     entry = entry_of(store, campaign(protocol=protocol, domain=Labels(tuple("abcdefghi"))))
     for one in store.fingerprints():
-        assert store.entry(one) == entry
+        assert store.campaign(one) == entry
     some = clients(entry.campaign, 40)
     sent = messages(entry.campaign, some, 0)
     for part in (sent[:7], sent[5:30], sent[30:]):
@@ -237,7 +238,7 @@ def test_a_campaign_is_created_once_and_keeps_its_first_terms(store: Store) -> N
     again, new = store.create(campaign(), Terms(), token=None, now=NOW + 5)
     assert not new
     assert again == one
-    assert store.entry("0" * 64) is None
+    assert store.campaign("0" * 64) is None
 
 
 def test_guards_that_are_not_in_use_leave_memory_and_come_back(store: Store) -> None:

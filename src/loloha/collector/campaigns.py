@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request, Response
 from loloha.collector.body import read_body
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems, takes
+from loloha.collector.etag import tagged
 from loloha.collector.problem import Problem
 from loloha.collector.secret import hashed, new_secret
-from loloha.collector.tag import tagged
-from loloha.collector.terms import Entry
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design.verdict import require_strong_privacy, verdict
 from loloha.errors import LolohaError
 from loloha.rules.campaign import Campaign
@@ -56,13 +56,13 @@ def routes(context: Context) -> APIRouter:
         except LolohaError as error:
             raise Problem(422, str(error), kind="campaign") from None
         token = new_secret() if _flag(asked, "token") else None
-        entry, new = await context.run(
+        stored, new = await context.run(
             lambda: context.store.create(
                 campaign, terms, token=hashed(token) if token else None, now=context.clock()
             )
         )
         answer = {
-            "campaign": show_entry(entry, context.clock()),
+            "campaign": show_campaign(stored, context.clock()),
             "created": new,
             "verdict": found,
             "token": token if new else None,
@@ -82,9 +82,9 @@ def routes(context: Context) -> APIRouter:
     async def list_all(request: Request) -> Response:
         """All campaigns, the oldest first."""
         fingerprints = await context.run(context.store.fingerprints)
-        known = [await context.known(fingerprint) for fingerprint in fingerprints]
+        stored = [await context.known(fingerprint) for fingerprint in fingerprints]
         now = context.clock()
-        return tagged(request, {"campaigns": [summary(one.entry, now) for one in known]})
+        return tagged(request, {"campaigns": [summary(one, now) for one in stored]})
 
     @router.get(
         "/v1/campaigns/{fingerprint}",
@@ -93,8 +93,8 @@ def routes(context: Context) -> APIRouter:
     )
     async def show(fingerprint: str, request: Request) -> Response:
         """One campaign with its document, its terms, and which rounds are open."""
-        known = await context.known(fingerprint)
-        return tagged(request, show_entry(known.entry, context.clock()))
+        stored = await context.known(fingerprint)
+        return tagged(request, show_campaign(stored, context.clock()))
 
     @router.get(
         "/v1/campaigns/{fingerprint}/document",
@@ -109,16 +109,16 @@ def routes(context: Context) -> APIRouter:
     )
     async def document(fingerprint: str) -> Response:
         """The bytes that devices check against the fingerprint they pinned."""
-        known = await context.known(fingerprint)
-        return Response(known.entry.campaign.to_json(), media_type="application/json")
+        stored = await context.known(fingerprint)
+        return Response(stored.campaign.to_json(), media_type="application/json")
 
     return router
 
 
-def summary(entry: Entry, now: float) -> dict[str, Any]:
+def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
     """A campaign without its labels, which can be many, as JSON data."""
-    campaign = entry.campaign
-    first, last = entry.terms.open_rounds(campaign.schedule, now)
+    campaign = stored.campaign
+    first, last = stored.terms.open_rounds(campaign.schedule, now)
     return {
         "fingerprint": campaign.fingerprint,
         "name": campaign.name,
@@ -126,9 +126,9 @@ def summary(entry: Entry, now: float) -> dict[str, Any]:
         "bins": campaign.protocol.bins,
         "schedule": campaign.schedule.to_dict(),
         "keys": campaign.keys,
-        "terms": entry.terms.to_dict(),
-        "needs_token": entry.token is not None,
-        "created": to_text(entry.created),
+        "terms": stored.terms.to_dict(),
+        "needs_token": stored.token is not None,
+        "created": to_text(stored.created),
         "now": {
             "round": campaign.schedule.round_at(now),
             "first_open": first,
@@ -137,9 +137,9 @@ def summary(entry: Entry, now: float) -> dict[str, Any]:
     }
 
 
-def show_entry(entry: Entry, now: float) -> dict[str, Any]:
+def show_campaign(stored: StoredCampaign, now: float) -> dict[str, Any]:
     """A campaign with its document, as JSON data."""
-    return {**summary(entry, now), "document": entry.campaign.to_dict()}
+    return {**summary(stored, now), "document": stored.campaign.to_dict()}
 
 
 def _asked(body: bytes) -> dict[str, Any]:

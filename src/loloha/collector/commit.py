@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
 from loloha.collector.submission import (
-    Few,
     Receipt,
+    SmallUpload,
     Submission,
     count_codes,
     gather,
@@ -25,7 +25,7 @@ from loloha.collector.submission import (
 )
 from loloha.errors import StoreError
 
-Upload = Submission | Few
+Upload = Submission | SmallUpload
 _log = logging.getLogger(__name__)
 
 

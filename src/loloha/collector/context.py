@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.commit import Committer
@@ -14,9 +13,8 @@ from loloha.collector.problem import Problem, unavailable
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
-from loloha.collector.terms import Entry
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
-from loloha.wire.batch import Reader
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,29 +23,6 @@ Result = TypeVar("Result")
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
-
-
-class Known:
-    """A campaign, with what is derived from it once.
-
-    Parameters
-    ----------
-    entry : Entry
-    """
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        self.reader = Reader(entry.campaign)
-
-    @property
-    def bins(self) -> int:
-        """How many frequencies are estimated."""
-        return self.entry.campaign.protocol.bins
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """A text for each estimated frequency."""
-        return self.entry.campaign.bin_labels
 
 
 class Context:
@@ -65,7 +40,7 @@ class Context:
         self.settings = settings
         self.clock = clock
         self.metrics = metrics
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, StoredCampaign] = {}
         self._store: Store | None = None
         self._committer: Committer | None = None
         self._admin_hashes: list[bytes] = []
@@ -112,9 +87,9 @@ class Context:
     def _keep(self) -> Any:
         if self.settings.keep_reports is None:
             return None
-        from loloha.collector.keep import Keep
+        from loloha.collector.kept_reports import KeptReports
 
-        keep = Keep(self.settings.keep_reports)
+        keep = KeptReports(self.settings.keep_reports)
         keep.prepare()
         return keep
 
@@ -125,7 +100,7 @@ class Context:
         except StoreError as error:
             raise unavailable(str(error)) from None
 
-    async def known(self, fingerprint: str) -> Known:
+    async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint.
 
         Raises
@@ -133,19 +108,18 @@ class Context:
         Problem
             404 if there is none.
         """
-        known = self._known.get(fingerprint)
-        if known is None:
-            entry = None
+        stored = self._known.get(fingerprint)
+        if stored is None:
             if _FINGERPRINT.fullmatch(fingerprint):
-                entry = await self.run(self.store.entry, fingerprint)
-            if entry is None:
+                stored = await self.run(self.store.campaign, fingerprint)
+            if stored is None:
                 raise Problem(
                     404,
                     "campaign must be one of this collector's; see /v1/campaigns",
                     kind="campaign",
                 )
-            known = self._known.setdefault(fingerprint, Known(entry))
-        return known
+            stored = self._known.setdefault(fingerprint, stored)
+        return stored
 
     def require_admin(self, request: Request) -> None:
         """Refuse a request without an admin key.
@@ -157,10 +131,10 @@ class Context:
         """
         self._require(request, self._admin_hashes, "an admin key")
 
-    def require_token(self, request: Request, entry: Entry) -> None:
+    def require_token(self, request: Request, stored: StoredCampaign) -> None:
         """Refuse a submission without the campaign's token, where it has one; as above."""
-        if entry.token is not None:
-            self._require(request, [entry.token], "the campaign's submit token")
+        if stored.token is not None:
+            self._require(request, [stored.token], "the campaign's submit token")
 
     @staticmethod
     def _require(request: Request, hashes: list[bytes], what: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.collector.context import Known
 from loloha.collector.store import Store
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.rules.campaign.schedule import to_text
 from loloha.server import postprocess
 from loloha.server.estimate import Estimate
@@ -39,16 +39,16 @@ class Estimates:
         self._numbers = 0
         self._lock = Lock()
 
-    def of(self, known: Known, round: int, n: int) -> Estimate | None:
+    def of(self, stored: StoredCampaign, round: int, n: int) -> Estimate | None:
         """The estimate of a round that is known to have ``n`` reports or more, None without any."""
-        place = (known.entry.id, round)
+        place = (stored.id, round)
         with self._lock:
             kept = self._kept.get(place)
             if kept is not None and kept.n == n:
                 self._kept.move_to_end(place)
                 return kept
         store: Store = self._store()
-        tally = store.tally(known.entry, round)
+        tally = store.tally(stored, round)
         if not tally.n:
             return None
         estimate = tally.estimate()
@@ -67,46 +67,45 @@ class Estimates:
                 self._numbers -= dropped.frequencies.size
 
 
-def withheld(known: Known, n: int) -> str | None:
+def withheld(stored: StoredCampaign, n: int) -> str | None:
     """Why estimates of a round with n reports are not shown, None if they are."""
     if n == 0:
         return NO_REPORTS
-    return TOO_FEW if n < known.entry.terms.minimum_cohort else None
+    return TOO_FEW if n < stored.terms.minimum_cohort else None
 
 
-def parameters(known: Known) -> dict[str, Any]:
+def parameters(stored: StoredCampaign) -> dict[str, Any]:
     """What devices really do: protocol, g, realised probabilities and losses."""
-    protocol = known.entry.campaign.protocol
+    protocol = stored.campaign.protocol
     return {"protocol": protocol.to_dict(), "g": protocol.g, **protocol.realised.to_dict()}
 
 
-def frame(known: Known, round: int, n: int, level: float, now: float) -> dict[str, Any]:
+def frame(stored: StoredCampaign, round: int, n: int, level: float, now: float) -> dict[str, Any]:
     """Everything about a round's estimates but the numbers."""
-    entry = known.entry
-    schedule = entry.campaign.schedule
+    schedule = stored.campaign.schedule
     return {
-        "campaign": entry.campaign.fingerprint,
+        "campaign": stored.campaign.fingerprint,
         "round": round,
         "begins": to_text(schedule.begins(round)),
         "ends": to_text(schedule.ends(round)),
-        "state": state(known, round, now),
+        "state": state(stored, round, now),
         "n": n,
-        "minimum_cohort": entry.terms.minimum_cohort,
+        "minimum_cohort": stored.terms.minimum_cohort,
         "level": level,
-        "withheld": withheld(known, n),
-        "parameters": parameters(known),
+        "withheld": withheld(stored, n),
+        "parameters": parameters(stored),
     }
 
 
-def state(known: Known, round: int, now: float) -> str:
+def state(stored: StoredCampaign, round: int, now: float) -> str:
     """Whether a round takes reports: "future", "open" or "closed"."""
-    first, last = known.entry.terms.open_rounds(known.entry.campaign.schedule, now)
+    first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
     if round > last:
         return "future"
     return "open" if round >= first else "closed"
 
 
-class Form(NamedTuple):
+class Selection(NamedTuple):
     """What is asked of an estimate: level of its intervals, projection, only the top values."""
 
     level: float
@@ -114,21 +113,21 @@ class Form(NamedTuple):
     top: int | None
 
 
-def numbers(known: Known, estimate: Estimate, form: Form) -> dict[str, Any]:
+def numbers(stored: StoredCampaign, estimate: Estimate, selection: Selection) -> dict[str, Any]:
     """The columns of an estimate, as arrays and a list of labels, in ascending order of values."""
-    lower, upper = estimate.interval(form.level)
+    lower, upper = estimate.interval(selection.level)
     columns: dict[str, Any] = {
         "frequencies": estimate.frequencies,
         "standard_errors": estimate.standard_errors,
         "lower": lower,
         "upper": upper,
     }
-    if form.projected:
+    if selection.projected:
         columns["projected"] = _projected(estimate.frequencies)
-    if form.top is None or form.top >= known.bins:
-        return {"values": np.arange(known.bins), "labels": known.labels, **columns}
-    values = most_frequent([estimate], form.top)
-    labels = [known.entry.campaign.bin_label(v) for v in values]
+    if selection.top is None or selection.top >= stored.bins:
+        return {"values": np.arange(stored.bins), "labels": stored.labels, **columns}
+    values = most_frequent([estimate], selection.top)
+    labels = [stored.campaign.bin_label(v) for v in values]
     chosen = {name: column[values] for name, column in columns.items()}
     return {"values": np.array(values), "labels": labels, **chosen}
 
@@ -140,12 +139,12 @@ def standing_clear(estimate: Estimate, level: float) -> dict[str, Any]:
     return {"bins": len(estimate.frequencies), "simultaneous_error": error, "clear": clear}
 
 
-def table(known: Known, round: int, n: int, columns: dict[str, Any], level: float) -> Any:
+def table(stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float) -> Any:
     """The columns as an Arrow table, each row with the realised parameters that it rests on."""
     import pyarrow as pa
 
     size = len(columns["labels"])
-    told = parameters(known)
+    told = parameters(stored)
     named = {
         "round": pa.array(np.full(size, round, dtype=np.int64)),
         "value": pa.array(columns["values"].astype(np.int64)),
@@ -160,8 +159,8 @@ def table(known: Known, round: int, n: int, columns: dict[str, Any], level: floa
         "q_star": pa.array(np.full(size, told["q_star"])),
     }
     about = {
-        "campaign": known.entry.campaign.fingerprint,
-        "name": known.entry.campaign.name,
+        "campaign": stored.campaign.fingerprint,
+        "name": stored.campaign.name,
         "level": level,
         "parameters": told,
     }

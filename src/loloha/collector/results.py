@@ -8,11 +8,12 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from loloha.collector import estimates
-from loloha.collector.context import Context, Known
+from loloha.collector.context import Context
 from loloha.collector.document import described, problems
+from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
 from loloha.collector.store import Round
-from loloha.collector.tag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design import privacy
 from loloha.rules.campaign.schedule import to_text
 from loloha.rules.report import LARGEST_ROUND
@@ -48,10 +49,10 @@ def routes(context: Context) -> APIRouter:
 
         Round -1 holds what was refused before the first round began.
         """
-        known = await context.known(fingerprint)
-        found = await context.run(lambda: _rounds(context, known, first, last)[-newest:])
+        stored = await context.known(fingerprint)
+        found = await context.run(lambda: _rounds(context, stored, first, last)[-newest:])
         now = context.clock()
-        shown = [_show_round(known, one, now) for one in found]
+        shown = [_show_round(stored, one, now) for one in found]
         return tagged(request, {"campaign": fingerprint, "rounds": shown})
 
     @router.get(
@@ -72,28 +73,28 @@ def routes(context: Context) -> APIRouter:
 
         Withheld below the minimum cohort: JSON says so, the other forms answer 409.
         """
-        known = await context.known(fingerprint)
-        last = known.entry.campaign.schedule.last
+        stored = await context.known(fingerprint)
+        last = stored.campaign.schedule.last
         if round > last:
             raise Problem(404, f"round must be in 0..{last}; rounds end with the year 9998")
-        if top is None and known.bins > _MOST_BINS:
+        if top is None and stored.bins > _MOST_BINS:
             raise Problem(
                 413, f"round must have at most {_MOST_BINS} values to show all; ask for top=1000"
             )
-        at = await context.run(lambda: context.store.rounds(known.entry, first=round, last=round))
+        at = await context.run(lambda: context.store.rounds(stored, first=round, last=round))
         n = at[0].n if at else 0
         now = context.clock()
-        state = estimates.state(known, round, now)
+        state = estimates.state(stored, round, now)
         asked = (fingerprint, round, level, projected, top, format, state)
         unchanged = not_modified(request, tag_of(n, *asked))
         if unchanged is not None:
             return unchanged
 
         def work() -> tuple[int, Response]:
-            estimate = cache.of(known, round, n) if estimates.withheld(known, n) is None else None
+            estimate = cache.of(stored, round, n) if estimates.withheld(stored, n) is None else None
             total = n if estimate is None else estimate.n
-            form = estimates.Form(level, projected, top)
-            return total, _render(known, round, total, estimate, form, format, now)
+            selection = estimates.Selection(level, projected, top)
+            return total, _render(stored, round, total, estimate, selection, format, now)
 
         total, response = await context.run(work)
         return with_tag(response, tag_of(total, *asked))
@@ -120,17 +121,17 @@ def routes(context: Context) -> APIRouter:
         Rows of rounds below the minimum cohort are null. Values are cut to the most frequent ones
         where rounds times values exceed a million.
         """
-        known = await context.known(fingerprint)
-        if value is not None and not all(0 <= v < known.bins for v in value):
-            raise Problem(422, f"value must lie in 0..{known.bins - 1}; correct it")
-        found = await context.run(lambda: _rounds(context, known, first, last)[-newest:])
+        stored = await context.known(fingerprint)
+        if value is not None and not all(0 <= v < stored.bins for v in value):
+            raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
+        found = await context.run(lambda: _rounds(context, stored, first, last)[-newest:])
         found = [one for one in found if one.number >= 0 and one.n > 0]
         counts = tuple((one.number, one.n) for one in found)
         tag = tag_of(fingerprint, counts, value, top, level)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
-        work = _series, cache, known, found, value, top, level
+        work = _series, cache, stored, found, value, top, level
         return with_tag(await context.run(*work), tag)
 
     @router.get(
@@ -140,14 +141,14 @@ def routes(context: Context) -> APIRouter:
     )
     async def show_privacy(fingerprint: str, request: Request) -> Response:
         """The guarantee, what it does not cover, and how the loss grows with reports."""
-        known = await context.known(fingerprint)
-        campaign = known.entry.campaign
+        stored = await context.known(fingerprint)
+        campaign = stored.campaign
         found = privacy.explain(campaign.protocol, reports=[*range(1, 21), 30, 50, 100])
         shown = found.to_dict()
         shown["text"] = str(privacy.explain(campaign.protocol))
         about = {
             "campaign": fingerprint,
-            "terms": known.entry.terms.to_dict(),
+            "terms": stored.terms.to_dict(),
             "keys": campaign.keys,
         }
         return tagged(request, {**shown, **about})
@@ -155,36 +156,38 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-def _rounds(context: Context, known: Known, first: int | None, last: int | None) -> list[Round]:
-    return context.store.rounds(known.entry, first=-1 if first is None else first, last=last)
+def _rounds(
+    context: Context, stored: StoredCampaign, first: int | None, last: int | None
+) -> list[Round]:
+    return context.store.rounds(stored, first=-1 if first is None else first, last=last)
 
 
-def _show_round(known: Known, one: Round, now: float) -> dict[str, Any]:
-    schedule = known.entry.campaign.schedule
+def _show_round(stored: StoredCampaign, one: Round, now: float) -> dict[str, Any]:
+    schedule = stored.campaign.schedule
     before = one.number < 0
     return {
         "round": one.number,
         "begins": None if before else to_text(schedule.begins(one.number)),
         "ends": to_text(schedule.ends(one.number)),
-        "state": "before" if before else estimates.state(known, one.number, now),
+        "state": "before" if before else estimates.state(stored, one.number, now),
         "n": one.n,
         "duplicates": one.duplicates,
         "conflicts": one.conflicts,
         "refused": one.refused,
-        "shown": estimates.withheld(known, one.n) is None,
+        "shown": estimates.withheld(stored, one.n) is None,
     }
 
 
 def _render(
-    known: Known,
+    stored: StoredCampaign,
     round: int,
     n: int,
     estimate: Any,
-    form: estimates.Form,
+    selection: estimates.Selection,
     format: str,
     now: float,
 ) -> Response:
-    frame = estimates.frame(known, round, n, form.level, now)
+    frame = estimates.frame(stored, round, n, selection.level, now)
     if estimate is None:
         if format == "json":
             return _json(frame)
@@ -193,14 +196,14 @@ def _render(
             f"round must have at least {frame['minimum_cohort']} reports, got {n}; wait for more",
             kind=frame["withheld"],
         )
-    columns = estimates.numbers(known, estimate, form)
+    columns = estimates.numbers(stored, estimate, selection)
     if format == "json":
         plain = {
             name: column if isinstance(column, list) else column.tolist()
             for name, column in columns.items()
         }
-        return _json({**frame, **plain, **estimates.standing_clear(estimate, form.level)})
-    rows = estimates.table(known, round, n, columns, form.level)
+        return _json({**frame, **plain, **estimates.standing_clear(estimate, selection.level)})
+    rows = estimates.table(stored, round, n, columns, selection.level)
     if format == "csv":
         return _file(estimates.to_csv(rows), "text/csv; charset=utf-8", f"round-{round}.csv")
     parquet = "application/vnd.apache.parquet"
@@ -209,19 +212,18 @@ def _render(
 
 def _series(
     cache: estimates.Estimates,
-    known: Known,
+    stored: StoredCampaign,
     found: list[Round],
     value: list[int] | None,
     top: int | None,
     level: float,
 ) -> Response:
-    entry = known.entry
     shown = {
-        one.number: cache.of(known, one.number, one.n)
+        one.number: cache.of(stored, one.number, one.n)
         for one in found
-        if estimates.withheld(known, one.n) is None
+        if estimates.withheld(stored, one.n) is None
     }
-    bins, rows = known.bins, max(1, len(shown))
+    bins, rows = stored.bins, max(1, len(shown))
     if value is None:
         most = min(top or bins, max(1, _MOST_NUMBERS // rows))
         present = [estimate for estimate in shown.values() if estimate is not None]
@@ -237,17 +239,17 @@ def _series(
 
     return _json(
         {
-            "campaign": entry.campaign.fingerprint,
+            "campaign": stored.campaign.fingerprint,
             "level": level,
-            "minimum_cohort": entry.terms.minimum_cohort,
+            "minimum_cohort": stored.terms.minimum_cohort,
             "values": value,
-            "labels": [entry.campaign.bin_label(v) for v in value],
+            "labels": [stored.campaign.bin_label(v) for v in value],
             "rounds": [one.number for one in found],
-            "begins": [to_text(entry.campaign.schedule.begins(one.number)) for one in found],
+            "begins": [to_text(stored.campaign.schedule.begins(one.number)) for one in found],
             "n": [one.n for one in found],
             "frequencies": rows_of("frequencies"),
             "standard_errors": rows_of("standard_errors"),
-            "parameters": estimates.parameters(known),
+            "parameters": estimates.parameters(stored),
         }
     )
 

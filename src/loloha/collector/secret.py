@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha.collector.terms import Entry
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.rules.report import Key
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
@@ -44,19 +44,19 @@ def is_one_of(secret: str | None, hashes: Iterable[bytes]) -> bool:
     return secret is not None and any(found)
 
 
-def ticket(entry: Entry, key: Key) -> str:
+def ticket(stored: StoredCampaign, key: Key) -> str:
     """Proof that the collector assigned a key. Users with one key share it: it joins nobody."""
     numbers = np.atleast_1d(np.array(key, dtype=np.int64))
-    return _ticket(entry, numbers.tobytes()).hex()
+    return _ticket(stored, numbers.tobytes()).hex()
 
 
-def check_tickets(entry: Entry, batch: Batch) -> Batch:
+def check_tickets(stored: StoredCampaign, batch: Batch) -> Batch:
     """Refuse the reports whose key was not assigned here."""
     if batch.tickets is None or not len(batch.index):
         return batch
     rows: Any = np.ascontiguousarray(batch.keys).reshape(len(batch.index), -1)
     unique, group = np.unique(rows, axis=0, return_inverse=True)
-    expected = [_ticket(entry, row.tobytes()) for row in unique]
+    expected = [_ticket(stored, row.tobytes()) for row in unique]
     given = batch.tickets.tobytes()
     good = np.array(
         [
@@ -80,5 +80,5 @@ def check_tickets(entry: Entry, batch: Batch) -> Batch:
     )
 
 
-def _ticket(entry: Entry, key: bytes) -> bytes:
-    return hmac.digest(entry.secret, b"ticket" + key, "sha256")[:TICKET_BYTES]
+def _ticket(stored: StoredCampaign, key: bytes) -> bytes:
+    return hmac.digest(stored.secret, b"ticket" + key, "sha256")[:TICKET_BYTES]

@@ -18,9 +18,9 @@ from loloha.collector import campaigns, dashboard, results, upload
 from loloha.collector.context import Context
 from loloha.collector.document import SCHEMAS, described, problems
 from loloha.collector.metric import CONTENT_TYPE, Metrics
+from loloha.collector.middleware import HEADERS, Protection
 from loloha.collector.problem import Problem, response, unavailable
 from loloha.collector.settings import Settings
-from loloha.collector.shield import HEADERS, Shield
 from loloha.collector.upload import FastLane
 from loloha.errors import StoreError
 
@@ -81,7 +81,7 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
             expose_headers=["ETag", "Retry-After"],
         )
     app.add_middleware(
-        Shield,
+        Protection,
         metrics=metrics,
         rate_limit=settings.rate_limit,
         shared=bool(settings.allowed_origins),
@@ -136,7 +136,7 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def fault(_: Request, error: Exception) -> Response:
         answer = response(Problem(500, "the collector has a fault; tell whoever runs it"))
-        # The shield is inside of what catches faults.
+        # The protection is inside of what catches faults.
         answer.headers.update(HEADERS)
         return answer
 

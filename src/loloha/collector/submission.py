@@ -11,9 +11,9 @@ import numpy as np
 
 from loloha.collector.guard import digest_rows
 from loloha.collector.secret import check_tickets
-from loloha.collector.terms import Entry
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.wire import Refusal
-from loloha.wire.batch import Batch, Reader
+from loloha.wire.batch import Batch
 from loloha.wire.refusal import REASONS
 
 DUPLICATE = -1
@@ -26,20 +26,20 @@ class Submission:
 
     Attributes
     ----------
-    entry : Entry
+    stored : StoredCampaign
     batch : Batch
     digests : uint64[n]
     """
 
-    entry: Entry
+    stored: StoredCampaign
     batch: Batch
     digests: Any
 
     @classmethod
-    def of(cls, entry: Entry, batch: Batch) -> Submission:
+    def of(cls, stored: StoredCampaign, batch: Batch) -> Submission:
         """Check tickets and digest reports: some microseconds a report, not for the event loop."""
-        batch = check_tickets(entry, batch)
-        return cls(entry, batch, digest_rows(entry.secret, batch.keys, batch.ys))
+        batch = check_tickets(stored, batch)
+        return cls(stored, batch, digest_rows(stored.secret, batch.keys, batch.ys))
 
     @property
     def size(self) -> int:
@@ -48,20 +48,18 @@ class Submission:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Few:
+class SmallUpload:
     """A small upload, decoded and not yet checked: many of them are made one submission.
 
     Attributes
     ----------
-    entry : Entry
-    reader : Reader
+    stored : StoredCampaign
     rows : list of Message
     codes : bytearray
         As `Reader.collect` takes them.
     """
 
-    entry: Entry
-    reader: Reader
+    stored: StoredCampaign
     rows: list[Any]
     codes: bytearray
 
@@ -104,7 +102,7 @@ class Receipt:
         return [(i, REASONS[code - 1]) for i, code in enumerate(self.codes) if code > 0]
 
 
-def gather(uploads: Sequence[Submission | Few]) -> tuple[list[Submission], list[Any]]:
+def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission], list[Any]]:
     """Make one submission of all small uploads of a campaign.
 
     Returns
@@ -117,19 +115,19 @@ def gather(uploads: Sequence[Submission | Few]) -> tuple[list[Submission], list[
     places: list[Any] = [None] * len(uploads)
     small: dict[int, list[int]] = {}
     for place, upload in enumerate(uploads):
-        if isinstance(upload, Few):
-            small.setdefault(upload.entry.id, []).append(place)
+        if isinstance(upload, SmallUpload):
+            small.setdefault(upload.stored.id, []).append(place)
         else:
             places[place] = (len(submissions), slice(None))
             submissions.append(upload)
     for members in small.values():
-        few = [upload for place in members if isinstance(upload := uploads[place], Few)]
+        few = [upload for place in members if isinstance(upload := uploads[place], SmallUpload)]
         edges = accumulate((one.size for one in few), initial=0)
         for place, (start, end) in zip(members, pairwise(edges), strict=True):
             places[place] = (len(submissions), slice(start, end))
         rows = [row for one in few for row in one.rows]
-        batch = few[0].reader.collect(rows, bytearray().join(one.codes for one in few))
-        submissions.append(Submission.of(few[0].entry, batch))
+        batch = few[0].stored.reader.collect(rows, bytearray().join(one.codes for one in few))
+        submissions.append(Submission.of(few[0].stored, batch))
     return submissions, places
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from loloha.errors import CampaignError, ParameterError
 from loloha.rules import checks
-from loloha.rules.campaign import Campaign, Schedule
+from loloha.rules.campaign import Schedule
 
 MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""
@@ -87,32 +87,3 @@ class Terms:
             return cls(**plain)
         except ParameterError as error:
             raise CampaignError(str(error)) from error
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A campaign as the collector knows it.
-
-    Attributes
-    ----------
-    id : int
-        In the store.
-    campaign : Campaign
-    terms : Terms
-    token : bytes or None
-        SHA-256 of the submit token, where one is needed.
-    secret : bytes
-        Keys digests and tickets.
-    created : int
-        Unix seconds.
-    """
-
-    id: int
-    campaign: Campaign
-    terms: Terms
-    token: bytes | None
-    secret: bytes
-    created: int
-
-    def __repr__(self) -> str:
-        return f"Entry({self.campaign.fingerprint!r})"

@@ -10,11 +10,12 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from loloha.collector.body import read_body, unpack
-from loloha.collector.context import Context, Known
+from loloha.collector.context import Context
 from loloha.collector.document import described, problems, uploads
 from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.secret import ticket
-from loloha.collector.submission import Few, Submission
+from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.submission import SmallUpload, Submission
 from loloha.errors import StoreError, WireError
 from loloha.rules.rng import SecureRng
 from loloha.wire import text
@@ -47,8 +48,8 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
     Problem
         If the request cannot be read, is not allowed, or cannot be counted now.
     """
-    known = await context.known(fingerprint)
-    context.require_token(request, known.entry)
+    stored = await context.known(fingerprint)
+    context.require_token(request, stored)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in _READERS:
         raise Problem(
@@ -56,13 +57,13 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         )
     body = await read_body(request, context.settings.largest_body)
     packing = request.headers.get("content-encoding", "").strip().lower()
-    upload: Few | Submission
+    upload: SmallUpload | Submission
     if packing or len(body) > _SMALL or media not in _DECODERS:
         upload = await context.run(
-            _prepare, known, media, body, packing, context.settings.largest_unpacked
+            _prepare, stored, media, body, packing, context.settings.largest_unpacked
         )
     else:
-        upload = _decode(known, media, body)
+        upload = _decode(stored, media, body)
     try:
         receipt = await context.committer.commit(upload)
     except StoreError as error:
@@ -135,36 +136,38 @@ def routes(context: Context) -> APIRouter:
 
         Nothing is remembered about it: the ticket proves that it was drawn here.
         """
-        known = await context.known(fingerprint)
-        context.require_token(request, known.entry)
-        campaign = known.entry.campaign
+        stored = await context.known(fingerprint)
+        context.require_token(request, stored)
+        campaign = stored.campaign
         if campaign.keys != "assigned":
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"
             )
         key = campaign.protocol.enroll(SecureRng())
-        return _json({"key": key_text(campaign, key), "ticket": ticket(known.entry, key)})
+        return _json({"key": key_text(campaign, key), "ticket": ticket(stored, key)})
 
     return router
 
 
-def _decode(known: Known, media: str, body: bytes) -> Few:
+def _decode(stored: StoredCampaign, media: str, body: bytes) -> SmallUpload:
     """A small upload, quickly: the committer checks it together with others."""
     try:
         rows, codes = _DECODERS[media](body)
     except WireError as error:
         raise _unreadable(error) from None
-    return Few(known.entry, known.reader, rows, codes)
+    return SmallUpload(stored, rows, codes)
 
 
-def _prepare(known: Known, media: str, body: bytes, packing: str, largest: int) -> Submission:
+def _prepare(
+    stored: StoredCampaign, media: str, body: bytes, packing: str, largest: int
+) -> Submission:
     """An upload ready for the commit."""
     body = unpack(body, packing, largest)
     try:
-        batch: Batch = getattr(known.reader, _READERS[media])(body)
+        batch: Batch = getattr(stored.reader, _READERS[media])(body)
     except WireError as error:
         raise _unreadable(error) from None
-    return Submission.of(known.entry, batch)
+    return Submission.of(stored, batch)
 
 
 def _is_object(body: bytes) -> bool:

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 
 from loloha.collector.context import Context
 from loloha.collector.dashboard import asset
+from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
-from loloha.collector.tag import not_modified, tag_of, tagged, with_tag
 
 if TYPE_CHECKING:
     from loloha.collector.dashboard.asset import Asset
@@ -62,9 +62,9 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
-        known = await context.known(fingerprint)
-        found = await context.run(matches, known.labels, q)
-        return tagged(request, {"total": len(known.labels), "matches": found})
+        stored = await context.known(fingerprint)
+        found = await context.run(matches, stored.labels, q)
+        return tagged(request, {"total": len(stored.labels), "matches": found})
 
     return router
 

@@ -12,8 +12,8 @@ import numpy as np
 from loloha.collector.guard import Guard, Seen, pack, unpack
 from loloha.collector.store import statement
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
-from loloha.collector.terms import Entry
 from loloha.wire import Refusal
 from loloha.wire.refusal import REASONS
 
@@ -93,7 +93,7 @@ class Record:
         codes = [submission.batch.codes.copy() for submission in submissions]
         by_entry: dict[int, list[int]] = {}
         for place, submission in enumerate(submissions):
-            by_entry.setdefault(submission.entry.id, []).append(place)
+            by_entry.setdefault(submission.stored.id, []).append(place)
         for places in by_entry.values():
             mine = [submissions[place] for place in places]
             self._write_entry(connection, mine, [codes[place] for place in places], now)
@@ -102,8 +102,8 @@ class Record:
     def _write_entry(
         self, connection: sql.Connection, mine: list[Submission], codes: list[Any], now: float
     ) -> None:
-        entry = mine[0].entry
-        first, last = self._close_rounds(connection, entry, now)
+        stored = mine[0].stored
+        first, last = self._close_rounds(connection, stored, now)
         events: Counter[tuple[int, str]] = Counter()
         rounds = np.concatenate([one.batch.rounds for one in mine])
         fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
@@ -111,7 +111,7 @@ class Record:
         columns = _Columns.of(mine)
         for round in np.unique(rounds[fates == 0]):
             rows = np.flatnonzero(rounds == round)
-            fates[rows] = self._write_round(connection, entry, int(round), columns.take(rows))
+            fates[rows] = self._write_round(connection, stored, int(round), columns.take(rows))
             for kind, code in ((ACCEPTED, 0), (DUPLICATES, DUPLICATE)):
                 events[int(round), kind] += int(np.count_nonzero(fates[rows] == code))
             conflicts = int(np.count_nonzero(fates[rows] == Refusal.CONFLICT.code))
@@ -121,33 +121,35 @@ class Record:
             end = start + len(one.batch.index)
             code[one.batch.index] = fates[start:end]
             start = end
-        arrived = max(NO_ROUND, entry.campaign.schedule.round_at(now))
+        arrived = max(NO_ROUND, stored.campaign.schedule.round_at(now))
         for code, count in count_codes(codes).items():
             if code > 0 and code != Refusal.CONFLICT.code:
                 events[arrived, REASONS[code - 1]] += count
-        self._count(connection, entry, events)
+        self._count(connection, stored, events)
 
     def _close_rounds(
-        self, connection: sql.Connection, entry: Entry, now: float
+        self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
         """First and last open round; what is closed is closed for ever, and its guard deleted."""
-        first, last = entry.terms.open_rounds(entry.campaign.schedule, now)
-        stored: int = connection.execute(statement.FIRST_OPEN, {"entry": entry.id}).scalar_one()
-        if stored >= first:
-            return stored, last
-        closing = {"entry": entry.id, "first": first}
+        first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
+        first_stored: int = connection.execute(
+            statement.FIRST_OPEN, {"entry": stored.id}
+        ).scalar_one()
+        if first_stored >= first:
+            return first_stored, last
+        closing = {"entry": stored.id, "first": first}
         connection.execute(statement.SET_FIRST_OPEN, closing)
         connection.execute(statement.DELETE_CLOSED, closing)
-        for place in [place for place in self._guards if place[0] == entry.id]:
+        for place in [place for place in self._guards if place[0] == stored.id]:
             if place[1] < first:
                 del self._guards[place]
         return first, last
 
     def _write_round(
-        self, connection: sql.Connection, entry: Entry, round: int, columns: _Columns
+        self, connection: sql.Connection, stored: StoredCampaign, round: int, columns: _Columns
     ) -> Any:
         """Count the new reports of one round; the fate of each."""
-        opened = self._opened(connection, entry, round)
+        opened = self._opened(connection, stored, round)
         seen = opened.guard.classify(columns.reporters, columns.digests)
         fates = np.zeros(len(seen), dtype=np.int8)
         fates[seen == Seen.SAME] = DUPLICATE
@@ -156,18 +158,18 @@ class Record:
         if not new.size:
             return fates
         fresh = columns if new.size == len(seen) else columns.take(new)
-        place = {"campaign_id": entry.id, "round": round, "segment": opened.segment}
+        place = {"campaign_id": stored.id, "round": round, "segment": opened.segment}
         rows = pack(fresh.reporters, fresh.digests)
         connection.execute(statement.INSERT_GUARD, {**place, "rows": rows})
         if self.keeps is not None:
-            reports = self.keeps(entry.campaign, round, fresh.reporters, fresh.keys, fresh.ys)
+            reports = self.keeps(stored.campaign, round, fresh.reporters, fresh.keys, fresh.ys)
             connection.execute(statement.INSERT_KEPT, {**place, "reports": reports})
-        self._add_cells(connection, entry, round, fresh)
+        self._add_cells(connection, stored, round, fresh)
         self._changes.append(_Change(opened, fresh.reporters, fresh.digests))
         return fates
 
-    def _opened(self, connection: sql.Connection, entry: Entry, round: int) -> _Open:
-        place = (entry.id, round)
+    def _opened(self, connection: sql.Connection, stored: StoredCampaign, round: int) -> _Open:
+        place = (stored.id, round)
         if place not in self._guards:
             self._guards[place] = self._load(connection, *place)
         self._guards.move_to_end(place)
@@ -189,12 +191,12 @@ class Record:
         return _Open(guard, found[-1].segment + 1)
 
     def _add_cells(
-        self, connection: sql.Connection, entry: Entry, round: int, columns: _Columns
+        self, connection: sql.Connection, stored: StoredCampaign, round: int, columns: _Columns
     ) -> None:
-        encoding = entry.campaign.protocol.encoding
+        encoding = stored.campaign.protocol.encoding
         cells, added = count_cells(encoding, columns.keys, columns.ys)
         touched = np.unique(cells // CELLS).tolist()
-        place = {"entry": entry.id, "at": round}
+        place = {"entry": stored.id, "at": round}
         parts: dict[int, bytes] = {}
         for start in range(0, len(touched), _PARTS_AT_ONCE):
             few = {"parts": touched[start : start + _PARTS_AT_ONCE]}
@@ -202,17 +204,17 @@ class Record:
             parts.update((part, counts) for part, counts in found)
         changed = add_to_parts(parts, cells, added, encoding.cells)
         rows = [
-            {"campaign_id": entry.id, "round": round, "part": part, "counts": counts}
+            {"campaign_id": stored.id, "round": round, "part": part, "counts": counts}
             for part, counts in changed.items()
         ]
         if rows:
             connection.execute(self._put_parts, rows)
 
     def _count(
-        self, connection: sql.Connection, entry: Entry, events: Counter[tuple[int, str]]
+        self, connection: sql.Connection, stored: StoredCampaign, events: Counter[tuple[int, str]]
     ) -> None:
         rows = [
-            {"campaign_id": entry.id, "round": round, "kind": str(kind), "count": count}
+            {"campaign_id": stored.id, "round": round, "kind": str(kind), "count": count}
             for (round, kind), count in events.items()
             if count
         ]

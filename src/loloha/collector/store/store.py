@@ -16,8 +16,9 @@ from loloha.collector.store.database import Database
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, Record
 from loloha.collector.store.statement import EPOCH, insert
 from loloha.collector.store.upgrade import upgrade
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
-from loloha.collector.terms import Entry, Terms
+from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.rules.campaign import Campaign
 from loloha.server.tally import Tally
@@ -125,14 +126,14 @@ class Store:
 
     def create(
         self, campaign: Campaign, terms: Terms, *, token: bytes | None, now: float
-    ) -> tuple[Entry, bool]:
-        """Add a campaign; the entry, and whether it is new.
+    ) -> tuple[StoredCampaign, bool]:
+        """Add a campaign; the stored, and whether it is new.
 
         A campaign that is there already is left as it is.
         """
         with self.database.write() as connection:
             self._must_be_newest(connection)
-            found = self._entries(connection, campaign.fingerprint)
+            found = self._campaigns(connection, campaign.fingerprint)
             if not found:
                 row = {
                     "fingerprint": campaign.fingerprint,
@@ -144,7 +145,7 @@ class Store:
                     "first_open": 0,
                 }
                 connection.execute(sql.insert(schema.campaign), row)
-            return self._entries(connection, campaign.fingerprint)[0], not found
+            return self._campaigns(connection, campaign.fingerprint)[0], not found
 
     def add_admin_key(self, sha256: bytes) -> None:
         """Accept one more admin key, given by its hash."""
@@ -153,14 +154,14 @@ class Store:
             connection.execute(statement.on_conflict_do_nothing(), {"sha256": sha256})
 
     def take_kept(
-        self, deliver: Callable[[Entry, int, list[bytes]], None], *, least: int = 1
+        self, deliver: Callable[[StoredCampaign, int, list[bytes]], None], *, least: int = 1
     ) -> None:
         """Hand over the reports that wait for the log, round by round, then forget them.
 
         Parameters
         ----------
         deliver : callable
-            Gets entry, round and packed reports; must make them durable, and be idempotent.
+            Gets stored, round and packed reports; must make them durable, and be idempotent.
         least : int
             Rounds with fewer segments than that wait on.
         """
@@ -168,7 +169,7 @@ class Store:
         waiting = sql.select(table.c.campaign_id, table.c.round, sql.func.max(table.c.segment))
         places = waiting.group_by(table.c.campaign_id, table.c.round)
         with self.database.read() as connection:
-            entries = {entry.id: entry for entry in self._entries(connection)}
+            entries = {stored.id: stored for stored in self._campaigns(connection)}
             due = connection.execute(places.having(sql.func.count() >= least)).all()
         for campaign_id, round, last in due:
             mine = (table.c.campaign_id == campaign_id) & (table.c.round == round)
@@ -195,10 +196,10 @@ class Store:
         with self.database.read() as connection:
             return list(connection.execute(sql.select(schema.admin_key.c.sha256)).scalars())
 
-    def entry(self, fingerprint: str) -> Entry | None:
+    def campaign(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None if there is none."""
         with self.database.read() as connection:
-            found = self._entries(connection, fingerprint)
+            found = self._campaigns(connection, fingerprint)
         return found[0] if found else None
 
     def fingerprints(self) -> list[str]:
@@ -208,11 +209,11 @@ class Store:
             return list(connection.execute(select).scalars())
 
     def rounds(
-        self, entry: Entry, *, first: int = NO_ROUND, last: int | None = None
+        self, stored: StoredCampaign, *, first: int = NO_ROUND, last: int | None = None
     ) -> list[Round]:
         """What happened in each round in which anything did, in ascending order."""
         table = schema.outcome
-        wanted = (table.c.campaign_id == entry.id) & (table.c.round >= first)
+        wanted = (table.c.campaign_id == stored.id) & (table.c.round >= first)
         if last is not None:
             wanted = wanted & (table.c.round <= last)
         select = sql.select(table.c.round, table.c.kind, table.c.count).where(wanted)
@@ -226,18 +227,18 @@ class Store:
             for number, kinds in by_round.items()
         ]
 
-    def tally(self, entry: Entry, round: int) -> Tally:
+    def tally(self, stored: StoredCampaign, round: int) -> Tally:
         """The counts of one round; empty if nothing was counted."""
         cell, outcome = schema.cell, schema.outcome
         parts = sql.select(cell.c.part, cell.c.counts).where(
-            (cell.c.campaign_id == entry.id) & (cell.c.round == round)
+            (cell.c.campaign_id == stored.id) & (cell.c.round == round)
         )
         accepted = sql.select(outcome.c.count).where(
-            (outcome.c.campaign_id == entry.id)
+            (outcome.c.campaign_id == stored.id)
             & (outcome.c.round == round)
             & (outcome.c.kind == ACCEPTED)
         )
-        tally = Tally(entry.campaign.protocol)
+        tally = Tally(stored.campaign.protocol)
         with self.database.read() as connection:
             tally.n = connection.execute(accepted).scalar_one_or_none() or 0
             found = [(part, counts) for part, counts in connection.execute(parts)]
@@ -250,13 +251,15 @@ class Store:
             self._must_be_newest(connection, sql.select(schema.writer.c.epoch))
 
     @staticmethod
-    def _entries(connection: sql.Connection, fingerprint: str | None = None) -> list[Entry]:
+    def _campaigns(
+        connection: sql.Connection, fingerprint: str | None = None
+    ) -> list[StoredCampaign]:
         table = schema.campaign
         select = sql.select(table).order_by(table.c.id)
         if fingerprint is not None:
             select = select.where(table.c.fingerprint == fingerprint)
         return [
-            Entry(
+            StoredCampaign(
                 row.id,
                 Campaign.from_json(row.document, fingerprint=row.fingerprint),
                 Terms.from_dict(json.loads(row.terms)),

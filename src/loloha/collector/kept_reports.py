@@ -12,12 +12,12 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from loloha import reportlog
-from loloha.collector.terms import Entry
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
 from loloha.rules.campaign import Campaign
 
 
-class Keep:
+class KeptReports:
     """Packs reports for the store and writes them to a log.
 
     Parameters
@@ -55,12 +55,12 @@ class Keep:
         packed: bytes = batch.serialize().to_pybytes()
         return packed
 
-    def deliver(self, entry: Entry, round: int, packed: Sequence[bytes]) -> None:
+    def deliver(self, stored: StoredCampaign, round: int, packed: Sequence[bytes]) -> None:
         """Write one file with the reports of ``packed``, durable when this returns."""
         import pyarrow as pa
 
-        form = reportlog.schema(entry.campaign, round=round)
+        form = reportlog.schema(stored.campaign, round=round)
         batches = [pa.ipc.read_record_batch(pa.py_buffer(one), form) for one in packed]
         table = pa.Table.from_batches(batches, form).combine_chunks()
-        with reportlog.ReportLog(self.folder, entry.campaign).writer() as writer:
-            writer.write(round, *reportlog.from_arrow(entry.campaign, table))
+        with reportlog.ReportLog(self.folder, stored.campaign).writer() as writer:
+            writer.write(round, *reportlog.from_arrow(stored.campaign, table))

@@ -34,7 +34,7 @@ HEADERS = {
 }
 
 
-class Shield:
+class Protection:
     """Outermost layer of the application.
 
     Parameters
