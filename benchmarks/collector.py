@@ -4,7 +4,6 @@ PostgreSQL is measured where LOLOHA_TEST_POSTGRES names one, in a schema that is
 """
 
 import asyncio
-import json
 import os
 import secrets
 import sqlite3
@@ -21,6 +20,7 @@ import numpy as np
 
 import loloha
 from benchmarks.measure import Row
+from loloha.device.collector import Collector
 from loloha.device.sender import Connection, Patience
 from loloha.rules.campaign import Campaign, Range, Schedule
 from loloha.wire.columns import CONTENT_TYPE, encode_many
@@ -185,15 +185,13 @@ class Served:
             domain=Range(0, k, k),
             schedule=Schedule(int(time.time()) - 1800, 3600),
         )
-        body = json.dumps({"campaign": campaign.to_dict()}).encode()
-        with Connection(self.url, token=KEY) as connection:
-            assert connection.post("/v1/campaigns", body, "application/json").status == 201
+        with Collector(self.url, token=KEY) as collector:
+            assert collector.create(campaign).new
         return campaign
 
     def n(self, campaign: Campaign) -> int:
-        with Connection(self.url) as connection:
-            found = connection.get(f"/v1/campaigns/{campaign.fingerprint}/rounds").json()
-        return int(found["rounds"][0]["n"])
+        with Collector(f"{self.url}/v1/campaigns/{campaign.fingerprint}") as collector:
+            return int(collector.rounds()[0]["n"])
 
     def draw(self, campaign: Campaign, n: int) -> tuple[Any, Any, Any]:
         names = np.frombuffer(self.rng.bytes(16 * n), dtype=np.uint8).reshape(n, 16)

@@ -4,15 +4,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from json import dumps
 from typing import Any
 
 import uvicorn
 
-from collecting import ADMIN, ADMIN_KEY
+from collecting import ADMIN_KEY
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
+from loloha.device.collector import Collector
 from loloha.device.sender import Connection
+from loloha.rules.campaign import Campaign
 
 
 class Served:
@@ -39,22 +40,10 @@ class Served:
         self.socket.close()
 
 
-class Poster:
-    """The two methods of a client that `created` needs, over the network."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def post(self, path: str, *, json: Any, headers: dict[str, str]) -> Any:
-        assert headers == ADMIN
-        with Connection(self.url, token=ADMIN_KEY) as connection:
-            answer = connection.post(path, dumps(json).encode(), "application/json")
-
-        class Said:
-            status_code = answer.status
-            text = answer.body.decode()
-
-        return Said
+def create(url: str, campaign: Campaign, **more: Any) -> str:
+    """Create a campaign over the network; its path."""
+    with Collector(url, token=ADMIN_KEY) as collector:
+        return collector.create(campaign, **more).url.removeprefix(url)
 
 
 def get(url: str, path: str) -> Any:

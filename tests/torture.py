@@ -10,7 +10,6 @@ and the counts must be, cell by cell, those of all reports once.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import secrets
@@ -29,6 +28,7 @@ import numpy as np
 import sqlalchemy as sql
 
 import loloha
+from loloha.device.collector import Collector as Client
 from loloha.device.sender import Connection, Patience, Unreachable
 from loloha.rules.campaign import Campaign, Labels, Schedule
 from loloha.server.tally import Tally
@@ -237,17 +237,14 @@ def _send_all_again(collector: Collector, load: Load) -> None:
 
 
 def _n(collector: Collector, campaign: Campaign) -> int:
-    connection = Connection(collector.url)
-    rounds = connection.get(f"/v1/campaigns/{campaign.fingerprint}/rounds").json()["rounds"]
-    connection.close()
+    with Client(f"{collector.url}/v1/campaigns/{campaign.fingerprint}") as client:
+        rounds = client.rounds()
     return int(rounds[0]["n"]) if rounds else 0
 
 
 def _create(url: str, campaign: Campaign) -> None:
-    connection = Connection(url, token=KEY)
-    body = json.dumps({"campaign": campaign.to_dict(), "terms": {"minimum_cohort": 1}}).encode()
-    assert connection.post("/v1/campaigns", body, "application/json").status == 201
-    connection.close()
+    with Client(url, token=KEY) as client:
+        assert client.create(campaign, {"minimum_cohort": 1}).new
 
 
 def _free_port() -> int:

@@ -22,7 +22,7 @@ from loloha.collector.settings import Settings
 from loloha.device.sender import Connection, Patience
 from loloha.rules.report import Report
 from loloha.wire import encode
-from serving import Poster, Served, get
+from serving import Served, create, get
 
 LINES = "application/x-ndjson"
 
@@ -49,7 +49,7 @@ def served(store_url: str, clock: Clock) -> Iterator[str]:
 def test_64_connections_with_all_kinds_of_reports_leave_exact_totals(served: str) -> None:
     users, rounds = 64, 6
     ones = [campaign("one"), campaign("two")]
-    paths = [created(Poster(served), one, terms={"minimum_cohort": 1}) for one in ones]
+    paths = [create(served, one, terms={"minimum_cohort": 1}) for one in ones]
     some = [clients(one, users) for one in ones]
     kinds = ("valid", "duplicate", "conflict", "malformed", "foreign")
     script = [(user, kind) for user in range(users) for kind in kinds for _ in range(rounds)]
@@ -106,7 +106,7 @@ def answer_of(url: str, path: str, body: bytes) -> Any:
 def test_clients_that_hang_up_harm_nobody(sqlite_url: str, clock: Clock) -> None:
     one = campaign()
     with Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock) as url:
-        path = created(Poster(url), one)
+        path = create(url, one)
         (message,) = messages(one, clients(one, 1), 0)
         head = (
             f"POST {path}/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -127,7 +127,7 @@ def test_a_locked_database_answers_503_and_recovers(
     monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 0.2)
     one = campaign()
     with Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock) as url:
-        path = created(Poster(url), one)
+        path = create(url, one)
         body = b"\n".join(messages(one, clients(one, 20), 0))
         other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -145,7 +145,7 @@ def test_a_full_disk_answers_503_and_recovers(sqlite_url: str, clock: Clock) -> 
     one = campaign()
     served = Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock)
     with served as url:
-        path = created(Poster(url), one)
+        path = create(url, one)
         database = served.app.state.context.store.database
         with database.write() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
@@ -169,7 +169,7 @@ def test_lost_connections_answer_503_and_recover(postgresql_url: str, clock: Clo
 
     one = campaign()
     with Served(Settings(store=postgresql_url, admin_key=ADMIN_KEY), clock) as url:
-        path = created(Poster(url), one, terms={"minimum_cohort": 1})
+        path = create(url, one, terms={"minimum_cohort": 1})
         sent = messages(one, clients(one, 60), 0)
         schema = postgresql_url.partition("application_name=")[2]
         assert schema.startswith("loloha_")
@@ -246,7 +246,7 @@ def test_nothing_that_the_openapi_document_allows_makes_a_500(
     known = [one.fingerprint, "0" * 64]
     plain = Settings(store=sqlite_url, admin_key=ADMIN_KEY, rate_limit="")
     with Served(plain, clock) as url:
-        created(Poster(url), one)
+        create(url, one)
         schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
         chance = random.Random(3)
 

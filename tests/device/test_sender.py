@@ -17,9 +17,10 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 import loloha
-from collecting import ADMIN_KEY, HOUR, START, Clock, campaign, created
+from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
+from loloha.device.collector import Collector
 from loloha.device.sender import Connection, Patience, Sender, Unreachable
 from loloha.errors import (
     BudgetError,
@@ -29,8 +30,8 @@ from loloha.errors import (
     ParameterError,
     StateError,
 )
-from loloha.study.fleet import fetch, run_fleet
-from serving import Poster, Served, get
+from loloha.study.fleet import run_fleet
+from serving import Served, create, get
 
 ONCE = Patience(attempts=1)
 
@@ -49,7 +50,7 @@ def url(tmp_path: Path, clock: Clock) -> Iterator[str]:
 
 def address(url: str, one: Any = None, **terms: Any) -> str:
     wanted = {"minimum_cohort": 1, "late_seconds": HOUR, **terms}
-    return url + created(Poster(url), one or campaign(), terms=wanted)
+    return url + create(url, one or campaign(), terms=wanted)
 
 
 def rounds(address: str) -> list[tuple[int, int, int]]:
@@ -519,14 +520,16 @@ def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
     clock.now = START + 3 * HOUR
     weak = {"accept_weak_privacy": True}
     terms = {"minimum_cohort": 1, "late_seconds": 5 * HOUR}
-    where = url + created(Poster(url), campaign(protocol=protocol), terms=terms, **weak)
+    where = url + create(url, campaign(protocol=protocol), terms=terms, **weak)
     values = np.random.default_rng(1).integers(-1, 5, size=(200, 3))
     seen: list[int] = []
-    arrival = run_fleet(where, fetch(where), values, batch=64, progress=seen.append, rng=2)
+    with Collector(where) as collector:
+        one = collector.document()
+    receipt = run_fleet(where, one, values, batch=64, progress=seen.append, rng=2)
     present = (values >= 0).sum(axis=0).tolist()
     assert [n for _, n, _ in rounds(where)] == present
-    assert arrival.sent == arrival.accepted == sum(seen) == sum(present)
-    assert (arrival.duplicates, arrival.refused) == (0, {})
+    assert receipt.sent == receipt.accepted == sum(seen) == sum(present)
+    assert (receipt.duplicates, receipt.refused) == (0, {})
 
 
 def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> None:
@@ -547,8 +550,8 @@ def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> 
 def test_a_fleet_says_what_was_refused(url: str) -> None:
     where = address(url)
     values = np.zeros((10, 3), dtype=int)
-    arrival = run_fleet(where, campaign(), values)
-    assert (arrival.accepted, arrival.refused) == (10, {"early": 20})
+    receipt = run_fleet(where, campaign(), values)
+    assert (receipt.accepted, receipt.refused) == (10, {"early": 20})
 
 
 def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
@@ -566,8 +569,6 @@ def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
         run_fleet(where, campaign(keys="assigned"), one)
     with pytest.raises(CampaignError, match="take the batch"):
         run_fleet(f"{url}/v1/campaigns/{'0' * 64}", campaign(), one)
-    with pytest.raises(CampaignError, match="know the campaign"):
-        fetch(f"{url}/v1/campaigns/{'0' * 64}")
 
 
 # -- command line

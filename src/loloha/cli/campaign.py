@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -255,29 +254,22 @@ def _send(
     token: bool,
     accept_weak_privacy: bool,
 ) -> dict[str, Any]:
-    from loloha.device.connection import Connection, path_of
+    from loloha.device.collector import Collector
 
-    asked = {
-        "campaign": campaign.to_dict(),
-        "terms": {name: term for name, term in terms.items() if term is not None},
-        "token": token,
-        "accept_weak_privacy": accept_weak_privacy,
-    }
-    base = path_of(to)
-    connection = Connection(to, token=os.environ.get(ADMIN_KEY))
-    body = json.dumps(asked).encode()
-    answer = connection.post(f"{base}/v1/campaigns", body, "application/json")
-    connection.close()
-    said = answer.json()
-    if answer.status not in (200, 201) or not isinstance(said, dict):
-        advice = f" ({ADMIN_KEY} holds the key)" if answer.status in (401, 403) else ""
-        raise CampaignError(f"collector must create the campaign: {answer.detail}{advice}")
-    url = f"{to.rstrip('/')}/v1/campaigns/{campaign.fingerprint}"
+    key = os.environ.get(ADMIN_KEY)
+    given = {name: term for name, term in terms.items() if term is not None}
+    try:
+        with Collector(to, token=key) as collector:
+            created = collector.create(
+                campaign, given, token=token, accept_weak_privacy=accept_weak_privacy
+            )
+    except CampaignError as error:
+        raise CampaignError(f"{error} ({ADMIN_KEY} holds the admin key)") from None
     return {
-        "url": url,
-        "created": said["created"],
-        "token": said["token"],
-        "terms": said["campaign"]["terms"],
+        "url": created.url,
+        "created": created.new,
+        "token": created.token,
+        "terms": created.terms,
     }
 
 
@@ -300,6 +292,7 @@ def _read(address: str) -> Campaign:
 
     if "://" not in address:
         return Campaign.from_json(Path(address).read_bytes())
-    from loloha.study.fleet import fetch
+    from loloha.device.collector import Collector
 
-    return fetch(address)
+    with Collector(address) as collector:
+        return collector.document()

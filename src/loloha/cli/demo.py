@@ -98,6 +98,7 @@ def _live(
 ) -> None:
     from loloha.cli import live
     from loloha.cli.outcome import Outcome
+    from loloha.device.collector import Collector
 
     began = time.monotonic()
     campaign = live.hourly(NAME, protocol, dataset)
@@ -109,7 +110,8 @@ def _live(
             counted = live.report_all(url, campaign, dataset, seed)
             with console.working("reading estimates, drawing and saving"):
                 shown = live.collected(url, campaign, dataset.tau, level)
-                statement = live.fetch(url, "privacy")["text"]
+                with Collector(url) as collector:
+                    statement = collector.privacy()["text"]
                 found = Outcome(dataset, protocol, shown, level, seed)
                 found.save(draft, top)
         seconds = time.monotonic() - began

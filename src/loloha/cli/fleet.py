@@ -68,13 +68,15 @@ def fleet(
     For trying a collector out. Labels of the table must be labels of the campaign; a campaign with
     a label for others takes all.
     """
-    from loloha.study.fleet import fetch, run_fleet
+    from loloha.device.collector import Collector
+    from loloha.study.fleet import run_fleet
 
-    found = fetch(campaign)
+    with Collector(campaign) as collector:
+        found = collector.document()
     values = as_indices(found, load(table, data, None))[:users, :rounds]
     began = time.monotonic()
     with _progress("sending reports", int((values >= 0).sum())) as advance:
-        arrival = run_fleet(
+        receipt = run_fleet(
             campaign,
             found,
             values,
@@ -88,23 +90,23 @@ def fleet(
     said = {
         "users": len(values),
         "rounds": values.shape[1],
-        "sent": arrival.sent,
-        "accepted": arrival.accepted,
-        "duplicates": arrival.duplicates,
-        "refused": arrival.refused,
+        "sent": receipt.sent,
+        "accepted": receipt.accepted,
+        "duplicates": receipt.duplicates,
+        "refused": dict(receipt.refused),
         "seconds": seconds,
     }
     if as_json:
         console.show_json(said)
     else:
         console.show(
-            f"{arrival.sent} reports of {len(values)} users in {values.shape[1]} rounds: "
-            f"{arrival.accepted} counted, {arrival.duplicates} duplicates, "
-            f"{sum(arrival.refused.values())} refused, {seconds:.1f} s"
+            f"{receipt.sent} reports of {len(values)} users in {values.shape[1]} rounds: "
+            f"{receipt.accepted} counted, {receipt.duplicates} duplicates, "
+            f"{sum(receipt.refused.values())} refused, {seconds:.1f} s"
         )
-        for reason, count in sorted(arrival.refused.items()):
+        for reason, count in sorted(receipt.refused.items()):
             console.warn(f"{count} refused: {reason}")
-    if arrival.refused:
+    if receipt.refused:
         raise typer.Exit(1)
 
 

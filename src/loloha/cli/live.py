@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import re
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -154,16 +153,11 @@ def create(running: Running, campaign: Campaign, rounds: int) -> str:
     LolohaError
         If the collector refuses it.
     """
-    from loloha.device.connection import Connection
+    from loloha.device.collector import Collector
 
     terms = {"late_seconds": rounds * HOUR + DAY}
-    body = json.dumps({"campaign": campaign.to_dict(), "terms": terms}).encode()
-    connection = Connection(running.url, token=running.admin_key)
-    answer = connection.post("/v1/campaigns", body, "application/json")
-    connection.close()
-    if answer.status not in (200, 201):
-        raise LolohaError(f"collector must create the campaign: {answer.detail}")
-    return f"{running.url}/v1/campaigns/{campaign.fingerprint}"
+    with Collector(running.url, token=running.admin_key) as collector:
+        return collector.create(campaign, terms).url
 
 
 def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None) -> int:
@@ -188,13 +182,14 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
                 done += reports
                 progress(done / total)
 
-        arrival = run_fleet(url, campaign, dataset.values, progress=advance, rng=seed)
-    if arrival.accepted != total:
+        receipt = run_fleet(url, campaign, dataset.values, progress=advance, rng=seed)
+    if receipt.accepted != total:
         raise LolohaError(
-            f"collector must count {total} reports, got {arrival.accepted} counted, "
-            f"{arrival.duplicates} duplicates and {arrival.refused} refused; look at its log"
+            f"collector must count {total} reports, got {receipt.accepted} counted, "
+            f"{receipt.duplicates} duplicates and {sum(receipt.refused.values())} refused; look "
+            "at its log"
         )
-    return arrival.accepted
+    return receipt.accepted
 
 
 def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simulation:
@@ -203,32 +198,16 @@ def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simula
     Users' losses are left out: only devices know them. The support of a value is the whole number
     that its estimate was made from.
     """
+    from loloha.device.collector import Collector
     from loloha.study.population import Simulation
 
     protocol = campaign.protocol
     realised = protocol.realised
-    shown = [fetch(url, f"rounds/{t}/estimates?level={level}") for t in range(rounds)]
+    with Collector(url) as collector:
+        shown = [collector.estimates(t, level=level) for t in range(rounds)]
     n = np.array([one["n"] for one in shown], dtype=np.int64)
     estimates = np.array([one["frequencies"] for one in shown], dtype=float)
     share = float(realised.q_star) + estimates * float(realised.contrast)
     supports = np.rint(n[:, None] * share).astype(np.int64)
     reach = np.repeat(n[:, None], protocol.bins, axis=1)
     return Simulation(protocol, estimates, supports, reach, n, np.full(1, np.nan))
-
-
-def fetch(url: str, path: str) -> Any:
-    """A part of what the collector tells about the campaign at ``url``.
-
-    Raises
-    ------
-    LolohaError
-        If it tells nothing.
-    """
-    from loloha.device.connection import Connection, path_of
-
-    connection = Connection(url)
-    answer = connection.get(f"{path_of(url)}/{path}")
-    connection.close()
-    if answer.status != 200:
-        raise LolohaError(f"collector must show {path.partition('?')[0]}: {answer.detail}")
-    return answer.json()

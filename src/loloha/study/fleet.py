@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.device.connection import Answer, Connection, path_of
-from loloha.errors import CampaignError, ParameterError
+from loloha.device.collector import Collector, Receipt
+from loloha.errors import ParameterError
 from loloha.reportlog.crowd import reports
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
@@ -26,59 +25,6 @@ BATCH = 10_000
 CONNECTIONS = 2
 
 
-@dataclass
-class Arrival:
-    """What the collector said about the fleet's reports.
-
-    Attributes
-    ----------
-    sent : int
-        Reports sent.
-    accepted, duplicates : int
-    refused : dict of str to int
-        By reason.
-    """
-
-    sent: int = 0
-    accepted: int = 0
-    duplicates: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-
-    def add(self, answer: Answer) -> None:
-        """Count what one batch was answered with.
-
-        Raises
-        ------
-        CampaignError
-            If it was refused as a whole.
-        """
-        said = answer.json()
-        if answer.status != 200 or not isinstance(said, dict):
-            raise CampaignError(f"collector must take the batch: {answer.detail}")
-        self.accepted += said["accepted"]
-        self.duplicates += said["duplicates"]
-        for one in said["refused"]:
-            self.refused[one["reason"]] = self.refused.get(one["reason"], 0) + 1
-
-
-def fetch(url: str) -> Campaign:
-    """The campaign at ``https://HOST/v1/campaigns/FINGERPRINT``.
-
-    Raises
-    ------
-    CampaignError
-        If it is not there, or not the one of that fingerprint.
-    Unreachable
-        If the collector does not answer.
-    """
-    path = path_of(url)
-    with Connection(url) as connection:
-        answer = connection.get(f"{path}/document")
-    if answer.status != 200:
-        raise CampaignError(f"collector must know the campaign: {answer.detail}")
-    return Campaign.from_json(answer.body, fingerprint=path.rpartition("/")[2])
-
-
 def run_fleet(
     url: str,
     campaign: Campaign,
@@ -90,7 +36,7 @@ def run_fleet(
     connections: int = CONNECTIONS,
     progress: Callable[[int], None] | None = None,
     rng: Any = None,
-) -> Arrival:
+) -> Receipt:
     """Let one simulated user per row report each round of its row, round after round.
 
     Parameters
@@ -116,7 +62,7 @@ def run_fleet(
 
     Returns
     -------
-    Arrival
+    Receipt
 
     Raises
     ------
@@ -135,20 +81,18 @@ def run_fleet(
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     values = _checked(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
-    path = f"{path_of(url)}/reports"
     kept = local()
     opened = ExitStack()
 
-    def send(body: bytes, size: int) -> Answer:
-        if not hasattr(kept, "connection"):
-            kept.connection = Connection(url, token=token)
-            opened.callback(kept.connection.close)
-        answer: Answer = kept.connection.post(path, body, CONTENT_TYPE)
+    def send(body: bytes) -> Receipt:
+        if not hasattr(kept, "collector"):
+            kept.collector = opened.enter_context(Collector(url, token=token))
+        receipt: Receipt = kept.collector.submit(body, CONTENT_TYPE)
         if progress is not None:
-            progress(size)
-        return answer
+            progress(receipt.sent)
+        return receipt
 
-    arrival = Arrival()
+    total = Receipt()
     with opened, ThreadPoolExecutor(connections) as pool:
         for t, (rows, keys, ys) in enumerate(reports(campaign.protocol, values, generator)):
             n = int(np.count_nonzero(rows))
@@ -159,11 +103,10 @@ def run_fleet(
                 part = slice(start, min(start + batch, n))
                 key = None if keys is None else keys[part]
                 body = encode_many(campaign, names[part], key, ys[part], rounds=first + t)
-                waiting.append(pool.submit(send, body, part.stop - part.start))
+                waiting.append(pool.submit(send, body))
             for future in waiting:
-                arrival.add(future.result())
-            arrival.sent += n
-    return arrival
+                total += future.result()
+    return total
 
 
 def _checked(values: Any, k: int) -> Ints:
