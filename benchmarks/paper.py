@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.measure import Row, Time, best
 from loloha.study.paper.cell import measure
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT
-from loloha.study.paper.grid import Cell, Settings, locate, points
+from loloha.study.paper.grid import Cell, Grid, locate, points
 from loloha.study.paper.workload import material, prepare
 
 CORES = 2
@@ -16,21 +16,19 @@ PUBLISHED_MINUTES = 340 * 24 * 60.0
 
 
 def rows() -> Iterator[Row]:
-    settings = Settings(calibrations=(PUBLISHED, TIGHT))
+    grid = Grid(calibrations=(PUBLISHED, TIGHT))
     total = Time(0.0, 0.0)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        facts = prepare(
-            settings.workloads, settings.seed, out, data_dir=DATA if DATA.is_dir() else None
-        )
-        grid = points(settings, facts)
+        facts = prepare(grid.workloads, grid.seed, out, data_dir=DATA if DATA.is_dir() else None)
+        whole = points(grid, facts)
         for name, one in facts.items():
             took, cells = Time(0.0, 0.0), 0
             for contender in CONTENDERS.values():
                 cell = Cell(locate(one, contender, PUBLISHED, 3.0, 0.5), 0)
                 each = best(lambda c=cell, f=one: measure(c, material(out, f), 1), repeats=3)
-                count = settings.runs * sum(
-                    (point.workload, point.contender) == (name, contender.key) for point in grid
+                count = grid.runs * sum(
+                    (point.workload, point.contender) == (name, contender.key) for point in whole
                 )
                 took = Time(
                     took.clock + count * each.clock, took.processor + count * each.processor
@@ -42,7 +40,7 @@ def rows() -> Iterator[Row]:
                 **took.rate(cells),
             )  # fmt: skip
     yield Row(
-        "paper", "the whole grid, both calibrations", f"{len(grid) * settings.runs} cells",
+        "paper", "the whole grid, both calibrations", f"{len(whole) * grid.runs} cells",
         figure=total.clock / CORES / 60, processor=total.processor / CORES / 60,
         unit=f"min on {CORES} cores", target=20.0, peer="the published timings, added up",
         peer_figure=PUBLISHED_MINUTES,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loloha.cli import agreement, console
+from loloha.cli import campaign_file, console
 from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
@@ -98,14 +98,14 @@ def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | Non
 
     if campaign is None:
         return None, None
-    agreed = agreement.load(campaign)
+    agreed = campaign_file.load(campaign)
     for folder in {path if path.is_dir() else path.parent for path in tallies}:
         if (counted := campaign_of(folder)) not in (None, agreed.fingerprint):
             raise ParameterError(
                 f"tallies in {str(folder)!r} must be of campaign {agreed.fingerprint!r}, they are "
                 f"of {counted!r}; give that one's file"
             )
-    return agreement.labels(agreed), rules(agreed)
+    return campaign_file.labels(agreed), rules(agreed)
 
 
 def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from loloha.cli import agreement, console
+from loloha.cli import campaign_file, console
 from loloha.cli.console import AsJson
 from loloha.cli.source import as_indices, load
 from loloha.errors import LolohaError, ParameterError
@@ -32,7 +32,7 @@ def generate(
         ),
     ],
     *,
-    campaign: agreement.File,
+    campaign: campaign_file.File,
     out: Annotated[
         Path, typer.Option(metavar="LOG", help="Folder of the log.", show_default=False)
     ],
@@ -70,7 +70,7 @@ def generate(
     from loloha import reportlog
     from loloha.rules.campaign import Campaign
 
-    agreed = agreement.load(campaign)
+    agreed = campaign_file.load(campaign)
     log = reportlog.ReportLog(out, agreed)
     if log.folder.exists() and any(log.folder.iterdir()):
         raise LolohaError(

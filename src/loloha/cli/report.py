@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.errors import ParameterError, StateError
+
+if TYPE_CHECKING:
+    from loloha.device.sender import Delivery, Sender
 
 TOKEN = "LOLOHA_TOKEN"
 
@@ -69,16 +72,7 @@ def report(
         )
     with Sender(state) as sender:
         if withdraw:
-            if not sender.consent:
-                raise StateError(
-                    f"consent must have been given, {str(state)!r} holds none, and nothing was "
-                    "deleted; check the path"
-                )
-            said = sender.withdraw()
-            if as_json:
-                console.show_json({"withdrawn": True, "meaning": said})
-            else:
-                console.show_text(said)
+            _withdraw(sender, state, as_json=as_json)
             return
         if campaign is not None and (consent or sender.consent):
             sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit)
@@ -90,26 +84,45 @@ def report(
         answered = sender.answered
         current = None if value is None else sender.report(value)
         delivery = sender.deliver()
+        loss = sender.loss
+    if current in answered:
+        console.say(f"round {current} was answered before; a round is answered once")
+    _show(delivery, loss, as_json=as_json)
+    if delivery.refused or delivery.waiting:
+        raise typer.Exit(1)
+
+
+def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
+    if not sender.consent:
+        raise StateError(
+            f"consent must have been given, {str(state)!r} holds none, and nothing was "
+            "deleted; check the path"
+        )
+    said = sender.withdraw()
+    if as_json:
+        console.show_json({"withdrawn": True, "meaning": said})
+    else:
+        console.show_text(said)
+
+
+def _show(delivery: Delivery, loss: float, *, as_json: bool) -> None:
+    """Print what became of each report."""
+    if as_json:
         found = {
             "sent": list(delivery.sent),
             "refused": {str(round): why for round, why in delivery.refused.items()},
             "waiting": list(delivery.waiting),
             "reason": delivery.reason,
-            "loss": sender.loss,
+            "loss": loss,
         }
-    if current in answered:
-        console.say(f"round {current} was answered before; a round is answered once")
-    if as_json:
         console.show_json(found)
-    else:
-        for round in delivery.sent:
-            console.show(f"round {round}: counted")
-        for round, why in delivery.refused.items():
-            console.warn(f"round {round} was refused: {why}")
-        for round in delivery.waiting:
-            console.show(f"round {round}: waits")
-        if delivery.reason:
-            console.warn(delivery.reason)
-        console.say(f"spent so far: {found['loss']:g}")
-    if delivery.refused or delivery.waiting:
-        raise typer.Exit(1)
+        return
+    for round in delivery.sent:
+        console.show(f"round {round}: counted")
+    for round, why in delivery.refused.items():
+        console.warn(f"round {round} was refused: {why}")
+    for round in delivery.waiting:
+        console.show(f"round {round}: waits")
+    if delivery.reason:
+        console.warn(delivery.reason)
+    console.say(f"spent so far: {loss:g}")

@@ -16,10 +16,11 @@ from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
     from loloha.study.paper.execution import Progress
-    from loloha.study.paper.grid import Settings
+    from loloha.study.paper.grid import Grid
     from loloha.study.paper.reproduction import Reproduction
 
 SIZE = "Size"
+OLD_FOLDER = "cells"
 
 
 def register(app: typer.Typer) -> None:
@@ -98,8 +99,8 @@ def reproduce(
 ) -> None:
     """Measure the paper's evaluation anew and write DIR/report.html.
 
-    Every measurement is kept in DIR/cells. A run that was stopped, in whatever way, goes on where
-    it was when it is started again with the same options.
+    Every measurement is kept in DIR/results.ndjson. A run that was stopped, in whatever way,
+    goes on where it was when it is started again with the same options.
     """
     from loloha.errors import ParameterError
     from loloha.study.paper.contender import PUBLISHED, TIGHT
@@ -124,6 +125,8 @@ def reproduce(
         raise ParameterError(
             f"data-dir must be a folder, got {str(data_dir)!r}; leave it out if there is none"
         )
+    if (out / OLD_FOLDER).is_dir():
+        console.warn(f"{out / OLD_FOLDER} is not read: 0.1.0 kept its results there; delete it")
     chosen = reproduction.check_parts(parts or ["all"])
     given: dict[str, Any] = {
         "runs": runs,
@@ -132,7 +135,7 @@ def reproduce(
         "eps_inf": tuple(eps_inf or ()),
         "workloads": tuple(data_set or ()),
     }
-    settings = replace(
+    grid = replace(
         _base(quick),
         seed=seed,
         calibrations=(PUBLISHED,) if calibration == PUBLISHED else (PUBLISHED, TIGHT),
@@ -141,7 +144,7 @@ def reproduce(
     with _progress() as progress:
         found = reproduction.reproduce(
             chosen,
-            settings,
+            grid,
             out,
             data_dir=data_dir,
             jobs=jobs,
@@ -151,10 +154,10 @@ def reproduce(
     _tell(found, as_json=as_json)
 
 
-def _base(quick: bool) -> Settings:
-    from loloha.study.paper.grid import QUICK, Settings
+def _base(quick: bool) -> Grid:
+    from loloha.study.paper.grid import QUICK, Grid
 
-    return QUICK if quick else Settings()
+    return QUICK if quick else Grid()
 
 
 def _command() -> str:
@@ -205,32 +208,33 @@ def _progress() -> Iterator[Progress]:
 def _tell(found: Reproduction, *, as_json: bool) -> None:
     summary: dict[str, Any] = {"report": str(found.report), "seconds": found.seconds}
     summary["data"] = {name: facts.source for name, facts in found.facts.items()}
-    if found.outcome is not None:
-        outcome = found.outcome
+    if found.measurements is not None:
+        measurements = found.measurements
         summary |= {
-            "cells": outcome.measured + outcome.found,
-            "measured": outcome.measured,
-            "damaged": outcome.damaged,
-            "cells_per_second": outcome.measured / outcome.seconds if outcome.seconds else None,
-            "peak_bytes": outcome.peak_bytes,
+            "cells": measurements.measured + measurements.found,
+            "measured": measurements.measured,
+            "damaged": measurements.damaged,
+            "cells_per_second": measurements.rate,
+            "peak_bytes": measurements.peak_bytes,
         }
-    if found.verdict is not None:
-        summary["verdict"] = asdict(found.verdict) | {"agrees": found.verdict.agrees}
+    if found.agreement is not None:
+        summary["verdict"] = asdict(found.agreement) | {"agrees": found.agreement.agrees}
     if as_json:
         console.show_json(summary)
         return
     for facts in found.facts.values():
         if facts.source == "stand-in":
             console.warn(f"{facts.caption}: no figure of the paper can be reproduced from it")
-    if found.outcome is not None and found.verdict is not None:
-        outcome, verdict = found.outcome, found.verdict
-        rate = f", {outcome.measured / outcome.seconds:.1f} cells/s" if outcome.measured else ""
+    if found.measurements is not None and found.agreement is not None:
+        measurements, agreement = found.measurements, found.agreement
+        rate = f", {measurements.rate:.1f} cells/s" if measurements.rate else ""
         console.show(
-            f"{outcome.measured} cells measured, {outcome.found} found{rate}; "
-            f"peak memory {outcome.peak_bytes / 1e9:.2f} GB"
+            f"{measurements.measured} cells measured, {measurements.found} found{rate}; "
+            f"peak memory {measurements.peak_bytes / 1e9:.2f} GB"
         )
         console.show(
-            f"theory and measurement {'agree' if verdict.agrees else 'differ'}: |z| > 3 at "
-            f"{verdict.beyond} of {verdict.points} points (so many by chance: {verdict.chance:.2f})"
+            f"theory and measurement {'agree' if agreement.agrees else 'differ'}: |z| > 3 at "
+            f"{agreement.beyond} of {agreement.points} points "
+            f"(so many by chance: {agreement.chance:.2f})"
         )
     console.show(f"{found.report} ({found.seconds:.0f} s)")

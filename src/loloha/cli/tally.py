@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loloha.cli import agreement, console
+from loloha.cli import campaign_file, console
 from loloha.cli.console import AsJson
 from loloha.cli.folder import new_folder
 from loloha.errors import ParameterError
@@ -31,7 +31,7 @@ def tally(
         typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False),
     ] = None,
     *,
-    campaign: agreement.File,
+    campaign: campaign_file.File,
     engine: Annotated[
         str, typer.Option(metavar="duckdb|local|spark", help="What counts the reports.")
     ] = "duckdb",
@@ -85,7 +85,7 @@ def tally(
     as_json: AsJson = False,
 ) -> None:
     """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
-    agreed = agreement.load(campaign)
+    agreed = campaign_file.load(campaign)
     if sql is not None:
         console.show(_statement(agreed, log, sql, table, guard=not trust_log))
         return

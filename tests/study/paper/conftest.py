@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from loloha.study.paper.grid import Settings
+from loloha.study.paper.grid import Grid
 from loloha.study.paper.reproduction import Reproduction, reproduce
 
-SMALL = Settings(
+SMALL = Grid(
     runs=3,
     eps_inf=(1.0, 5.0),
     alphas=(0.5,),

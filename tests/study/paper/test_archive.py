@@ -1,92 +1,98 @@
 """A result is there, whole and the right one, or it is not there."""
 
+import json
+import math
 from pathlib import Path
 
 import pytest
 
-from loloha.study.paper import archive
+from loloha.study.paper.archive import Archive
 
 ROW = {
     "workload": "Syn",
     "contender": "1bitflippm",
-    "calibration": "tight",
     "eps_inf": 0.5,
     "alpha": None,
     "run": 3,
-    "g": None,
-    "hash": None,
-    "n": 10,
-    "bins": 4,
-    "rounds": 2,
     "mse_unbiased": 0.1234567890123456789,
-    "mse_clipped": 0.2,
-    "mse_last_truth": 0.3,
-    "mse_top": 0.4,
-    "mean_estimate": 0.25,
-    "largest_error": 0.5,
-    "rounds_beyond": 0,
-    "eps_avg": 1.0,
-    "eps_max": 1.0,
+    "mse_top": 5e-324,
     "exposed": 1.0,
-    "seconds": 0.1,
     "numpy": "2.4.6",
 }
 
 
-def test_a_result_comes_back_exactly(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "run.parquet"
-    archive.write(path, ROW, "me")
-    assert archive.read(path, "me") == ROW
-    assert [file.name for file in path.parent.iterdir()] == ["run.parquet"]
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "results.ndjson"
+    kept = Archive(path)
+    kept.keep("a/run00", "me", ROW)
+    kept.keep("a/run01", "me", {**ROW, "run": 1})
+    return path
 
 
-def test_another_identity_is_another_result(tmp_path: Path) -> None:
-    archive.write(tmp_path / "run.parquet", ROW, "me")
-    assert archive.read(tmp_path / "run.parquet", "you") is None
-    assert archive.read(tmp_path / "none.parquet", "me") is None
-    assert archive.read(tmp_path / "run.parquet", "me", archive.ATTACK) is None
+def test_a_result_comes_back_exactly(path: Path) -> None:
+    assert Archive(path).find("a/run00", "me") == ROW
+    Archive(path).keep("b", "me", {"mse": math.nan})
+    found = Archive(path).find("b", "me")
+    assert found is not None
+    assert math.isnan(found["mse"])
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_a_file_cut_short_anywhere_is_no_result(tmp_path: Path) -> None:
-    path = tmp_path / "run.parquet"
-    archive.write(path, ROW, "me")
+def test_another_identity_is_another_result(path: Path) -> None:
+    kept = Archive(path)
+    assert kept.find("a/run00", "you") is None
+    assert "a/run00" in kept
+    assert kept.find("none", "me") is None
+    assert "none" not in kept
+
+
+def test_a_result_of_one_name_is_not_that_of_another(path: Path) -> None:
+    first, second = path.read_text().splitlines()
+    (_, *one), (name, *_) = json.loads(first), json.loads(second)
+    path.write_text(json.dumps([name, *one]))
+    assert Archive(path).find(name, "the identity of another name") is None
+
+
+def test_the_newest_result_counts(path: Path) -> None:
+    Archive(path).keep("a/run00", "me", {**ROW, "exposed": 0.5})
+    assert Archive(path).find("a/run00", "me") == {**ROW, "exposed": 0.5}
+
+
+def test_cut_short_anywhere_the_whole_lines_stay_and_the_next_is_kept(path: Path) -> None:
     whole = path.read_bytes()
-    for length in range(0, len(whole), 37):
+    first = whole.index(b"\n")
+    for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        assert archive.read(path, "me") is None, length
+        kept = Archive(path)
+        assert (kept.find("a/run00", "me") == ROW) is (length >= first), length
+        assert (kept.find("a/run01", "me") is None) is (length < len(whole) - 1), length
+        kept.keep("new", "me", {"run": 7})
+        kept.keep("newer", "me", {"run": 8})
+        again = Archive(path)
+        assert again.find("new", "me") == {"run": 7}, length
+        assert again.find("newer", "me") == {"run": 8}, length
+        assert (again.find("a/run00", "me") == ROW) is (length >= first), length
 
 
-def test_a_changed_byte_is_seen_or_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "run.parquet"
-    archive.write(path, ROW, "me")
+def test_a_changed_byte_is_seen_or_changes_nothing(path: Path) -> None:
     whole = path.read_bytes()
     refused = 0
-    for place in range(0, len(whole), 23):
+    for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
-        found = archive.read(path, "me")
-        assert found in (None, ROW), place
-        refused += found is None
-    assert refused > 20
+        kept = Archive(path)
+        found = kept.find("a/run00", "me"), kept.find("a/run01", "me")
+        assert found[0] in (None, ROW), place
+        assert found[1] in (None, {**ROW, "run": 1}), place
+        refused += None in found
+    assert refused > len(whole) * 0.9
 
 
-def test_what_a_killed_process_leaves_is_swept(tmp_path: Path) -> None:
-    archive.write(tmp_path / "a" / "run.parquet", ROW, "me")
-    (tmp_path / "a" / f"run.parquet.17{archive.DRAFT}").write_bytes(b"half")
-    assert archive.sweep(tmp_path) == 1
-    assert archive.read(tmp_path / "a" / "run.parquet", "me") == ROW
-
-
-def test_all_results_gather_in_one_file(tmp_path: Path) -> None:
-    import pyarrow.parquet
-
-    archive.gather([ROW, {**ROW, "run": 4}], tmp_path / "cells.parquet")
-    assert pyarrow.parquet.read_table(tmp_path / "cells.parquet").column("run").to_pylist() == [
-        3,
-        4,
-    ]
-
-
-@pytest.mark.parametrize("garbage", [b"", b"PAR1", b"not parquet at all"])
-def test_garbage_is_no_result(tmp_path: Path, garbage: bytes) -> None:
-    (tmp_path / "run.parquet").write_bytes(garbage)
-    assert archive.read(tmp_path / "run.parquet", "me") is None
+@pytest.mark.parametrize(
+    "garbage", [b"", b"PAR1", b"\xff\xfe", b"[[[], 2, 3]", b"3", b"{}", b"[" * 99_999, b"[1,2]"]
+)
+def test_garbage_is_no_result(path: Path, garbage: bytes) -> None:
+    path.write_bytes(garbage + b"\n" + path.read_bytes())
+    assert Archive(path).find("a/run00", "me") == ROW
+    path.write_bytes(garbage)
+    assert Archive(path).find("a/run00", "me") is None

@@ -8,8 +8,8 @@ from loloha.errors import ParameterError
 from loloha.study.paper.grid import (
     Attack,
     Cell,
+    Grid,
     Point,
-    Settings,
     attacks,
     cells,
     points,
@@ -24,31 +24,31 @@ BOTH = ("published", "tight")
 
 
 def test_the_paper_has_sixteen_thousand_cells() -> None:
-    facts = {name: replace(SYN, name=name) for name in Settings().workloads}
+    facts = {name: replace(SYN, name=name) for name in Grid().workloads}
     # 5 protocols with alpha, 2 without; 10 eps_inf, 4 data sets, 20 runs.
-    assert len(list(cells(Settings(), facts))) == 4 * 10 * (5 * 3 + 2) * 20
+    assert len(list(cells(Grid(), facts))) == 4 * 10 * (5 * 3 + 2) * 20
 
 
 def test_a_tight_point_like_the_published_one_is_not_repeated() -> None:
-    settings = Settings(workloads=("Adult",), calibrations=BOTH)
-    found = points(settings, FACTS)
+    grid = Grid(workloads=("Adult",), calibrations=BOTH)
+    found = points(grid, FACTS)
     assert len(found) == len(set(found))
     tight = {point.contender for point in found if point.calibration == "tight"}
     assert tight == {"l-grr", "ololoha", "1bitflippm"}
 
 
 def test_names_and_seeds_of_all_tasks_differ() -> None:
-    settings = Settings(workloads=("Syn", "Adult"), calibrations=BOTH, runs=2)
-    tasks = [*cells(settings, FACTS), *attacks(settings, FACTS)]
+    grid = Grid(workloads=("Syn", "Adult"), calibrations=BOTH, runs=2)
+    tasks = [*cells(grid, FACTS), *attacks(grid, FACTS)]
     assert len({task.name for task in tasks}) == len(tasks)
     assert len({seed_sequence(task, 1).spawn_key for task in tasks}) == len(tasks)
 
 
 def test_the_seed_of_a_cell_does_not_depend_on_the_grid_around_it() -> None:
     wanted = Cell(Point("Adult", "l-osue", "published", 2.0, 0.5), 1)
-    for settings in (Settings(runs=2), Settings(runs=9, workloads=("Adult",), eps_inf=(2.0,))):
-        facts = {name: replace(ADULT, name=name) for name in settings.workloads}
-        assert wanted in set(cells(settings, facts))
+    for grid in (Grid(runs=2), Grid(runs=9, workloads=("Adult",), eps_inf=(2.0,))):
+        facts = {name: replace(ADULT, name=name) for name in grid.workloads}
+        assert wanted in set(cells(grid, facts))
     assert list(seed_sequence(wanted, 7).generate_state(2)) == [3735142511, 1037139734]
 
 
@@ -80,11 +80,11 @@ def test_whatever_decides_a_result_is_in_its_identity() -> None:
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
-        Settings(**wrong)  # type: ignore[arg-type]
+        Grid(**wrong)  # type: ignore[arg-type]
 
 
 def test_less_than_the_paper_calls_itself_reduced() -> None:
-    assert not Settings().reduced
-    assert Settings(runs=3).reduced
-    assert Settings(users=10).reduced
-    assert Settings(workloads=("Syn",)).reduced
+    assert not Grid().reduced
+    assert Grid(runs=3).reduced
+    assert Grid(users=10).reduced
+    assert Grid(workloads=("Syn",)).reduced

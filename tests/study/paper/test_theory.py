@@ -10,7 +10,7 @@ import loloha
 from loloha.rules.law import exact_law
 from loloha.rules.protocols import Protocol
 from loloha.rules.rng import Rng
-from loloha.study.paper.theory import agree, chance_beyond, expected_mse, harmonic_reach
+from loloha.study.paper.theory import chance_beyond, deviation_of, expected_mse, harmonic_reach
 
 EPS = {"eps_inf": 1.5, "eps_1": 0.5}
 
@@ -31,8 +31,8 @@ def exact_mse(protocol: Protocol, values: list[int]) -> float:
 
     squares: defaultdict[int, Fraction] = defaultdict(Fraction)
     weights: defaultdict[int, Fraction] = defaultdict(Fraction)
-    for outcome, chance in exact_law(run).items():
-        for place, (support, reach) in enumerate(outcome):
+    for measurements, chance in exact_law(run).items():
+        for place, (support, reach) in enumerate(measurements):
             if reach:
                 f = Fraction(buckets.count(place), n)
                 f_hat = (Fraction(support, reach) - exact.q_star) / exact.contrast
@@ -72,22 +72,22 @@ def test_reach_is_n_where_everybody_reaches_every_bin() -> None:
 
 def test_z_is_the_normal_deviate_of_students_tail() -> None:
     # Mean 1, standard error 1/sqrt(3) at 2 degrees of freedom: t = sqrt(3), tail 0.1127.
-    found = agree(np.array([0.0, 1.0, 2.0]), 0.0)
+    found = deviation_of(np.array([0.0, 1.0, 2.0]), 0.0)
     assert found.measured == 1.0
     assert found.z == pytest.approx(1.2122, abs=1e-4)
-    assert agree(np.array([0.0, 1.0, 2.0]), 2.0).z == pytest.approx(-1.2122, abs=1e-4)
-    assert agree(np.array([0.0, 1.0, 2.0]), 1.0).z == 0
-    assert np.isnan(agree(np.array([1.0]), 1.0).z)
-    assert agree(np.array([1.0, 1.0]), 1.0).z == 0
-    assert agree(np.array([1.0, 1.0]), 2.0).z == np.inf
-    assert agree(np.array([1.0, 2.0]), 4.0).ratio == 0.375
+    assert deviation_of(np.array([0.0, 1.0, 2.0]), 2.0).z == pytest.approx(-1.2122, abs=1e-4)
+    assert deviation_of(np.array([0.0, 1.0, 2.0]), 1.0).z == 0
+    assert np.isnan(deviation_of(np.array([1.0]), 1.0).z)
+    assert deviation_of(np.array([1.0, 1.0]), 1.0).z == 0
+    assert deviation_of(np.array([1.0, 1.0]), 2.0).z == np.inf
+    assert deviation_of(np.array([1.0, 2.0]), 4.0).ratio == 0.375
 
 
 def test_z_has_the_normal_law_at_any_number_of_runs() -> None:
     # 8 000 points at 20 runs: |z| > 2 has chance 4.55 %, so 364 +- 18.6; alpha 2e-9 at 6
     # deviations. Sees the normal deviate taken for Student's, which gives 480.
     rng = np.random.default_rng(11)
-    zs = [agree(rng.normal(5, 2, 20), 5.0).z for _ in range(8_000)]
+    zs = [deviation_of(rng.normal(5, 2, 20), 5.0).z for _ in range(8_000)]
     beyond = int(np.count_nonzero(np.abs(zs) > 2))
     assert abs(beyond - 364) < 6 * 18.6, f"seed 11, n 8000: {beyond} beyond 2, expected 364"
 

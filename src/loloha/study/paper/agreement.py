@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
+import pyarrow
 
 from loloha.study.paper.contender import CONTENDERS
 from loloha.study.paper.results import Results
@@ -16,7 +17,7 @@ LIMIT = 3.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Agreement:
     """Whether theory and measurement agree over all points.
 
     Attributes
@@ -37,44 +38,41 @@ class Verdict:
         return self.chance > 1e-3
 
 
-def verdict(results: Results) -> Verdict:
+def agreement_of(results: Results) -> Agreement:
     """Count the points whose measurement lies far from theory."""
-    zs = [abs(agreement.z) for agreement in results.agreements.values()]
+    zs = [abs(deviation.z) for deviation in results.deviations.values()]
     known = [z for z in zs if not math.isnan(z)]
     beyond = sum(z > LIMIT for z in known)
-    return Verdict(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
+    return Agreement(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
 
 
 def agreement_table(results: Results) -> Table:
     """Ratio of measured to expected MSE_avg, and z, for each contender and data set."""
+    points = pyarrow.Table.from_pylist(
+        [
+            asdict(point) | {"ratio": deviation.ratio, "z": deviation.z}
+            for point, deviation in results.deviations.items()
+        ]
+    )
+    keys = ["workload", "contender", "calibration"]
+    groups = points.group_by(keys, use_threads=False).aggregate([("ratio", "list"), ("z", "list")])
     rows = []
-    for workload in results.settings.workloads:
-        for contender in CONTENDERS.values():
-            for calibration in results.settings.calibrations:
-                found = [
-                    agreement
-                    for point, agreement in results.agreements.items()
-                    if (point.workload, point.contender) == (workload, contender.key)
-                    and point.calibration == calibration
-                ]
-                if not found:
-                    continue
-                ratios = [agreement.ratio for agreement in found]
-                zs = np.abs([agreement.z for agreement in found])
-                rows.append(
-                    [
-                        workload,
-                        contender.label,
-                        calibration,
-                        len(found),
-                        min(ratios),
-                        float(np.median(ratios)),
-                        max(ratios),
-                        float(np.sqrt(np.mean(zs**2))),
-                        float(np.max(zs)),
-                        int(np.count_nonzero(zs > LIMIT)),
-                    ]
-                )
+    for group in groups.to_pylist():
+        ratios, zs = group["ratio_list"], np.abs(group["z_list"])
+        rows.append(
+            [
+                group["workload"],
+                CONTENDERS[group["contender"]].label,
+                group["calibration"],
+                len(ratios),
+                min(ratios),
+                float(np.median(ratios)),
+                max(ratios),
+                float(np.sqrt(np.mean(zs**2))),
+                float(np.max(zs)),
+                int(np.count_nonzero(zs > LIMIT)),
+            ]
+        )
     return Table(
         "agreement",
         "Measured MSE_avg of the unbiased estimates over the one theory expects",
@@ -100,8 +98,7 @@ def point_table(results: Results) -> Table:
     """Everything that was measured, a row a point."""
     columns = ("mse_clipped", "eps_avg", "eps_max")
     rows = []
-    for point, agreement in results.agreements.items():
-        first = results.first(point)
+    for point, deviation in results.deviations.items():
         rows.append(
             [
                 point.workload,
@@ -109,14 +106,14 @@ def point_table(results: Results) -> Table:
                 point.calibration,
                 point.eps_inf,
                 point.alpha,
-                first["g"],
-                first["hash"],
-                agreement.runs,
-                agreement.measured,
-                agreement.expected,
+                results.first(point, "g"),
+                results.first(point, "hash"),
+                deviation.runs,
+                deviation.measured,
+                deviation.expected,
                 results.v_star(point),
-                agreement.ratio,
-                agreement.z,
+                deviation.ratio,
+                deviation.z,
                 *(float(np.mean(results.measured(point, column))) for column in columns),
                 results.uniform(point),
             ]

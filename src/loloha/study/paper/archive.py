@@ -1,125 +1,77 @@
-"""Results on disk, one Parquet file a cell: complete or absent, and known to be undamaged."""
+"""Results on disk: one file, to which every measurement adds a line as soon as it is made."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
 Row = dict[str, Any]
 
-FOLDER, DRAFT = "cells", ".draft"
-CELL = pyarrow.schema(
-    [
-        ("workload", pyarrow.string()),
-        ("contender", pyarrow.string()),
-        ("calibration", pyarrow.string()),
-        ("eps_inf", pyarrow.float64()),
-        ("alpha", pyarrow.float64()),
-        ("run", pyarrow.int64()),
-        ("g", pyarrow.int64()),
-        ("hash", pyarrow.string()),
-        ("n", pyarrow.int64()),
-        ("bins", pyarrow.int64()),
-        ("rounds", pyarrow.int64()),
-        ("mse_unbiased", pyarrow.float64()),
-        ("mse_clipped", pyarrow.float64()),
-        ("mse_last_truth", pyarrow.float64()),
-        ("mse_top", pyarrow.float64()),
-        ("mean_estimate", pyarrow.float64()),
-        ("largest_error", pyarrow.float64()),
-        ("rounds_beyond", pyarrow.int64()),
-        ("eps_avg", pyarrow.float64()),
-        ("eps_max", pyarrow.float64()),
-        ("exposed", pyarrow.float64()),
-        ("seconds", pyarrow.float64()),
-        ("numpy", pyarrow.string()),
-    ]
-)
-"""One row a cell; what each column means is told in `loloha.study.paper.cell.measure`."""
-ATTACK = pyarrow.schema(
-    [
-        ("workload", pyarrow.string()),
-        ("contender", pyarrow.string()),
-        ("calibration", pyarrow.string()),
-        ("eps_inf", pyarrow.float64()),
-        ("alpha", pyarrow.float64()),
-        ("users", pyarrow.int64()),
-        ("exposed", pyarrow.int64()),
-        ("changes", pyarrow.int64()),
-        ("seen", pyarrow.int64()),
-        ("stays", pyarrow.int64()),
-        ("alarms", pyarrow.int64()),
-    ]
-)
-"""One row an attack; the counts are those of `loloha.study.attacks.Detection`."""
+FILE = "results.ndjson"
 
 
-def write(path: Path, row: Row, identity: str, schema: Any = CELL) -> None:
-    """Write one result to a temporary name, then rename: a reader meets all of it or nothing.
+class Archive:
+    """Measurements that are kept, by name.
 
     Parameters
     ----------
     path : Path
-    row : dict
-        A value for each column of the schema.
-    identity : str
-        `loloha.study.paper.grid.Cell.identity`.
-    schema : pyarrow.Schema
+        Made with the first measurement. A line that a killed process left half-written, or that
+        was damaged, is no measurement: it is made anew, and the newest line of a name counts.
+
+    Notes
+    -----
+    A line is ``[name, seal, row]``. The seal is a digest of the row and of all that decides it, so
+    a row of other data, rules or seeds is as absent as a damaged one.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    seal = {"identity": identity, "checksum": _checksum(row, schema)}
-    table = pyarrow.Table.from_pylist([row], schema=schema.with_metadata(seal))
-    draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
-    pyarrow.parquet.write_table(table, draft, compression="none", use_dictionary=False)
-    draft.replace(path)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: dict[str, tuple[str, Row]] = {}
+        self._torn = False
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            return
+        self._torn = not text.endswith(b"\n")
+        for line in text.split(b"\n"):
+            try:
+                name, seal, row = json.loads(line)
+                self._lines[name] = seal, row
+            except (ValueError, TypeError, RecursionError):
+                continue
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a measurement of that name, be it the right one or not."""
+        return name in self._lines
+
+    def find(self, name: str, identity: str) -> Row | None:
+        """The measurement of that name.
+
+        Parameters
+        ----------
+        name, identity : str
+            Those of a `loloha.study.paper.grid.Cell` or `Attack`.
+
+        Returns
+        -------
+        dict or None
+            None if there is none, it is damaged, or it is that of other data, rules or seeds.
+        """
+        seal, row = self._lines.get(name, ("", {}))
+        return row if seal == _seal(row, identity) else None
+
+    def keep(self, name: str, identity: str, row: Row) -> None:
+        """Add a measurement, safe from the death of this process once this returns."""
+        line = json.dumps([name, _seal(row, identity), row]) + "\n"
+        with self.path.open("a", encoding="utf-8") as file:
+            # The half line of a killed process must not swallow this one.
+            file.write("\n" + line if self._torn else line)
+        self._torn = False
 
 
-def read(path: Path, identity: str, schema: Any = CELL) -> Row | None:
-    """The result that `write` left.
-
-    Returns
-    -------
-    dict or None
-        None if there is none, it is damaged, or it is that of other data, rules or seeds.
-    """
-    try:
-        # In memory first: a file cut short must not become a crash of a memory map.
-        source = pyarrow.BufferReader(path.read_bytes())
-        table = pyarrow.parquet.ParquetFile(source).read(use_threads=False)
-    except (OSError, pyarrow.ArrowException):
-        return None
-    seal = table.schema.metadata or {}
-    if table.num_rows != 1 or seal.get(b"identity") != identity.encode():
-        return None
-    if not table.schema.equals(schema):
-        return None
-    row: Row = table.to_pylist()[0]
-    return row if seal.get(b"checksum") == _checksum(row, schema).encode() else None
-
-
-def sweep(folder: Path) -> int:
-    """Remove what killed processes left half-written; how many files that were."""
-    drafts = [path for path in folder.rglob(f"*{DRAFT}") if path.is_file()]
-    for draft in drafts:
-        draft.unlink(missing_ok=True)
-    return len(drafts)
-
-
-def gather(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write all results as one Parquet file, for whoever goes on with them."""
-    table = pyarrow.Table.from_pylist(list(rows), schema=CELL)
-    draft = path.with_name(path.name + DRAFT)
-    pyarrow.parquet.write_table(table, draft)
-    draft.replace(path)
-
-
-def _checksum(row: Mapping[str, Any], schema: Any) -> str:
-    ordered = [row[name] for name in schema.names]
-    return hashlib.sha256(json.dumps(ordered).encode()).hexdigest()
+def _seal(row: Mapping[str, Any], identity: str) -> str:
+    return hashlib.sha256((identity + json.dumps(row)).encode()).hexdigest()

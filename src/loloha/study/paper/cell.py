@@ -38,7 +38,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     Returns
     -------
     dict
-        Columns of `loloha.study.paper.archive.CELL`:
+        The point, what was in force, and:
 
         mse_unbiased, mse_clipped
             MSE_avg of the unbiased estimates, and after clipping at 0 and renormalising.
@@ -80,7 +80,7 @@ def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
     Returns
     -------
     dict
-        Columns of `loloha.study.paper.archive.ATTACK`.
+        The point, and the counts of `loloha.study.attacks.Detection`.
     """
     facts = material.facts
     protocol = attack.point.protocol(facts)

@@ -77,10 +77,10 @@ def differences(results: Results | None) -> list[Difference]:
 
 def _variance_of_frequent_values(results: Results | None) -> Difference:
     evidence = []
-    for grid, point in _points(results, "Adult", ("l-osue", "rappor"), alpha_place=-1):
-        protocol, n = grid.protocol(point), grid.facts[point.workload].n
-        f = float(np.mean(grid.truth(point).max(axis=1)))
-        measured = float(np.mean(grid.measured(point, "mse_top")))
+    for known, point in _points(results, "Adult", ("l-osue", "rappor"), alpha_place=-1):
+        protocol, n = known.protocol(point), known.facts[point.workload].n
+        f = float(np.mean(known.truth(point).max(axis=1)))
+        measured = float(np.mean(known.measured(point, "mse_top")))
         ours = float(variance(protocol, n, f))
         evidence.append(
             Evidence(
@@ -126,13 +126,13 @@ def _calibration(results: Results | None) -> Difference:
 
 def _gains(results: Results | None, keys: tuple[str, ...]) -> Iterator[Evidence]:
     """Largest measured gain of each contender, where both calibrations were measured."""
-    if results is None or not {PUBLISHED, TIGHT} <= set(results.settings.calibrations):
+    if results is None or not {PUBLISHED, TIGHT} <= set(results.grid.calibrations):
         return
     for key in keys:
         pairs = [
             pair
-            for workload in results.settings.workloads
-            for alpha in results.settings.alphas
+            for workload in results.grid.workloads
+            for alpha in results.grid.alphas
             for pair in results.pairs(workload, CONTENDERS[key], alpha)
         ]
         if pairs:
@@ -152,9 +152,9 @@ def _expected_gain(results: Results, pair: tuple[Point, Point]) -> float:
 
 def _collisions(results: Results | None) -> Difference:
     evidence = []
-    for grid, point in _points(results, "Adult", ("biloloha",), alpha_place=-1):
-        protocol = grid.protocol(point)
-        mean = float(np.mean(grid.measured(point, "mean_estimate")))
+    for known, point in _points(results, "Adult", ("biloloha",), alpha_place=-1):
+        protocol = known.protocol(point)
+        mean = float(np.mean(known.measured(point, "mean_estimate")))
         wrong = mean_if_one_over_g(protocol, mean)
         evidence.append(
             Evidence(
@@ -176,13 +176,13 @@ def _collisions(results: Results | None) -> Difference:
 def _flip_variance(results: Results | None) -> Difference:
     evidence = []
     for place in (0, -1):
-        for grid, point in _points(results, "Syn", ("bbitflippm",), eps_place=place):
-            protocol, n = grid.protocol(point), grid.facts[point.workload].n
-            measured = _mse(grid, point)
+        for known, point in _points(results, "Syn", ("bbitflippm",), eps_place=place):
+            protocol, n = known.protocol(point), known.facts[point.workload].n
+            measured = _mse(known, point)
             evidence.append(
                 Evidence(
                     f"{_name(point)}: MSE_avg over V*",
-                    f"measured / ours = {measured / grid.v_star(point):.3f}, "
+                    f"measured / ours = {measured / known.v_star(point):.3f}, "
                     f"measured / paper's = {measured / paper_flip_variance(protocol, n):.3f}",
                 )
             )
@@ -270,10 +270,10 @@ def _bounds(results: Results | None) -> Difference:
 
 def _truth_of_the_round(results: Results | None) -> Difference:
     evidence = []
-    workloads = results.settings.workloads if results else ()
+    workloads = results.grid.workloads if results else ()
     for workload in workloads:
-        for grid, point in _points(results, workload, ("bbitflippm",)):
-            ratio = float(np.mean(grid.measured(point, "mse_last_truth"))) / _mse(grid, point)
+        for known, point in _points(results, workload, ("bbitflippm",)):
+            ratio = float(np.mean(known.measured(point, "mse_last_truth"))) / _mse(known, point)
             evidence.append(
                 Evidence(
                     f"{_name(point)}: against the last round's truth over against its own",
@@ -294,10 +294,10 @@ def _truth_of_the_round(results: Results | None) -> Difference:
 def _memo_of_a_bucket(results: Results | None) -> Difference:
     evidence = []
     for place in (0, -1):
-        for grid, point in _points(results, "DB_MT", ("1bitflippm",), eps_place=place):
-            measured = 100 * float(np.mean(grid.measured(point, "exposed")))
-            visits = grid.material(point).visits
-            apart = 100 * exposed_by_bucket(grid.protocol(point), visits)
+        for known, point in _points(results, "DB_MT", ("1bitflippm",), eps_place=place):
+            measured = 100 * float(np.mean(known.measured(point, "exposed")))
+            visits = known.material(point).visits
+            apart = 100 * exposed_by_bucket(known.protocol(point), visits)
             evidence.append(
                 Evidence(
                     f"{_name(point)}: users of whom every change shows",
@@ -324,12 +324,12 @@ def _points(
     alpha_place: int = 0,
     eps_place: int = -1,
 ) -> Iterator[tuple[Results, Point]]:
-    """The published points of some contenders at one eps_inf, with the grid, if measured."""
-    if results is None or workload not in results.settings.workloads:
+    """The published points of some contenders at one eps_inf, with the results, if measured."""
+    if results is None or workload not in results.grid.workloads:
         return
-    if PUBLISHED not in results.settings.calibrations:
+    if PUBLISHED not in results.grid.calibrations:
         return
-    alpha = results.settings.alphas[alpha_place]
+    alpha = results.grid.alphas[alpha_place]
     for key in keys:
         points = list(results.along(workload, CONTENDERS[key], PUBLISHED, alpha))
         yield results, points[eps_place]

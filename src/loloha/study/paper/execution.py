@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from loloha.study.paper import archive
-from loloha.study.paper.archive import Row
+from loloha.study.paper.archive import Archive, Row
 from loloha.study.paper.cell import measure, measure_attack
-from loloha.study.paper.grid import Attack, Cell, Settings, attacks, cells
+from loloha.study.paper.grid import Attack, Cell, Grid, attacks, cells
 from loloha.study.paper.workload import Facts, material
 
 # Cells of small populations take milliseconds: the processes fetch several at a time.
@@ -24,12 +24,11 @@ CELLS_AT_ONCE = 4
 IDLE_SECONDS = 10
 Progress = Callable[[int, int], None]
 Task = Cell | Attack
-Measured = tuple[Task, Row, int, int]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a run of the grid.
+class Measurements:
+    """All of a grid.
 
     Attributes
     ----------
@@ -38,7 +37,7 @@ class Outcome:
     measured, found : int
         Cells and attacks measured now, and undamaged results of earlier runs.
     damaged : int
-        Of those measured now, the ones whose file was damaged or stale.
+        Of those measured now, the ones that were there, but damaged or stale.
     seconds : float
         Wall time of measuring.
     peak_bytes : int
@@ -55,24 +54,29 @@ class Outcome:
     peak_bytes: int
     jobs: int
 
+    @property
+    def rate(self) -> float | None:
+        """Cells and attacks a second; None where nothing was measured."""
+        return self.measured / self.seconds if self.measured else None
 
-def run_grid(
-    settings: Settings,
+
+def measure_grid(
+    grid: Grid,
     facts: Mapping[str, Facts],
     out: Path,
     *,
     jobs: int = 1,
     progress: Progress = lambda done, total: None,
-) -> Outcome:
+) -> Measurements:
     """Measure every cell that is not there yet.
 
     Parameters
     ----------
-    settings : Settings
+    grid : Grid
     facts : mapping
         What `loloha.study.paper.workload.prepare` laid down in ``out``.
     out : Path
-        Results go to ``out/cells``, one file a cell.
+        Results are kept in ``out/results.ndjson``, each as soon as it is there.
     jobs : int
         Processes.
     progress : callable
@@ -80,54 +84,37 @@ def run_grid(
 
     Returns
     -------
-    Outcome
+    Measurements
     """
-    (out / archive.FOLDER).mkdir(parents=True, exist_ok=True)
-    archive.sweep(out / archive.FOLDER)
-    wanted: list[Task] = [*attacks(settings, facts), *cells(settings, facts)]
-    rows: dict[Task, Row] = {}
-    damaged = 0
-    for task in wanted:
-        row = find(task, settings.seed, facts[task.point.workload], out)
-        if row is not None:
-            rows[task] = row
-        else:
-            damaged += result_path(out, task).exists()
-    missing = _mixed([task for task in wanted if task not in rows], settings.seed)
-    found = len(rows)
-    progress(found, len(wanted))
+    kept = Archive(out / archive.FILE)
+    tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
+    wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
+    found = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
+    rows: dict[Task, Row] = {task: row for task, row in found.items() if row is not None}
+    missing = _mixed([task for task in wanted if task not in rows], grid.seed)
+    progress(len(rows), len(wanted))
     started = time.perf_counter()
     peaks: dict[int, int] = {}
-    for task, row, process, peak in _measured(missing, settings.seed, facts, out, jobs):
+    for task, row, process, peak in _measured(missing, grid.seed, facts, out, jobs):
+        kept.keep(task.name, wanted[task], row)
         rows[task] = row
         peaks[process] = max(peak, peaks.get(process, 0))
         progress(len(rows), len(wanted))
     peaks[os.getpid()] = _peak_bytes()
-    return Outcome(
+    return Measurements(
         rows=[rows[task] for task in wanted if isinstance(task, Cell)],
         attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
         measured=len(missing),
-        found=found,
-        damaged=damaged,
+        found=len(wanted) - len(missing),
+        damaged=sum(task.name in kept for task in missing),
         seconds=time.perf_counter() - started,
         peak_bytes=sum(peaks.values()),
         jobs=jobs,
     )
 
 
-def result_path(out: Path, task: Task) -> Path:
-    """Where the result of a cell or an attack lies."""
-    return out / archive.FOLDER / f"{task.name}.parquet"
-
-
-def find(task: Task, seed: int, facts: Facts, out: Path) -> Row | None:
-    """The result that an earlier run left, None if there is none that can be trusted."""
-    schema = archive.CELL if isinstance(task, Cell) else archive.ATTACK
-    return archive.read(result_path(out, task), task.identity(seed, facts), schema)
-
-
-def measure_and_keep(task: Task, seed: int, facts: Facts, out: Path) -> Measured:
-    """Measure one cell or attack and write its result.
+def measure_task(task: Task, seed: int, facts: Facts, out: Path) -> tuple[Task, Row, int, int]:
+    """Measure one cell or attack.
 
     Returns
     -------
@@ -136,21 +123,20 @@ def measure_and_keep(task: Task, seed: int, facts: Facts, out: Path) -> Measured
     """
     population = material(out, facts)
     if isinstance(task, Cell):
-        row, schema = measure(task, population, seed), archive.CELL
+        row = measure(task, population, seed)
     else:
-        row, schema = measure_attack(task, population, seed), archive.ATTACK
-    archive.write(result_path(out, task), row, task.identity(seed, facts), schema)
+        row = measure_attack(task, population, seed)
     return task, row, os.getpid(), _peak_bytes()
 
 
 def _measured(
     missing: list[Task], seed: int, facts: Mapping[str, Facts], out: Path, jobs: int
-) -> Iterator[Measured]:
+) -> Iterator[tuple[Task, Row, int, int]]:
     """Results as they come, from ``jobs`` processes with one thread each."""
     alone = missing if jobs == 1 else missing[:1]
     # Compiled once, here: the processes then read the compiler's cache instead of racing for it.
     for task in alone:
-        yield measure_and_keep(task, seed, facts[task.point.workload], out)
+        yield measure_task(task, seed, facts[task.point.workload], out)
     if len(alone) == len(missing):
         return
     from joblib import Parallel, delayed, parallel_config
@@ -161,7 +147,7 @@ def _measured(
         yield from Parallel(
             return_as="generator_unordered", batch_size=CELLS_AT_ONCE, pre_dispatch="4*n_jobs"
         )(
-            delayed(measure_and_keep)(task, seed, facts[task.point.workload], out)
+            delayed(measure_task)(task, seed, facts[task.point.workload], out)
             for task in missing[1:]
         )
 

@@ -205,12 +205,12 @@ def draw_agreement(results: Results) -> Figure:
     with look():
         figure = new_figure(10.0, 3.8)
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
-        found = results.agreements
+        found = results.deviations
         rng = np.random.default_rng(0)
         for place, contender in enumerate(CONTENDERS.values()):
             ratios = [
-                agreement.ratio
-                for point, agreement in found.items()
+                deviation.ratio
+                for point, deviation in found.items()
                 if point.contender == contender.key
             ]
             spread = place + rng.uniform(-0.28, 0.28, len(ratios))
@@ -222,7 +222,7 @@ def draw_agreement(results: Results) -> Figure:
         left.set_xticks(range(len(CONTENDERS)), [one.label for one in CONTENDERS.values()])
         left.tick_params(axis="x", rotation=20)
         left.set_ylabel("measured / expected")
-        zs = np.array([agreement.z for agreement in found.values()])
+        zs = np.array([deviation.z for deviation in found.values()])
         grid = np.linspace(-4.5, 4.5, 181)
         right.hist(
             np.clip(zs[~np.isnan(zs)], -4.5, 4.5), bins=np.arange(-4.5, 4.75, 0.5), density=True,
@@ -238,7 +238,7 @@ def draw_agreement(results: Results) -> Figure:
         finish(
             figure,
             "Measured over expected MSE of every point, and how the points' z are spread.",
-            f"Mean of {results.settings.runs} runs. {data_note(results)}",
+            f"Mean of {results.grid.runs} runs. {data_note(results)}",
         )
     return figure
 
@@ -246,15 +246,15 @@ def draw_agreement(results: Results) -> Figure:
 def _draw_grid(
     results: Results, column: str, quantity: str, caption: str, *, theory: bool
 ) -> Figure:
-    settings = results.settings
-    rows, columns = len(settings.alphas), len(settings.workloads)
+    grid = results.grid
+    rows, columns = len(grid.alphas), len(grid.workloads)
     with look():
         figure = new_figure(1.1 + 2.75 * columns, 1.4 + 2.15 * rows)
         panels = figure.subplots(
             rows, columns, sharex=True, sharey="col" if theory else "row", squeeze=False
         )
-        for i, alpha in enumerate(settings.alphas):
-            for j, workload in enumerate(settings.workloads):
+        for i, alpha in enumerate(grid.alphas):
+            for j, workload in enumerate(grid.workloads):
                 panel = panels[i, j]
                 _draw_panel(panel, results, workload, alpha, column, theory=theory)
                 if i == 0:
@@ -270,22 +270,22 @@ def _draw_grid(
                     )
         ours = any(
             results.differs(workload, contender, alpha)
-            for workload in settings.workloads
+            for workload in grid.workloads
             for contender in CONTENDERS.values()
-            for alpha in settings.alphas
+            for alpha in grid.alphas
         )
         add_frame(figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory)
-        finish(figure, caption, f"Mean of {results.settings.runs} runs. {data_note(results)}")
+        finish(figure, caption, f"Mean of {results.grid.runs} runs. {data_note(results)}")
     return figure
 
 
 def _draw_panel(
     panel: Axes, results: Results, workload: str, alpha: float, column: str, *, theory: bool
 ) -> None:
-    eps_inf = results.settings.eps_inf
+    eps_inf = results.grid.eps_inf
     for contender in CONTENDERS.values():
-        curves = [PUBLISHED] if PUBLISHED in results.settings.calibrations else []
-        if TIGHT in results.settings.calibrations and (
+        curves = [PUBLISHED] if PUBLISHED in results.grid.calibrations else []
+        if TIGHT in results.grid.calibrations and (
             not curves or results.differs(workload, contender, alpha, spending=not theory)
         ):
             curves.append(TIGHT)

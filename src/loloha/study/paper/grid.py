@@ -24,7 +24,7 @@ ATTACKED_USERS = 50
 
 
 @dataclass(frozen=True)
-class Settings:
+class Grid:
     """Size of the evaluation; the defaults are the paper's.
 
     Parameters
@@ -73,13 +73,13 @@ class Settings:
     @property
     def reduced(self) -> bool:
         """Whether less than the paper's evaluation is asked for."""
-        full = Settings()
+        full = Grid()
         return bool(self.users or self.rounds or self.runs < full.runs) or not (
             set(full.eps_inf) <= set(self.eps_inf) and set(full.workloads) <= set(self.workloads)
         )
 
 
-QUICK = Settings(runs=3, eps_inf=(1.0, 3.0, 5.0), users=600, rounds=8)
+QUICK = Grid(runs=3, eps_inf=(1.0, 3.0, 5.0), users=600, rounds=8)
 """Everything at a size that takes seconds."""
 
 
@@ -170,21 +170,21 @@ def _specification(point: Point, facts: Facts) -> str:
     return point.protocol(facts).fingerprint
 
 
-def points(settings: Settings, facts: Mapping[str, Facts]) -> list[Point]:
+def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
     """Every point of the grid once; a tight point that equals the published one is not repeated.
 
     Parameters
     ----------
-    settings : Settings
+    grid : Grid
     facts : mapping
         Workload -> its facts.
     """
     found: dict[Point, None] = {}
-    for workload in settings.workloads:
+    for workload in grid.workloads:
         for contender in CONTENDERS.values():
-            for eps_inf in settings.eps_inf:
-                for alpha in settings.alphas if contender.two_rounds else (None,):
-                    for calibration in settings.calibrations:
+            for eps_inf in grid.eps_inf:
+                for alpha in grid.alphas if contender.two_rounds else (None,):
+                    for calibration in grid.calibrations:
                         point = locate(facts[workload], contender, calibration, eps_inf, alpha)
                         found[point] = None
     return list(found)
@@ -200,19 +200,19 @@ def locate(
     return Point(facts.name, contender.key, settled, eps_inf, alpha)
 
 
-def cells(settings: Settings, facts: Mapping[str, Facts]) -> Iterator[Cell]:
+def cells(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Cell]:
     """Every cell of the grid."""
-    for point in points(settings, facts):
-        for run in range(settings.runs):
+    for point in points(grid, facts):
+        for run in range(grid.runs):
             yield Cell(point, run)
 
 
-def attacks(settings: Settings, facts: Mapping[str, Facts]) -> Iterator[Attack]:
+def attacks(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Attack]:
     """Attacks on every contender at the middle alpha and the first, middle and last eps_inf."""
-    alpha = settings.alphas[len(settings.alphas) // 2]
-    steps = settings.eps_inf
+    alpha = grid.alphas[len(grid.alphas) // 2]
+    steps = grid.eps_inf
     for eps_inf in dict.fromkeys((steps[0], steps[len(steps) // 2], steps[-1])):
-        for workload in settings.workloads:
+        for workload in grid.workloads:
             users = min(ATTACKED_USERS, facts[workload].n)
             for contender in CONTENDERS.values():
                 yield Attack(locate(facts[workload], contender, PUBLISHED, eps_inf, alpha), users)

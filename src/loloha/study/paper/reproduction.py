@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from loloha.errors import ParameterError
-from loloha.study.paper import agreement, archive, costs, figures, tables
-from loloha.study.paper.agreement import Verdict
+from loloha.study.paper import agreement, costs, figures, tables
+from loloha.study.paper.agreement import Agreement
 from loloha.study.paper.contender import PUBLISHED
 from loloha.study.paper.difference import differences
-from loloha.study.paper.execution import Outcome, Progress, run_grid
-from loloha.study.paper.grid import Settings
-from loloha.study.paper.report import Section, versions, write_report
+from loloha.study.paper.execution import Measurements, Progress, measure_grid
+from loloha.study.paper.grid import Grid
+from loloha.study.paper.page import Section, versions, write_page
 from loloha.study.paper.results import Results
 from loloha.study.paper.workload import Facts, prepare
 
@@ -36,8 +36,8 @@ class Reproduction:
         Data sets that were used.
     results : Results or None
         None where no part needed the grid; so for the next two.
-    outcome : Outcome or None
-    verdict : Verdict or None
+    measurements : Measurements or None
+    agreement : Agreement or None
     seconds : float
         Wall time.
     """
@@ -45,8 +45,8 @@ class Reproduction:
     report: Path
     facts: dict[str, Facts]
     results: Results | None
-    outcome: Outcome | None
-    verdict: Verdict | None
+    measurements: Measurements | None
+    agreement: Agreement | None
     seconds: float
 
 
@@ -69,7 +69,7 @@ def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
 
 def reproduce(
     parts: Iterable[str],
-    settings: Settings,
+    grid: Grid,
     out: Path,
     *,
     data_dir: Path | None = None,
@@ -83,7 +83,7 @@ def reproduce(
     ----------
     parts : iterable of str
         Of `PARTS`, or "all".
-    settings : Settings
+    grid : Grid
     out : Path
         Folder for everything; what is measured there already is not measured again.
     data_dir : Path, optional
@@ -107,65 +107,65 @@ def reproduce(
     started = time.perf_counter()
     chosen = check_parts(parts)
     facts: dict[str, Facts] = {}
-    results = outcome = judged = None
+    results = measurements = judged = None
     if MEASURED & set(chosen):
         facts = prepare(
-            settings.workloads,
-            settings.seed,
+            grid.workloads,
+            grid.seed,
             out,
             data_dir=data_dir,
-            users=settings.users,
-            rounds=settings.rounds,
+            users=grid.users,
+            rounds=grid.rounds,
         )
-        outcome = run_grid(settings, facts, out, jobs=jobs, progress=progress)
-        archive.gather(outcome.rows, out / "cells.parquet")
-        results = Results(settings, facts, outcome.rows, out)
-        judged = agreement.verdict(results)
-    sections = _sections(chosen, results, outcome, settings)
+        measurements = measure_grid(grid, facts, out, jobs=jobs, progress=progress)
+        results = Results(grid, facts, measurements.rows, out)
+        results.save(out / "cells.parquet")
+        judged = agreement.agreement_of(results)
+    sections = _sections(chosen, results, measurements)
     out.mkdir(parents=True, exist_ok=True)
-    page = write_report(
+    page = write_page(
         out,
         sections,
-        settings=settings,
+        grid=grid,
         facts=facts,
-        outcome=outcome,
-        verdict=judged,
+        measurements=measurements,
+        agreement=judged,
         differences=differences(results),
         seconds=time.perf_counter() - started,
         command=command,
     )
     seconds = time.perf_counter() - started
-    found = Reproduction(page, facts, results, outcome, judged, seconds)
-    _note_down(found, settings, out)
+    found = Reproduction(page, facts, results, measurements, judged, seconds)
+    _note_down(found, grid, out)
     return found
 
 
-def _note_down(found: Reproduction, settings: Settings, out: Path) -> None:
+def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
     """Leave settings, versions and times beside the results."""
     note = {
-        "settings": asdict(settings),
+        "settings": asdict(grid),
         "data": [asdict(facts) for facts in found.facts.values()],
         "versions": versions(),
         "seconds": found.seconds,
     }
-    if found.outcome is not None:
-        outcome = asdict(found.outcome)
-        del outcome["rows"], outcome["attacks"]
-        note["grid"] = outcome
-    if found.verdict is not None:
-        note["verdict"] = asdict(found.verdict)
+    if found.measurements is not None:
+        measurements = asdict(found.measurements)
+        del measurements["rows"], measurements["attacks"]
+        note["grid"] = measurements
+    if found.agreement is not None:
+        note["verdict"] = asdict(found.agreement)
     (out / "run.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
 
 
 def _sections(
-    parts: Iterable[str], results: Results | None, outcome: Outcome | None, settings: Settings
+    parts: Iterable[str], results: Results | None, measurements: Measurements | None
 ) -> list[Section]:
     sections = []
     for part in parts:
         if part in ("fig1", "fig2", "table1"):
             sections.append(THEORETICAL[part]())
-        elif results is not None and outcome is not None:
-            sections.append(EMPIRICAL[part](results, outcome))
+        elif results is not None and measurements is not None:
+            sections.append(EMPIRICAL[part](results, measurements))
     if results is not None:
         sections.append(_agreement(results))
     sections.append(_patterns())
@@ -209,7 +209,7 @@ def _table1() -> Section:
     )
 
 
-def _fig3(results: Results, outcome: Outcome) -> Section:
+def _fig3(results: Results, measurements: Measurements) -> Section:
     gains = tables.gain_table(results)
     return Section(
         "fig3",
@@ -232,7 +232,7 @@ def _fig3(results: Results, outcome: Outcome) -> Section:
     )
 
 
-def _fig4(results: Results, outcome: Outcome) -> Section:
+def _fig4(results: Results, measurements: Measurements) -> Section:
     return Section(
         "fig4",
         "Figure 4. Budget spent",
@@ -244,19 +244,19 @@ def _fig4(results: Results, outcome: Outcome) -> Section:
     )
 
 
-def _table2(results: Results, outcome: Outcome) -> Section:
+def _table2(results: Results, measurements: Measurements) -> Section:
     return Section(
         "table2",
         "Table 2. Changes that show",
         "With d = b every change of every user of dBitFlipPM is detected; with d = 1 almost none.",
         "The same. The second table runs the attack on every protocol: a fresh second round hides "
         "which reports come from one memoised answer.",
-        tables=[tables.exposure_table(results), tables.attack_table(results, outcome.attacks)],
+        tables=[tables.exposure_table(results), tables.attack_table(results, measurements.attacks)],
     )
 
 
 def _agreement(results: Results) -> Section:
-    judged = agreement.verdict(results)
+    judged = agreement.agreement_of(results)
     expected = 0.0027 * judged.points
     return Section(
         "agreement",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from loloha.rules.counting.arrays import Floats
 from loloha.rules.protocols import Protocol
@@ -15,9 +18,11 @@ from loloha.server.estimate import variance
 from loloha.study.paper.archive import Row
 from loloha.study.paper.cell import truth_of
 from loloha.study.paper.contender import PUBLISHED, TIGHT, Contender
-from loloha.study.paper.grid import Point, Settings, locate
-from loloha.study.paper.theory import Agreement, agree, expected_mse
+from loloha.study.paper.grid import Grid, Point, locate
+from loloha.study.paper.theory import Deviation, deviation_of, expected_mse
 from loloha.study.paper.workload import Facts, Material, material
+
+POINT = [field.name for field in fields(Point)]
 
 
 class Results:
@@ -25,7 +30,7 @@ class Results:
 
     Parameters
     ----------
-    settings : Settings
+    grid : Grid
     facts : mapping
         Workload -> its facts.
     rows : iterable of dict
@@ -35,16 +40,34 @@ class Results:
     """
 
     def __init__(
-        self, settings: Settings, facts: Mapping[str, Facts], rows: Iterable[Row], out: Path
+        self, grid: Grid, facts: Mapping[str, Facts], rows: Iterable[Row], out: Path
     ) -> None:
-        self.settings = settings
+        self.grid = grid
         self.facts = dict(facts)
         self.rows = list(rows)
         self._out = out
         self._expected: dict[Point, float] = {}
-        self._runs: dict[Point, list[Row]] = defaultdict(list)
-        for row in self.rows:
-            self._runs[_point(row)].append(row)
+        self._table = pyarrow.Table.from_pylist(self.rows)
+
+    def save(self, path: Path) -> None:
+        """Write all cells as one Parquet file, for whoever goes on with them."""
+        draft = path.with_suffix(".draft")
+        pyarrow.parquet.write_table(self._table, draft)
+        draft.replace(path)
+
+    @cached_property
+    def _runs(self) -> dict[Point, dict[str, list[Any]]]:
+        """Each column of the runs of a point, in their order."""
+        columns = [name for name in self._table.column_names if name not in POINT]
+        groups = self._table.group_by(POINT, use_threads=False).aggregate(
+            [(name, "list") for name in columns]
+        )
+        return {
+            Point(*(group[name] for name in POINT)): {
+                name: group[f"{name}_list"] for name in columns
+            }
+            for group in groups.to_pylist()
+        }
 
     @property
     def points(self) -> list[Point]:
@@ -53,11 +76,11 @@ class Results:
 
     def measured(self, point: Point, column: str) -> Floats:
         """A column of all runs of a point, float64[runs]."""
-        return np.array([row[column] for row in self._runs[point]], dtype=np.float64)
+        return np.array(self._runs[point][column], dtype=np.float64)
 
-    def first(self, point: Point) -> Row:
-        """The row of the first run of a point."""
-        return self._runs[point][0]
+    def first(self, point: Point, column: str) -> Any:
+        """A column of the first run of a point."""
+        return self._runs[point][column][0]
 
     def curve(
         self, workload: str, contender: Contender, calibration: str, alpha: float, column: str
@@ -74,7 +97,7 @@ class Results:
         self, workload: str, contender: Contender, calibration: str, alpha: float
     ) -> Iterator[Point]:
         """The points of a curve, one an eps_inf."""
-        for eps_inf in self.settings.eps_inf:
+        for eps_inf in self.grid.eps_inf:
             yield locate(self.facts[workload], contender, calibration, eps_inf, alpha)
 
     def differs(
@@ -98,7 +121,7 @@ class Results:
 
     def pairs(self, workload: str, contender: Contender, alpha: float) -> list[tuple[Point, Point]]:
         """Published and tight points of a curve where both were measured and are not alike."""
-        if not {PUBLISHED, TIGHT} <= set(self.settings.calibrations):
+        if not {PUBLISHED, TIGHT} <= set(self.grid.calibrations):
             return []
         published = self.along(workload, contender, PUBLISHED, alpha)
         tight = self.along(workload, contender, TIGHT, alpha)
@@ -134,15 +157,9 @@ class Results:
         return float(np.mean((truth - 1 / truth.shape[1]) ** 2))
 
     @cached_property
-    def agreements(self) -> dict[Point, Agreement]:
+    def deviations(self) -> dict[Point, Deviation]:
         """Measured MSE_avg of the unbiased estimates against theory, at every point."""
         return {
-            point: agree(self.measured(point, "mse_unbiased"), self.expected(point))
+            point: deviation_of(self.measured(point, "mse_unbiased"), self.expected(point))
             for point in self.points
         }
-
-
-def _point(row: Row) -> Point:
-    return Point(
-        row["workload"], row["contender"], row["calibration"], row["eps_inf"], row["alpha"]
-    )

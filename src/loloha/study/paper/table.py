@@ -65,5 +65,5 @@ def shorten(cell: Any) -> str:
 
 def data_note(results: Results) -> str:
     """Which data were used, for every table and figure."""
-    size = "REDUCED SIZE, not the paper's evaluation. " if results.settings.reduced else ""
+    size = "REDUCED SIZE, not the paper's evaluation. " if results.grid.reduced else ""
     return size + "Data: " + "; ".join(facts.caption for facts in results.facts.values()) + "."

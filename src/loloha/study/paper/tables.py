@@ -60,19 +60,19 @@ def cost_table(costs: Iterable[Cost], n: int) -> Table:
 
 def exposure_table(results: Results) -> Table:
     """Table 2: users of whom every change is detected, in percent."""
-    settings = results.settings
-    alpha = settings.alphas[0]
+    grid = results.grid
+    alpha = grid.alphas[0]
     attacked = [contender for contender in CONTENDERS.values() if not contender.two_rounds]
     columns = ["ε∞"] + [
         f"{workload}, {_sampled(contender)}"
         for contender in attacked
-        for workload in settings.workloads
+        for workload in grid.workloads
     ]
     rows = []
-    for place, eps_inf in enumerate(settings.eps_inf):
+    for place, eps_inf in enumerate(grid.eps_inf):
         shares: list[Any] = [eps_inf]
         for contender in attacked:
-            for workload in settings.workloads:
+            for workload in grid.workloads:
                 point = list(results.along(workload, contender, PUBLISHED, alpha))[place]
                 shares.append(100 * float(np.mean(results.measured(point, "exposed"))))
         rows.append(shares)
@@ -132,14 +132,14 @@ def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
 
 def gain_table(results: Results) -> Table | None:
     """What the tight calibration gains, for the same two guarantees; None if not measured."""
-    if not {PUBLISHED, TIGHT} <= set(results.settings.calibrations):
+    if not {PUBLISHED, TIGHT} <= set(results.grid.calibrations):
         return None
     rows = []
-    for workload in results.settings.workloads:
+    for workload in results.grid.workloads:
         for contender in CONTENDERS.values():
             pairs = [
                 pair
-                for alpha in results.settings.alphas[: None if contender.two_rounds else 1]
+                for alpha in results.grid.alphas[: None if contender.two_rounds else 1]
                 for pair in results.pairs(workload, contender, alpha)
             ]
             if not pairs:
@@ -180,9 +180,9 @@ def symbols_table(results: Results) -> Table:
     """The g and the hash family in force for OLOLOHA."""
     contender = CONTENDERS["ololoha"]
     rows = []
-    for workload in results.settings.workloads:
-        for calibration in results.settings.calibrations:
-            for alpha in results.settings.alphas:
+    for workload in results.grid.workloads:
+        for calibration in results.grid.calibrations:
+            for alpha in results.grid.alphas:
                 points = results.along(workload, contender, calibration, alpha)
                 protocols = [results.protocol(point) for point in points]
                 chosen = [
@@ -193,7 +193,7 @@ def symbols_table(results: Results) -> Table:
     return Table(
         "symbols",
         "g in force for OLOLOHA",
-        ["data set", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in results.settings.eps_inf)],
+        ["data set", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in results.grid.eps_inf)],
         rows,
         "Prime g hash by the linear family, the others (*) by the affine one.",
     )
@@ -202,10 +202,10 @@ def symbols_table(results: Results) -> Table:
 def uniform_table(results: Results) -> Table:
     """From which eps_inf on the clipped estimates beat the answer "uniform"."""
     rows = []
-    for workload in results.settings.workloads:
+    for workload in results.grid.workloads:
         for contender in CONTENDERS.values():
             found: list[Any] = []
-            for alpha in results.settings.alphas:
+            for alpha in results.grid.alphas:
                 points = list(results.along(workload, contender, PUBLISHED, alpha))
                 better = [
                     float(np.mean(results.measured(point, "mse_clipped"))) < results.uniform(point)
@@ -220,10 +220,10 @@ def uniform_table(results: Results) -> Table:
     return Table(
         "uniform",
         "Least ε∞ from which the clipped estimates beat the answer “uniform”",
-        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in results.settings.alphas)],
+        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in results.grid.alphas)],
         rows,
         "Published calibration, up to ε∞ = "
-        f"{max(results.settings.eps_inf):g}. dBitFlipPM is held against uniform buckets. "
+        f"{max(results.grid.eps_inf):g}. dBitFlipPM is held against uniform buckets. "
         + data_note(results),
     )
 

@@ -55,7 +55,7 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Deviation:
     """Measured against expected at one point of the grid.
 
     Attributes
@@ -79,7 +79,7 @@ class Agreement:
         return self.measured / self.expected
 
 
-def agree(measurements: Floats, expected: float) -> Agreement:
+def deviation_of(measurements: Floats, expected: float) -> Deviation:
     """Hold the runs of one point against what theory expects of each.
 
     Parameters
@@ -91,7 +91,7 @@ def agree(measurements: Floats, expected: float) -> Agreement:
 
     Returns
     -------
-    Agreement
+    Deviation
 
     Notes
     -----
@@ -103,16 +103,16 @@ def agree(measurements: Floats, expected: float) -> Agreement:
     runs = len(measurements)
     mean = float(np.mean(measurements))
     if runs < 2:
-        return Agreement(mean, expected, runs, math.nan)
+        return Deviation(mean, expected, runs, math.nan)
     from scipy.stats import norm, t
 
     error = float(np.std(measurements, ddof=1)) / math.sqrt(runs)
     if error == 0:
-        return Agreement(mean, expected, runs, 0.0 if mean == expected else math.inf)
+        return Deviation(mean, expected, runs, 0.0 if mean == expected else math.inf)
     tail = t.logsf(abs(mean - expected) / error, runs - 1)
     # logsf and isf keep far tails apart that a plain probability rounds to 0.
     z = math.copysign(float(norm.isf(math.exp(max(tail, -700.0)))), mean - expected)
-    return Agreement(mean, expected, runs, z)
+    return Deviation(mean, expected, runs, z)
 
 
 def chance_beyond(count: int, points: int, limit: float = 3.0) -> float:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha import __version__
-from loloha.study.paper.agreement import Verdict
+from loloha.study.paper.agreement import Agreement
 from loloha.study.paper.difference import Difference
-from loloha.study.paper.execution import Outcome
-from loloha.study.paper.grid import Settings
+from loloha.study.paper.execution import Measurements
+from loloha.study.paper.grid import Grid
 from loloha.study.paper.table import Table
 from loloha.study.paper.workload import Facts
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PACKAGES = ("numpy", "scipy", "matplotlib", "pyarrow", "joblib", "numba")
-TEMPLATE = "report.html.j2"
+TEMPLATE = "page.html.j2"
 
 
 @dataclass
@@ -52,14 +52,14 @@ class Section:
     tables: Sequence[Table] = ()
 
 
-def write_report(
+def write_page(
     out: Path,
     sections: Sequence[Section],
     *,
-    settings: Settings,
+    grid: Grid,
     facts: Mapping[str, Facts],
-    outcome: Outcome | None,
-    verdict: Verdict | None,
+    measurements: Measurements | None,
+    agreement: Agreement | None,
     differences: Sequence[Difference],
     seconds: float,
     command: str,
@@ -71,7 +71,7 @@ def write_report(
     out : Path
         Folder; figures go to ``out/figures`` as PNG and SVG, tables to ``out/tables`` as CSV.
     sections : sequence of Section
-    settings, facts, outcome, verdict, differences
+    grid, facts, measurements, agreement, differences
         What was done and what came of it; None where no grid was measured.
     seconds : float
         Wall time of everything.
@@ -94,10 +94,10 @@ def write_report(
     page = environment.from_string(source).render(
         sections=sections,
         drawn=drawn,
-        settings=settings,
+        grid=grid,
         facts=list(facts.values()),
-        outcome=outcome,
-        verdict=verdict,
+        measurements=measurements,
+        agreement=agreement,
         differences=differences,
         seconds=seconds,
         command=command,
