@@ -30,6 +30,7 @@ from loloha.rules.protocols import (
 )
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import SCALE, Rng
+from value_vectors import value_vectors
 
 VECTORS = Path(__file__).parent / "vectors"
 SIZES = {
@@ -191,6 +192,7 @@ def files() -> dict[str, str]:
         "hashes.json": lines(hash_vectors()),
         "clients.json": lines(client_vectors()),
         "thresholds.json": lines(threshold_vectors()),
+        "values.json": lines(value_vectors()),
     }
 
 

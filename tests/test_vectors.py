@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import make_vectors
+from loloha.errors import DomainError
+from loloha.rules.campaign.domain import domain_from_plain
 from loloha.rules.hashing import hash_family
 from loloha.rules.protocols import REGISTRY, protocol_from_dict
 from loloha.rules.rng import SCALE, ScriptedRng
@@ -50,6 +52,20 @@ def test_clients(vector: dict[str, Any]) -> None:
         assert (make_vectors.plain(report.key), make_vectors.plain(report.y)) == (key, y)
     assert script.finished()
     assert client.loss == vector["loss"]
+
+
+@pytest.mark.parametrize("vector", stored("values.json"), ids=lambda vector: str(vector["labels"]))
+def test_values(vector: dict[str, Any]) -> None:
+    """Ports give a value the index that we give it, at every edge."""
+    domain = domain_from_plain(vector["labels"], vector["other"])
+    assert domain.k == vector["k"]
+    assert {v: domain.text(int(v)) for v in vector["texts"]} == vector["texts"]
+    for value, index in vector["values"]:
+        if index == "missing":
+            with pytest.raises(DomainError, match="missing or blank"):
+                domain.index(value)
+        else:
+            assert domain.index(value) == index
 
 
 def test_every_protocol_and_family_has_vectors() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any
 
 from loloha.errors import DomainError, ParameterError
@@ -25,10 +25,14 @@ def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
 
 
 def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
-    """``value`` as a float in [low, high]; accepts NumPy numbers, refuses bool, strings, nan."""
+    """``value`` as a float in [low, high]; accepts NumPy numbers, refuses bool, strings, nan.
+
+    A float of less precision stands for its shortest decimal: ``numpy.float32(0.3)`` for 0.3.
+    """
     try:
-        number = float(value) if _is_real(value) else math.nan
-    except OverflowError:
+        plain = isinstance(value, (float, Rational))
+        number = float(value if plain else str(value)) if _is_real(value) else math.nan
+    except (OverflowError, ValueError):
         number = math.nan
     if not low <= number <= high:
         raise ParameterError(
@@ -69,4 +73,6 @@ def value(candidate: Any, k: int) -> int:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    # NumPy's spans of time call themselves integers.
+    timely = getattr(getattr(value, "dtype", None), "kind", "") == "m"
+    return isinstance(value, Real) and not isinstance(value, bool) and not timely

@@ -10,8 +10,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from loloha.errors import CampaignError
+from loloha.errors import CampaignError, DomainError
 from loloha.rules import checks
+from loloha.rules.campaign.edge import Edges
+from loloha.rules.campaign.scalar import clean, exact, is_missing, spellings, whole
 
 LARGEST = 1 << 53
 """Integers beyond it are not the same in every language."""
@@ -44,12 +46,20 @@ class Labels:
                 checks.integer("label", label, -LARGEST, LARGEST, "write it as text")
             check_text("labels", str(label), _LONGEST_LABEL)
         if len(self._index) < len(self.labels):
-            raise CampaignError("labels must all be different, got one twice; list each once")
+            raise CampaignError(
+                "labels must all be different, got one twice (accents composed or not are one); "
+                "list each once"
+            )
         _check_other(self.other, self._index)
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        return {str(label): index for index, label in enumerate(self.labels)}
+        return {clean(str(label)): index for index, label in enumerate(self.labels)}
+
+    @cached_property
+    def _is_numeric(self) -> bool:
+        """Whether every label is an integer as programs write it."""
+        return all(str(whole(label)) == label for label in self._index)
 
     @property
     def k(self) -> int:
@@ -66,8 +76,22 @@ class Labels:
         return self.other or "" if v == len(self.labels) else str(self.labels[v])
 
     def index(self, value: Any) -> int | None:
-        """Position of the label ``value``, None if there is none."""
-        return self._index.get(str(value))
+        """Position of the label that ``value`` spells, None if there is none.
+
+        Text is itself, whatever number it looks like; where all labels are integers, 7.0 is 7, as
+        a column with gaps is written. A number is a label that is written so, or its integer.
+
+        Raises
+        ------
+        DomainError
+            If the value is missing, or no label can stand for its type.
+        """
+        for text in spellings(value):
+            if text in self._index:
+                return self._index[text]
+            if self._is_numeric and (number := whole(text)) is not None:
+                return self._index.get(str(number))
+        return None
 
     def to_plain(self) -> Any:
         """As it stands in the document."""
@@ -78,7 +102,8 @@ class Labels:
 class Range:
     """A domain of ``bins`` equal parts of the numbers from ``low`` to ``high``, both included.
 
-    A number on an edge belongs to the upper part, but for ``high`` itself. The arithmetic is exact.
+    A number on an edge belongs to the part above it, and ``high`` to the last part. The arithmetic
+    is exact, on decimals: a float stands for the shortest decimal that reads back as it.
     """
 
     low: int | float
@@ -89,7 +114,8 @@ class Range:
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             object.__setattr__(self, name, _number(name, getattr(self, name)))
-        checks.integer("bins", self.bins, 1, 1 << 24, "give the number of equal parts")
+        bins = checks.integer("bins", self.bins, 1, 1 << 24, "give the number of equal parts")
+        object.__setattr__(self, "bins", bins)
         if not self.low < self.high:
             raise CampaignError(
                 f"range must be [low, high] with low < high, got {[self.low, self.high]!r}; "
@@ -105,7 +131,7 @@ class Range:
     @property
     def texts(self) -> list[str]:
         """A label for each value, in order: the edges of its part."""
-        edges = self._edges()
+        edges = map(self._edges.text, range(self.bins + 1))
         parts = [f"[{a}, {b})" for a, b in pairwise(edges)]
         parts[-1] = parts[-1][:-1] + "]"
         return [*parts, *_if_any(self.other)]
@@ -114,21 +140,31 @@ class Range:
         """The label of one value."""
         if v == self.bins:
             return self.other or ""
-        low, width = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.bins
-        a, b = _edge(low + v * width), _edge(low + (v + 1) * width)
+        a, b = self._edges.text(v), self._edges.text(v + 1)
         return f"[{a}, {b}{']' if v == self.bins - 1 else ')'}"
 
-    def _edges(self) -> list[str]:
-        low, width = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.bins
-        if low.denominator == width.denominator == 1:
-            # The usual case, and much quicker.
-            return [str(edge) for edge in range(int(low), int(self.high) + 1, int(width))]
-        return [_edge(low + i * width) for i in range(self.bins + 1)]
+    @cached_property
+    def _edges(self) -> Edges:
+        return Edges(*self._ends, self.bins)
+
+    @cached_property
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        low, high = exact(self.low), exact(self.high)
+        return low or Fraction(0), high or Fraction(0)
 
     def index(self, value: Any) -> int | None:
-        """Which part holds the number ``value``, None if none does."""
-        number = _exact(value)
-        low, high = Fraction(self.low), Fraction(self.high)
+        """Which part holds the number ``value``, None if none does.
+
+        Raises
+        ------
+        DomainError
+            If the value is missing.
+        """
+        if is_missing(value):
+            raise DomainError(
+                "value must be there, got a missing or blank one; send nothing for such a round"
+            )
+        number, (low, high) = exact(value), self._ends
         if number is None or not low <= number <= high:
             return None
         return min(self.bins - 1, math.floor((number - low) * self.bins / (high - low)))
@@ -164,7 +200,7 @@ def _check_other(other: Any, labels: Container[str]) -> None:
     if other is None:
         return
     check_text("other", other, _LONGEST_LABEL)
-    if other in labels:
+    if clean(other) in labels:
         raise CampaignError(
             f"other must differ from the labels, got {other!r}; drop it from one of the two"
         )
@@ -195,22 +231,6 @@ def _number(name: str, value: Any) -> int | float:
     number = checks.real(name, value, -LARGEST, LARGEST, "correct the range")
     # 10 and 10.0 are one range, so one fingerprint.
     return int(value) if number.is_integer() else number
-
-
-def _exact(value: Any) -> Fraction | None:
-    """The number that a text or a number stands for, None if it stands for none."""
-    if isinstance(value, bool):
-        return None
-    try:
-        if isinstance(value, str):
-            value = int(value) if value.strip().lstrip("+-").isdecimal() else float(value)
-        return Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _edge(edge: Fraction) -> str:
-    return str(edge) if edge.denominator == 1 else f"{float(edge):g}"
 
 
 def _if_any(other: str | None) -> list[str]:
