@@ -92,6 +92,17 @@ def test_a_report_is_sanitised_kept_and_sent(url: str, tmp_path: Path, clock: Cl
     assert mode == 0o600
 
 
+def test_foreign_scalars_are_values_and_rounds(url: str, tmp_path: Path, clock: Clock) -> None:
+    with Sender(tmp_path / "s", clock=clock) as device:
+        device.agree(address(url))
+        assert device.report(np.str_(" a "), round=np.int8(0)) == 0
+        with pytest.raises(DomainError, match="missing or blank"):
+            device.report(float("nan"), round=np.uint16(1))
+    with Sender(tmp_path / "s", clock=clock) as device:
+        assert device.answered == {0}
+        assert device.deliver().sent == (0,)
+
+
 def test_a_round_is_answered_once_across_restarts(url: str, tmp_path: Path, clock: Clock) -> None:
     where = address(url)
     with sender(tmp_path, clock) as one:

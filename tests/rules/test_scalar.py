@@ -61,8 +61,8 @@ def test_labels_of_parts_are_true_and_no_two_alike(
 
 @pytest.mark.parametrize(
     "value",
-    [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NA, pd.NaT, "", " \t", "\u00a0",
-     Decimal("nan"), Decimal("snan"), pa.scalar(None), pa.scalar(""), np.str_(" ")],
+    [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NA, pd.NaT, "", " \t",
+     "\u00a0", Decimal("nan"), Decimal("snan"), pa.scalar(None), pa.scalar(""), np.str_(" ")],
     ids=repr,
 )  # fmt: skip
 def test_what_is_missing_is_no_value_even_where_others_have_a_label(value: Any) -> None:
@@ -105,13 +105,12 @@ def test_an_integer_label_is_no_text_that_is_written_otherwise(text: str) -> Non
     assert whole(text) is None
 
 
-@pytest.mark.parametrize("value", [object(), [1], {"a": 1}, 1j, pd.Interval(0, 1), b"\xff"])
+@pytest.mark.parametrize("value", [object(), [1], {"a": 1}, 1j, pd.Interval(0, 1)])
 def test_what_no_label_can_stand_for_is_never_one_of_the_others(value: Any) -> None:
-    try:
-        assert Labels(("a", "b"), "other").index(value) is None
-    except DomainError as error:
-        assert "got " + type(value).__name__ in str(error)
-        assert "0x" not in str(error)
+    with pytest.raises(DomainError, match=f"got {type(value).__name__};") as caught:
+        Labels(("a", "b"), "other").index(value)
+    assert "0x" not in str(caught.value)
+    assert Labels(("a", "b"), "other").index(b"\xff") is None
 
 
 @pytest.mark.parametrize("labels", [("caf\u00e9", "cafe\u0301"), (1, "1"), ("\u212b", "\u00c5")])

@@ -18,8 +18,9 @@ from loloha.device.client import KEPT_ROUNDS, Client
 from loloha.device.connection import Answer, Connection, Patience, Unreachable, path_of
 from loloha.device.file import FileLock, write_private
 from loloha.errors import CampaignError, LolohaError, ParameterError, StateError
+from loloha.rules import checks
 from loloha.rules.campaign import Campaign
-from loloha.rules.report import Key
+from loloha.rules.report import LARGEST_ROUND, Key
 from loloha.wire.message import encode, key_from_text
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 1
@@ -225,6 +226,7 @@ class Sender:
             round = campaign.schedule.round_at(self._clock())
             if round < 0:
                 raise StateError("campaign must have begun, it has not; report later")
+        round = checks.integer("round", round, 0, LARGEST_ROUND, "count rounds from 0")
         if round in self._answered:
             return round
         report = client.report(campaign.index(value), round=round)

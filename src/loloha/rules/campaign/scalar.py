@@ -37,7 +37,8 @@ def is_missing(value: Any) -> bool:
         return not value.strip()
     if isinstance(value, Decimal):
         return value.is_nan()
-    return isinstance(value, Real) and bool(value != value)  # noqa: PLR0124 (nan alone does)
+    # Only nan differs from itself.
+    return isinstance(value, Real) and bool(value != value)
 
 
 def unboxed(value: Any) -> Any:
