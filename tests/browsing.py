@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from collecting import ADMIN, ADMIN_KEY, Clock
-from loloha.reportlog.crowd import reports
 from loloha.rules.campaign import Campaign
+from loloha.study.samplers import Draws, History, sample_reports
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -63,7 +63,9 @@ class Site(NamedTuple):
     def send(self, campaign: Campaign, values: Any, *, seed: int, first: int = 0) -> None:
         """Let one user a row report its values, round by round; -1 sends nothing."""
         rng = np.random.default_rng(seed)
-        for t, (rows, keys, ys) in enumerate(reports(campaign.protocol, values, rng)):
+        protocol = campaign.protocol
+        sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))
+        for t, (rows, keys, ys) in enumerate(sent):
             n = int(rows.sum())
             if not n:
                 continue

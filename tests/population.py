@@ -12,7 +12,7 @@ import pytest
 
 from loloha.rules.law import exact_law
 from loloha.rules.rng import SCALE, Rng
-from loloha.study.samplers import Draws, History, sample
+from loloha.study.samplers import Draws, History, sample, sample_reports
 
 Law = dict[Any, Fraction]
 
@@ -70,6 +70,39 @@ def sampled(protocol: Any, history: History, rng: Rng) -> Any:
     drawn = sample(protocol, history, EnumeratedDraws(rng), lambda _: None)
     counts = tuple(tuple(of_round.tolist()) for of_round in drawn.counts)
     return counts, tuple(drawn.loss.tolist())
+
+
+def sent(protocol: Any, history: History, rng: Rng) -> Any:
+    """Reports of all rounds, as the samplers draw them: key and y of each user, or None."""
+    rounds = []
+    for senders, keys, ys in sample_reports(protocol, history, EnumeratedDraws(rng)):
+        listed = iter([None] * len(ys) if keys is None else keys.tolist())
+        told = iter(ys.tolist() if ys.ndim == 1 else [row.tobytes() for row in ys])
+        rounds.append(tuple((_key(next(listed)), next(told)) if here else None for here in senders))
+    return tuple(rounds)
+
+
+def _key(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key
+
+
+def reports_law(protocol: Any, values: Any) -> Law:
+    """Joint law of all reports of all rounds, of the shipped clients."""
+
+    def told(held: Iterable[int], rng: Rng) -> Any:
+        client = protocol.client(rng=rng)
+        reports = [client.report(int(v), round=t) if v >= 0 else None for t, v in enumerate(held)]
+        return tuple(report and (report.key, report.y) for report in reports)
+
+    total: Law = {((),) * np.shape(values)[1]: Fraction(1)}
+    for held in values:
+        user = exact_law(lambda rng, held=held: told(held, rng))
+        total = {
+            tuple((*there, one) for there, one in zip(rounds, own, strict=True)): p * q
+            for rounds, p in total.items()
+            for own, q in user.items()
+        }
+    return total
 
 
 def reported(protocol: Any, held: Iterable[int], rng: Rng) -> Any:

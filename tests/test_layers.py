@@ -31,6 +31,8 @@ DEVICE = {
 DOORS = {
     ("loloha.rules.protocols.base", "device.client"),
     ("loloha.rules.protocols.base", "server"),
+    # A name that is documented here and lives above.
+    ("loloha.reportlog", "study"),
 }
 STRANGERS = {("study", "collector"), ("collector", "study")}
 

@@ -17,6 +17,7 @@ import sqlalchemy as sql
 import loloha
 from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
 from laws import oracle
+from laws.variants import example
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
 from loloha.collector.store.database import Database, sqlite_path
@@ -191,10 +192,7 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_every_protocol_is_counted_as_its_tally_counts(name: str, sqlite_url: str) -> None:
-    sizes = {"eps_inf": 2.0, "eps_1": 1.0} if REGISTRY[name].longitudinal else {"eps": 1.0}
-    if "b" in REGISTRY[name].__dataclass_fields__:
-        sizes = {"eps_inf": 2.0, "b": 4, "d": 2}
-    protocol = loloha.protocol(name, k=9, **sizes)
+    protocol = example(name, k=9, **({"b": 4, "d": 2} if name == "dbitflippm" else {}))
     store = Store(sqlite_url)
     entry = entry_of(store, campaign(protocol=protocol, domain=Labels(tuple("abcdefghi"))))
     for one in store.fingerprints():

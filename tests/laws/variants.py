@@ -98,5 +98,12 @@ def flagships_of(cls: type[Protocol]) -> Iterator[Variant]:
         yield Variant(cls, (*params, ("hash", "affine")))
 
 
+def example(protocol: str, k: int, **params: Any) -> Protocol:
+    """The registered protocol at the first budgets, whatever its parameters are called."""
+    cls = REGISTRY[protocol]
+    own = {field.name for field in fields(cls) if field.init}
+    return cls(k=k, **{name: eps for name, eps in BUDGETS[0].items() if name in own} | params)
+
+
 VARIANTS = [variant for cls in REGISTRY.values() for variant in variants_of(cls)]
 FLAGSHIPS = [variant for cls in REGISTRY.values() for variant in flagships_of(cls)]

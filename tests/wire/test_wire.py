@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import loloha
+from laws.variants import example
 from loloha import reportlog
 from loloha.errors import WireError
 from loloha.rules.campaign import Campaign, Labels, Schedule
@@ -26,13 +26,9 @@ N = 40
 
 
 def make(name: str, **changes: Any) -> Campaign:
-    sizes = {"eps_inf": 2.0, "eps_1": 1.0} if REGISTRY[name].longitudinal else {"eps": 1.0}
-    if "b" in REGISTRY[name].__dataclass_fields__:
-        sizes = {"eps_inf": 2.0, "b": 11, "d": 9}
-    protocol = loloha.protocol(name, k=K, **{**sizes, **changes})
     return Campaign(
         name=name,
-        protocol=protocol,
+        protocol=example(name, k=K, **changes),
         domain=Labels(tuple(range(K))),
         schedule=Schedule(0, 3600),
     )
@@ -56,6 +52,7 @@ def tallied(campaign: Campaign, batch: Batch) -> Any:
 
 
 CASES = {name: make(name) for name in REGISTRY} | {
+    "dbitflippm": make("dbitflippm", b=11, d=9),
     "affine": make("biloloha", hash="affine"),
     "wide": make("ololoha", g=300, hash="affine"),
 }

@@ -5,6 +5,8 @@ of one round; its metadata repeat campaign, protocol and round, and its name is 
 content, so that a damaged, moved or foreign file is noticed before a single report is counted.
 """
 
+from typing import Any
+
 from loloha.reportlog.arrow import (
     FORMAT,
     REPORTER_BYTES,
@@ -16,7 +18,6 @@ from loloha.reportlog.arrow import (
     to_arrow,
 )
 from loloha.reportlog.folder import Contents, LogFile, ReportLog
-from loloha.reportlog.generation import generate
 from loloha.reportlog.writer import Writer
 
 __all__ = [
@@ -34,3 +35,12 @@ __all__ = [
     "schema",
     "to_arrow",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Populations lie above logs; the name is documented here.
+    if name == "generate":
+        from loloha.study.generation import generate
+
+        return generate
+    raise AttributeError(f"module 'loloha.reportlog' has no attribute {name!r}")

@@ -61,10 +61,7 @@ class Tally:
                 f"report must be one of {self.protocol.name} with these parameters, got another; "
                 "check that client and server agree on the protocol"
             )
-        keys = None if report.key is None else np.array([report.key], dtype=np.int64)
-        y = report.y
-        ys = np.frombuffer(y, dtype=np.uint8)[None] if isinstance(y, bytes) else np.array([y])
-        encoding.count(self.counts, keys, ys)
+        encoding.count(self.counts, *encoding.arrays([report]))
         self.n += 1
 
     def update(self, keys: Any, ys: Any) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from loloha.device.collector import Collector, Receipt
 from loloha.errors import ParameterError
-from loloha.reportlog.crowd import reports
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
+from loloha.study.samplers import Draws, History, sample_reports
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import REPORTER_BYTES
 
@@ -66,8 +66,10 @@ def run_fleet(
 
     Raises
     ------
+    DomainError
+        If a value is out of range; it is not shown.
     ParameterError
-        If values are out of range, or the campaign assigns keys.
+        If values are no array of integers, or the campaign assigns keys.
     CampaignError, Unreachable
         If the collector refuses a whole batch, or does not answer.
     """
@@ -79,7 +81,7 @@ def run_fleet(
     first = checks.integer("first", first, 0, 1 << 53, "rounds count from 0")
     batch = checks.integer("batch", batch, 1, 1_000_000, "10000 is a good size")
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
-    values = _checked(values, campaign.protocol.k)
+    history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
     kept = local()
     opened = ExitStack()
@@ -94,8 +96,9 @@ def run_fleet(
 
     total = Receipt()
     with opened, ThreadPoolExecutor(connections) as pool:
-        for t, (rows, keys, ys) in enumerate(reports(campaign.protocol, values, generator)):
-            n = int(np.count_nonzero(rows))
+        sent = sample_reports(campaign.protocol, history, Draws(generator))
+        for t, (senders, keys, ys) in enumerate(sent):
+            n = int(np.count_nonzero(senders))
             names = np.frombuffer(generator.bytes(REPORTER_BYTES * n), dtype=np.uint8)
             names = names.reshape(n, REPORTER_BYTES)
             waiting = []
@@ -107,18 +110,3 @@ def run_fleet(
             for future in waiting:
                 total += future.result()
     return total
-
-
-def _checked(values: Any, k: int) -> Ints:
-    array: Any = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
-        raise ParameterError(
-            "values must be integers of shape [n, tau], got another array; a row is a user"
-        )
-    if int(array.min()) < -1 or int(array.max()) >= k:
-        raise ParameterError(
-            f"values must lie in 0..{k - 1}, or be -1 for no report, got some outside (not shown); "
-            "map labels to indices by the campaign"
-        )
-    checked: Ints = array.astype(np.int64)
-    return checked

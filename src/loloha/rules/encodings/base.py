@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from loloha.rules.channels import BitChannel, SymbolChannel
-from loloha.rules.report import Answer, Key
+from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class Encoding(ABC):
     def key_bits(self) -> int:
         """Bits of the key, which need to be sent only once."""
 
+    @property
+    def packed(self) -> bool:
+        """Whether answers are bits, eight to a byte; else they are symbols."""
+        return self.kind in ("bits", "sampled bits")
+
     def bin(self, v: int) -> int:
         """The estimated bin that holds the value ``v``."""
         return v
@@ -110,6 +116,20 @@ class Encoding(ABC):
         return p, q
 
     # -- server
+
+    def arrays(self, reports: Sequence[Report]) -> tuple[Any, Any]:
+        """Keys and ys of valid reports, in the array forms above."""
+        import numpy as np
+
+        keys, ys = self.shapes(len(reports))
+        answers: Any = [report.y for report in reports]
+        if self.packed:
+            told = np.frombuffer(b"".join(answers), dtype=np.uint8).reshape(ys)
+        else:
+            told = np.array(answers, dtype=np.int64).reshape(ys)
+        if keys is None:
+            return None, told
+        return np.array([report.key for report in reports], dtype=np.int64).reshape(keys), told
 
     @abstractmethod
     def shapes(self, n: Any) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:

@@ -1,7 +1,8 @@
-"""From a population's values to the counts of each round, with the law of the clients.
+"""From a population's values to what the server gets in each round, with the law of the clients.
 
-`sample` picks the sampler by the class of the protocol's encoding; an encoding that is not in
-`SAMPLERS`, or a protocol that takes a step of its own, is run client by client.
+`sample` gives counts and `sample_reports` the reports themselves, by code for the exact class of
+the protocol's encoding; an encoding that is not in the tables below, or a protocol that takes a
+step of its own, is run client by client.
 """
 
 from __future__ import annotations
@@ -12,22 +13,31 @@ from typing import Any
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
-from loloha.study.samplers.bit import sample_bits, sample_buckets
+from loloha.study.samplers.bit import report_bits, report_buckets, sample_bits, sample_buckets
 from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.history import History
-from loloha.study.samplers.replay import replay
-from loloha.study.samplers.sample import Chain, Progress, Sample
-from loloha.study.samplers.symbol import sample_symbols
+from loloha.study.samplers.replay import replay, replay_reports
+from loloha.study.samplers.sample import Chain, Progress, Reports, Sample
+from loloha.study.samplers.symbol import report_symbols, sample_symbols
 from loloha.study.samplers.visits import Visits
 
 Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[Ints]]]
 """Gives how many first-round answers each user has drawn, and the counts of each round."""
+
+Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
+"""Gives the reports of each round, with the same draws and the same law."""
 
 SAMPLERS: dict[type[Encoding], Sampler] = {
     Symbols: sample_symbols,
     Hashed: sample_symbols,
     OneHot: sample_bits,
     SampledBuckets: sample_buckets,
+}
+REPORTERS: dict[type[Encoding], Reporter] = {
+    Symbols: report_symbols,
+    Hashed: report_symbols,
+    OneHot: report_bits,
+    SampledBuckets: report_buckets,
 }
 """The samplers know these classes exactly: a subclass may take its steps otherwise."""
 
@@ -58,6 +68,30 @@ def sample(protocol: Protocol, history: History, draws: Draws, progress: Progres
     return Sample(loss, counts)
 
 
+def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:
+    """What the population sends, round by round, where counts are not enough.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    history : History
+    draws : Draws
+    """
+    encoding = protocol.encoding
+    reporter = REPORTERS.get(type(encoding))
+    if reporter is None or not _takes_usual_steps(protocol):
+        yield from replay_reports(protocol, history.values, draws)
+    elif protocol.longitudinal:
+        chain = Chain(protocol.first_channel, protocol.second_channel)
+        yield from reporter(encoding, chain, history.visits(protocol.bins), draws)
+    else:
+        chain = Chain(protocol.first_channel, None)
+        for held in history.rounds(protocol.bins):
+            visits = Visits.of_round(held[held >= 0], protocol.bins)
+            (sent,) = reporter(encoding, chain, visits, draws)
+            yield sent._replace(senders=held >= 0)
+
+
 def _takes_usual_steps(protocol: Protocol) -> bool:
     return all(getattr(type(protocol), step) is getattr(Protocol, step) for step in STEPS)
 
@@ -78,4 +112,15 @@ def _ignore(share: float) -> None:
     pass
 
 
-__all__ = ["SAMPLERS", "Chain", "Draws", "History", "Sample", "Sampler", "Visits", "sample"]
+__all__ = [
+    "SAMPLERS",
+    "Chain",
+    "Draws",
+    "History",
+    "Reports",
+    "Sample",
+    "Sampler",
+    "Visits",
+    "sample",
+    "sample_reports",
+]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Bools, Ints
 from loloha.rules.counting.kernels import add_rows
 from loloha.rules.encodings import OneHot, SampledBuckets
 from loloha.study.samplers import rows
 from loloha.study.samplers.draws import Draws
-from loloha.study.samplers.sample import Chain, Progress
+from loloha.study.samplers.sample import Chain, Progress, Reports
 from loloha.study.samplers.visits import Block, Visits, merge
 
 # Words of memoised bits, or sampled buckets, that are held at once.
@@ -44,9 +44,55 @@ def sample_buckets(
     answers = np.zeros(visits.n, dtype=np.int64)
     ones, reach = np.zeros((2, visits.tau, b), dtype=np.int64)
     for block in visits.blocks:
-        answers[block.part] = _sampled(ones, reach, block, d, chain.first, draws)
+        answers[block.part] = _sampled(ones, reach, block, d, chain, draws)
         progress(block.part.stop / visits.n)
     return answers, _with_reach(_fresh(ones, reach, chain, draws), reach)
+
+
+def report_bits(encoding: OneHot, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
+    """A row of memoised bits for each cell, and a fresh one for each report."""
+    memo = [rows.memo_rows(block.values, encoding.k, chain.first, draws) for block in visits.blocks]
+    cells = [np.arange(len(drawn)) for drawn in memo]
+    yield from _told(visits, None, memo, cells, encoding.k, chain, draws)
+
+
+def report_buckets(
+    encoding: SampledBuckets, chain: Chain, visits: Visits, draws: Draws
+) -> Iterator[Reports]:
+    """As `report_bits`, with the buckets that each user draws once."""
+    b, d = encoding.b, encoding.d
+    keys, memo, cells = np.empty((visits.n, d), dtype=np.int64), [], []
+    for block in visits.blocks:
+        users = block.slots.shape[1]
+        sampled = draws.subsets(b, d, users) if d < b else np.ones((users, b), dtype=bool)
+        buckets, cell_of, _, drawn = _memoise(block.users, block.values, sampled, d, chain, draws)
+        keys[block.part] = buckets
+        memo.append(drawn)
+        cells.append(cell_of)
+    yield from _told(visits, keys, memo, cells, d, chain, draws)
+
+
+def _told(
+    visits: Visits,
+    keys: Any,
+    memo: list[Any],
+    cells: list[Any],
+    width: int,
+    chain: Chain,
+    draws: Draws,
+) -> Iterator[Reports]:
+    """What is told of each round, from the memo of each block and the cell of each of its pairs."""
+    size = (width + 7) // 8
+    for t in range(visits.tau):
+        slots = [block.slots[t] for block in visits.blocks]
+        senders = np.concatenate([np.zeros(0, dtype=bool), *(slot >= 0 for slot in slots)])
+        packed = np.empty((int(senders.sum()), size), dtype=np.uint8)
+        start = 0
+        for slot, drawn, cell_of in zip(slots, memo, cells, strict=True):
+            told = rows.fresh_rows(drawn[cell_of[slot[slot >= 0]]], width, chain.second, draws)
+            packed[start : start + len(told)] = rows.octets(told)[:, :size]
+            start += len(told)
+        yield Reports(senders, None if keys is None else keys[senders], packed)
 
 
 def _one_hot(
@@ -70,9 +116,7 @@ def _one_hot(
     return ones
 
 
-def _sampled(
-    ones: Ints, reach: Ints, block: Block, d: int, channel: BitChannel, draws: Draws
-) -> Ints:
+def _sampled(ones: Ints, reach: Ints, block: Block, d: int, chain: Chain, draws: Draws) -> Ints:
     """Add what users who sampled d buckets memoise and reach; cells of each user."""
     n, b = block.slots.shape[1], ones.shape[1]
     answers = np.zeros(n, dtype=np.int64)
@@ -83,16 +127,25 @@ def _sampled(
         users, slots = block.users[pairs] - start, block.slots[:, part]
         slots = np.where(slots < 0, -1, slots - pairs.start)
         sampled = draws.subsets(b, d, part.stop - start)
-        buckets = np.nonzero(sampled)[1].reshape(-1, d).astype(np.int32)
-        position = np.full(sampled.shape, d, dtype=np.int32)
-        np.put_along_axis(position, buckets, np.arange(d, dtype=np.int32)[None], axis=1)
-        held = position[users, block.values[pairs]]
-        cell_of, firsts = merge(users, held, d + 1)
-        memo = rows.memo_rows(held[firsts], d, channel, draws)
+        buckets, cell_of, firsts, memo = _memoise(
+            users, block.values[pairs], sampled, d, chain, draws
+        )
         rows.add_scattered(ones, buckets, memo, cell_of, slots)
         answers[part] = np.bincount(users[firsts], minlength=part.stop - start)
         reach += _reached(slots >= 0, sampled)
     return answers
+
+
+def _memoise(
+    users: Any, held: Any, sampled: Bools, d: int, chain: Chain, draws: Draws
+) -> tuple[Any, Any, Any, Any]:
+    """Buckets of each user; cell of each (user, bucket) pair; a pair and the memo of each cell."""
+    buckets = np.nonzero(sampled)[1].reshape(-1, d).astype(np.int32)
+    position = np.full(sampled.shape, d, dtype=np.int32)
+    np.put_along_axis(position, buckets, np.arange(d, dtype=np.int32)[None], axis=1)
+    symbols = position[users, held]
+    cell_of, firsts = merge(users, symbols, d + 1)
+    return buckets, cell_of, firsts, rows.memo_rows(symbols[firsts], d, chain.first, draws)
 
 
 def _reached(sent: Any, sampled: Any) -> Any:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.rules.protocols import Protocol
+from loloha.rules.report import Report
 from loloha.rules.rng import SimulationRng
 from loloha.study.samplers.draws import Draws
-from loloha.study.samplers.sample import Progress, Sample
+from loloha.study.samplers.sample import Progress, Reports, Sample
+
+if TYPE_CHECKING:
+    from loloha.device.client import Client
 
 
 def replay(protocol: Protocol, values: Any, draws: Draws, progress: Progress) -> Sample:
@@ -19,8 +24,25 @@ def replay(protocol: Protocol, values: Any, draws: Draws, progress: Progress) ->
     tallies = [protocol.tally() for _ in range(tau)]
     for u, held in enumerate(values):
         client = protocol.client(rng=SimulationRng(draws.seed()))
-        for t in np.flatnonzero(held >= 0):
-            tallies[t].add(client.report(int(held[t]), round=int(t)))
+        for t, report in _sent(client, held):
+            tallies[t].add(report)
         loss[u] = client.loss
         progress((u + 1) / n)
     return Sample(loss, iter([tally.counts for tally in tallies]))
+
+
+def replay_reports(protocol: Protocol, values: Any, draws: Draws) -> Iterator[Reports]:
+    """The same clients, and what they send, round by round."""
+    rounds: list[list[Report]] = [[] for _ in range(values.shape[1])]
+    for held in values:
+        for t, report in _sent(protocol.client(rng=SimulationRng(draws.seed())), held):
+            rounds[t].append(report)
+    for t, sent in enumerate(rounds):
+        yield Reports(values[:, t] >= 0, *protocol.encoding.arrays(sent))
+
+
+def _sent(client: Client, held: Any) -> Iterator[tuple[int, Report]]:
+    """What a user sends who holds these values, -1 for nothing."""
+    for t, v in enumerate(held.tolist()):
+        if v >= 0:
+            yield t, client.report(v, round=t)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Bytes, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import AffineHash, HashFamily
+from loloha.rules.rng import SCALE
 from loloha.study.samplers.draws import Draws, unpack
 
 # Elements that are expanded at once, so that temporaries stay small.
@@ -41,6 +42,32 @@ def memo_rows(symbols: Any, width: int, channel: BitChannel, draws: Draws) -> An
     return rows
 
 
+def fresh_rows(memo: Any, width: int, channel: BitChannel | None, draws: Draws) -> Any:
+    """A fresh answer to each memoised one, uint64[n, ceil(width / 64)]; without channel the same.
+
+    Parameters
+    ----------
+    memo : uint64[n, ceil(width / 64)]
+        What pads a row is 0.
+    width : int
+        Bits of an answer.
+    channel : BitChannel or None
+    draws : Draws
+    """
+    if channel is None:
+        return memo
+    flipped = draws.rows(channel.unset, len(memo), width)
+    if channel.set + channel.unset == SCALE:
+        return memo ^ flipped
+    return (memo & draws.rows(channel.set, len(memo), width)) | (~memo & flipped)
+
+
+def octets(rows: Any) -> Bytes:
+    """Packed rows, eight bits to a byte, uint8[n, 8 ceil(width / 64)]."""
+    packed: Bytes = rows.astype("<u8", copy=False).view(np.uint8)
+    return packed
+
+
 def add_scattered(sums: Ints, buckets: Any, words: Any, cell_of: Any, slots: Any) -> None:
     """sums[t, buckets[u, l]] += bit l of words[cell_of[slots[t, u]]], where slots[t, u] >= 0.
 
@@ -58,7 +85,7 @@ def add_scattered(sums: Ints, buckets: Any, words: Any, cell_of: Any, slots: Any
     if loops:
         loops.add_scattered(sums, buckets, words, cell_of, slots)
         return
-    packed = words.astype("<u8", copy=False).view(np.uint8)
+    packed = octets(words)
     step = max(1, AT_ONCE // d)
     for t, pairs in enumerate(slots):
         users = np.flatnonzero(pairs >= 0)

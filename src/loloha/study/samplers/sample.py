@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.counting.arrays import Bools, Floats, Ints
 
 Progress = Callable[[float], object]
 """Called with the share that is done, rising to 1."""
@@ -16,6 +16,22 @@ class Chain(NamedTuple):
 
     first: Any
     second: Any
+
+
+class Reports(NamedTuple):
+    """What a population sends in one round.
+
+    Attributes
+    ----------
+    senders : bool[n]
+        Who reports.
+    keys, ys : arrays
+        Their reports, in the array forms of the protocol's encoding.
+    """
+
+    senders: Bools
+    keys: Any
+    ys: Any
 
 
 class Sample(NamedTuple):

@@ -14,7 +14,7 @@ from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.hashing import AffineHash, HashFamily, LinearHash
 from loloha.study.samplers import rows
 from loloha.study.samplers.draws import Draws
-from loloha.study.samplers.sample import Chain, Progress
+from loloha.study.samplers.sample import Chain, Progress, Reports
 from loloha.study.samplers.visits import Block, Visits, merge
 
 # Cells of the counts of the rounds that are counted together, and their reports.
@@ -27,6 +27,27 @@ def sample_symbols(
     encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each cell, then a fresh one for each report."""
+    keys, kept, answers = _memoise(encoding, chain, visits, draws, progress)
+    if isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash):
+        return answers, _expanded(encoding, chain, keys, kept, draws, progress)
+    return answers, _tabled(encoding, chain, keys, kept, draws, progress)
+
+
+def report_symbols(
+    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws
+) -> Iterator[Reports]:
+    """The same draws, round by round, and not counted."""
+    keys, kept, _ = _memoise(encoding, chain, visits, draws, lambda _: None)
+    for held in kept:
+        senders = held >= 0
+        told = _told(chain, held[senders], draws).astype(np.int64)
+        yield Reports(senders, None if keys is None else keys[senders], told)
+
+
+def _memoise(
+    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Any, Any, Ints]:
+    """Keys, the memoised symbol of each report int[tau, n] or -1, and each user's memo cells."""
     n, tau = visits.n, visits.tau
     keys: Any = draws.keys(encoding.family, n) if isinstance(encoding, Hashed) else None
     answers = np.zeros(n, dtype=np.int64)
@@ -42,9 +63,7 @@ def sample_symbols(
         _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
         answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
         progress(block.part.stop / n / 2)
-    if isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash):
-        return answers, _expanded(encoding, chain, keys, kept, draws, progress)
-    return answers, _tabled(encoding, chain, keys, kept, draws, progress)
+    return keys, kept, answers
 
 
 def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
@@ -119,7 +138,7 @@ def _expanded(
 
 
 def _told(chain: Chain, kept: Any, draws: Draws) -> Any:
-    """Answers of these rounds, int[rounds, n]."""
+    """Answers of these reports, of the shape of ``kept``."""
     if chain.second is None:
         return kept
     return draws.symbols(chain.second, np.ascontiguousarray(kept))

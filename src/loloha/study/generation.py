@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.reportlog import crowd
 from loloha.reportlog.arrow import REPORTER_BYTES
 from loloha.reportlog.folder import ReportLog
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
+from loloha.study.samplers import Draws, History, sample_reports
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
@@ -60,6 +60,8 @@ def generate(
 
     Raises
     ------
+    DomainError
+        If a value is out of range; it is not shown.
     ParameterError
         If values, users or rounds are not as described.
 
@@ -70,7 +72,11 @@ def generate(
     a memo; each chunk becomes a row group of each round's file.
     """
     protocol = log.protocol
-    values = _checked(values, protocol.k)
+    values = History(values, protocol.k).values
+    if not values.size:
+        raise ParameterError(
+            f"values must hold a user and a round, got shape {values.shape}; see loloha.datasets"
+        )
     users = len(values) if users is None else _positive("users", users, MOST_USERS)
     rounds = values.shape[1] if rounds is None else _positive("rounds", rounds, MOST_ROUNDS)
     seed = checks.integer("rng", rng, 0, (1 << 128) - 1, "give a seed, so that it can be repeated")
@@ -81,7 +87,7 @@ def generate(
         source = np.random.default_rng([seed, number])
         made = [
             (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
-            for _, keys, ys in crowd.reports(protocol, held, source)
+            for _, keys, ys in sample_reports(protocol, History(held, protocol.k), Draws(source))
         ]
         return last - first, made
 
@@ -127,27 +133,13 @@ def _in_order(make: Callable[[int, int, int], _Chunk], users: int, size: int) ->
 def _users_at_once(protocol: Protocol, rounds: int) -> int:
     encoding = protocol.encoding
     keys, ys = encoding.shapes(1)
-    width = 1 if encoding.kind in ("bits", "sampled bits") else 8
+    width = 1 if encoding.packed else 8
     answer = width * int(np.prod(ys))
     a_round = REPORTER_BYTES + answer + 8 * int(np.prod(keys or 0)) + 32
     cells = min(encoding.memo_symbols, rounds)
     a_user = rounds * a_round + cells * answer
     fit = min(_REPORTS_AT_ONCE // rounds, _BYTES_AT_ONCE // a_user, _MOST_USERS_AT_ONCE)
     return max(1, fit)
-
-
-def _checked(values: Any, k: int) -> Ints:
-    array = np.asarray(values)
-    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "iu":
-        raise ParameterError(
-            f"values must be integers [users, rounds], neither empty, got {array.dtype} of shape "
-            f"{array.shape}; see loloha.datasets"
-        )
-    if int(array.min()) < -1 or int(array.max()) >= k:
-        raise ParameterError(
-            f"values must lie in -1..{k - 1}, got some outside; use the data set's own k"
-        )
-    return array
 
 
 def _positive(name: str, number: int, most: int) -> int:

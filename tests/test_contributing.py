@@ -1,0 +1,41 @@
+"""The protocol of CONTRIBUTING, added word for word, gets every law and every path."""
+
+from pathlib import Path
+
+import pytest
+
+from mutants import PASSED, Copy
+from test_docs import blocks
+
+# What iterates the registry, but for the vectors: those are CONTRIBUTING's fourth step.
+SUITES = (
+    "test_conformance.py study/test_population_law.py reportlog/test_generation.py "
+    "wire/test_wire.py collector/test_store.py engines/test_engines.py design/test_planning.py"
+)
+
+
+@pytest.fixture
+def copy(root: Path, tmp_path: Path) -> Copy:
+    """Sources and tests, with the class in a file of its own and one line in the registry."""
+    steps = (root / "CONTRIBUTING.md").read_text()
+    (source,) = (block.text for block in blocks(steps) if "class MGRR" in block.text)
+    copy = Copy(tmp_path)
+    assert copy.holds_what_is_imported()
+    home = tmp_path / "src" / "loloha" / "rules" / "protocols"
+    copy.write(home / "memoised.py", source)
+    registry = (home / "__init__.py").read_text()
+    imported = "from loloha.rules.protocols.memoised import MGRR\n"
+    after = "from loloha.rules.protocols.oneshot"
+    changed = registry.replace(after, imported + after)
+    changed = changed.replace(
+        "        DBitFlipPM,\n    )", "        DBitFlipPM,\n        MGRR,\n    )"
+    )
+    assert changed.count("MGRR") == 2
+    copy.write(home / "__init__.py", changed)
+    return copy
+
+
+def test_a_protocol_that_is_added_as_written_passes_everything(copy: Copy) -> None:
+    outcome = copy.test(f"{SUITES} -k 'm-grr or MGRR'")
+    assert outcome.code == PASSED, outcome.output
+    assert int(outcome.output.split(" passed")[0].split()[-1]) > 50, outcome.output
