@@ -1,6 +1,8 @@
 """Who has reported in a round, in memory: tells first reports from repeated and conflicting ones.
 
-A hash table over arrays: some 40 bytes a report, and no Python object for any of them.
+A hash table over arrays: some 40 bytes a report, and no Python object for any of them. Whoever
+chooses pseudonyms chooses nothing about the time that it takes: the hash is keyed, and a search
+that goes on for too long draws another key.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 ROW_BYTES = 24
 _SMALLEST = 1 << 10
+MOST_PROBES = 256
+"""With half of the slots free, one row of 10^21 lies as far away by chance."""
 
 
 class Seen(IntEnum):
@@ -34,8 +38,7 @@ class Guard:
         self._n = 0
         self._names = np.empty((_SMALLEST, 2), dtype=np.uint64)
         self._digests = np.empty(_SMALLEST, dtype=np.uint64)
-        # Secret and odd: who picks pseudonyms cannot pick them to meet in one slot.
-        self._factor = np.uint64(secrets.randbits(64) | 1)
+        self._key = _new_key()
         self._slots = np.full(2 * _SMALLEST, -1, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -81,7 +84,10 @@ class Guard:
         """Row of each name, -1 if there is none."""
         found = np.full(len(names), -1, dtype=np.int64)
         slots, waiting = self._slot(names), np.arange(len(names))
-        while waiting.size:
+        # No row lies further from its slot than `_place` let it.
+        for _ in range(MOST_PROBES):
+            if not waiting.size:
+                break
             rows = self._slots[slots]
             same = (rows >= 0) & (self._names[rows] == names[waiting]).all(axis=1)
             found[waiting[same]] = rows[same]
@@ -90,18 +96,30 @@ class Guard:
         return found
 
     def _place(self, rows: Ints) -> None:
+        while not self._try_to_place(rows):
+            self._key = _new_key()
+            self._slots[:] = -1
+            rows = np.arange(self._n)
+
+    def _try_to_place(self, rows: Ints) -> bool:
         slots = self._slot(self._names[rows])
-        while rows.size:
+        for _ in range(MOST_PROBES):
+            if not rows.size:
+                return True
             free = self._slots[slots] < 0
             # Of several rows that want one slot the last gets it, the others go on.
             self._slots[slots[free]] = rows[free]
             homeless = self._slots[slots] != rows
             rows, slots = rows[homeless], (slots[homeless] + 1) & (len(self._slots) - 1)
+        return not rows.size
 
     def _slot(self, names: Any) -> Ints:
+        """Multilinear hashing of the four 32-bit words: any two names meet with chance 1/slots."""
+        low = np.uint64(0xFFFFFFFF)
+        high = np.uint64(32)
+        mixed = (names & low) * self._key[:2] + (names >> high) * self._key[2:4]
         shift = np.uint64(64 - (len(self._slots).bit_length() - 1))
-        mixed = (names[:, 0] ^ (names[:, 1] >> np.uint64(32))) * self._factor
-        slots: Ints = (mixed >> shift).astype(np.int64)
+        slots: Ints = ((mixed[:, 0] + mixed[:, 1] + self._key[4]) >> shift).astype(np.int64)
         return slots
 
     def _reserve(self, n: int) -> None:
@@ -113,6 +131,11 @@ class Guard:
         self._digests = np.resize(self._digests, room)
         self._slots = np.full(2 * room, -1, dtype=np.int64)
         self._place(np.arange(self._n))
+
+
+def _new_key() -> Any:
+    """Five secret words: who picks pseudonyms cannot pick them to meet in one slot."""
+    return np.frombuffer(secrets.token_bytes(40), dtype=np.uint64)
 
 
 def _room(rows: int) -> Any:
@@ -152,7 +175,10 @@ def _bytes(column: Any) -> Any:
 
 
 def pack(reporters: Any, digests: Any) -> bytes:
-    """The rows as bytes, in ascending order of the reporter: the order of arrival is not kept."""
+    """The rows as bytes, in ascending order of the reporter.
+
+    Within one commit the order of arrival is lost; which commit a row came with is not.
+    """
     order = np.argsort(reporters)
     rows = np.empty((len(order), ROW_BYTES), dtype=np.uint8)
     rows[:, :16] = _bytes(reporters[order])
