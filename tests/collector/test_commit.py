@@ -11,7 +11,7 @@ from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.submission import SmallUpload, Submission, gather, receipts
+from loloha.collector.submission import Receipt, SmallUpload, Submission, gather, receipts
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.wire import text
@@ -57,11 +57,11 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     slow.go.set()
     committer.stop()
     assert slow.commits == [1, 2]
-    assert first.result().codes == [0]
+    assert first.result() == Receipt.of([0])
     # The large upload was written first: of what both hold, one is accepted.
-    codes = [future.result().codes for future in more]
-    assert codes == [[-1], [0], [0], [0], [0], [0], [-1], [-1]]
-    assert large.result().codes == [0] * 6
+    codes = [-1, 0, 0, 0, 0, 0, -1, -1]
+    assert [future.result() for future in more] == [Receipt.of([code]) for code in codes]
+    assert large.result() == Receipt.of([0] * 6)
     assert store.tally(entry, 0).n == 12
     with pytest.raises(StoreError):
         committer.submit(SmallUpload(entry, [], bytearray()))
@@ -134,8 +134,9 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
     submissions, places = gather(uploads)
     assert [each.size for each in submissions] == [3, 5, 1]
     codes = [each.batch.codes for each in submissions]
-    found = [receipt.codes for receipt in receipts(codes, places)]
+    found = receipts(codes, places)
     malformed, foreign = 1, 3
-    assert found == [[0, malformed], [0], [0, 0, 0], [], [malformed, 0, foreign]]
+    wanted = [[0, malformed], [0], [0, 0, 0], [], [malformed, 0, foreign]]
+    assert found == [Receipt.of(one) for one in wanted]
     assert np.concatenate(codes).tolist().count(0) == 6
     store.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -222,7 +223,37 @@ def test_a_batch_lists_what_was_refused(serve: Any) -> None:
         "accepted": 3,
         "duplicates": 1,
         "refused": [{"index": 1, "reason": "malformed"}, {"index": 3, "reason": "early"}],
+        "reasons": {"malformed": 1, "early": 1},
     }
+
+
+def test_a_receipt_stays_small_however_many_are_refused(serve: Any) -> None:
+    client = serve()
+    path = created(client, campaign())
+    receipt = send(client, path, b"0\n" * 60_000 + b"{}", LINES)
+    said = receipt.json()
+    assert (said["accepted"], said["duplicates"]) == (0, 0)
+    assert said["reasons"] == {"malformed": 60_001}
+    assert [one["index"] for one in said["refused"]] == list(range(1000))
+    assert len(receipt.content) < 50_000
+
+
+def test_ten_million_reports_of_no_bytes_are_refused(serve: Any) -> None:
+    # 400 bytes of Arrow made an answer of 459 MB; 65 KB of gzip held 33 million zeros.
+    client = serve()
+    path = created(client, campaign())
+    sink = pyarrow.BufferOutputStream()
+    nulls = pyarrow.record_batch({"y": pyarrow.nulls(10_000_000)})
+    with pyarrow.ipc.new_stream(sink, nulls.schema) as stream:
+        stream.write_batch(nulls)
+    zeros = gzip.compress(b"[" + b",".join([b"0"] * 10_000_000) + b"]", 1)
+    answers = [
+        send(client, path, sink.getvalue().to_pybytes(), CONTENT_TYPE),
+        send(client, path, zeros, JSON, content_encoding="gzip"),
+    ]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["type"]) == (413, "urn:loloha:problem:too-large")
+        assert len(answer.content) < 500
 
 
 def test_a_single_report_that_is_refused_is_a_problem(serve: Any, clock: Clock) -> None:

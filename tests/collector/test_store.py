@@ -42,7 +42,7 @@ def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) ->
 
 def record(store: Store, entry: StoredCampaign, encoded: list[bytes], now: float = NOW) -> Receipt:
     submission = Submission.of(entry, batch(entry.campaign, encoded))
-    return Receipt(store.record([submission], now)[0].tolist())
+    return Receipt.of(store.record([submission], now)[0].tolist())
 
 
 def counted(receipt: Receipt) -> tuple[int, int, list[tuple[int, Refusal]]]:
@@ -66,7 +66,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
     sent = messages(entry.campaign, some, 0)
     uploads = [sent[:4] + sent[:2], sent[2:]]
     together = [Submission.of(entry, batch(entry.campaign, one)) for one in uploads]
-    first, second = (Receipt(codes.tolist()) for codes in store.record(together, NOW))
+    first, second = (Receipt.of(codes.tolist()) for codes in store.record(together, NOW))
     assert counted(first) == (4, 2, [])
     assert counted(second) == (2, 2, [])
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from loloha.wire import Form, Refusal, encode
 from loloha.wire.batch import Batch, Reader
 from loloha.wire.columns import encode_many
 from loloha.wire.message import key_from_text, key_text
+from loloha.wire.text import UploadTooLarge
 
 K = 19
 N = 40
@@ -205,6 +207,58 @@ def test_reports_of_another_campaign_are_refused_whatever_their_size() -> None:
         names = lines.reporters.view(np.uint8).reshape(-1, 16)
         stream = encode_many(campaign, names, lines.keys, lines.ys, rounds=3)
         assert Reader(ours).read_arrow(stream).refusals == batch.refusals
+
+
+@pytest.mark.parametrize("form", ["lines", "blank lines", "array", "nested array", "nulls", "rows"])
+def test_an_upload_of_too_many_reports_is_refused_before_it_is_decoded(form: str) -> None:
+    most = 1_000
+    reader = Reader(CASES["biloloha"], most=most)
+    encoded, _ = messages(reader.campaign, 4)
+    nothing = pa.nulls(most + 1)
+    many: dict[str, Any] = {
+        "lines": b"0\n" * (most + 1),
+        "blank lines": b"\n" * (most + 1),
+        "array": b"[" + b",".join([b"0"] * (most + 1)) + b"]",
+        "nested array": b"[" + b",".join([b"[0,0,0]"] * (2 * most)) + b"]",
+        "nulls": stream_of(pa.record_batch({"y": nothing})),
+        "rows": b"".join([b"[", *[encoded[0] + b","] * most, encoded[0], b"]"]),
+    }
+    read = {
+        "nulls": reader.read_arrow,
+        "lines": reader.read_lines,
+        "blank lines": reader.read_lines,
+    }
+    with pytest.raises(UploadTooLarge, match=f"at most {most} reports"):
+        read.get(form, reader.read_json)(many[form])
+    assert reader.read_lines((encoded[0] + b"\n") * most).size == most
+    assert reader.read_json(b"[" + b",".join([encoded[0]] * most) + b"]").size == most
+
+
+def test_streams_of_many_batches_or_columns_are_refused() -> None:
+    reader = Reader(CASES["biloloha"])
+    sink = pa.BufferOutputStream()
+    empty = pa.record_batch({"y": pa.nulls(0)})
+    with pa.ipc.new_stream(sink, empty.schema) as stream:
+        for _ in range(1_001):
+            stream.write_batch(empty)
+    with pytest.raises(UploadTooLarge):
+        reader.read_arrow(sink.getvalue().to_pybytes())
+    with pytest.raises(WireError, match="Arrow IPC stream"):
+        reader.read_arrow(stream_of(pa.record_batch({f"c{i}": pa.nulls(1) for i in range(17)})))
+
+
+def test_what_is_no_report_is_not_built_in_memory() -> None:
+    reader = Reader(CASES["biloloha"])
+    inner = b"[" + b"[]," * 200_000 + b"[]]"
+    tracemalloc.start()
+    try:
+        for body in (b'{"a":' + inner + b"}", b'{"version":2,"a":' + inner + b"}"):
+            assert reader.read_json(body).size == 1
+            assert reader.read_lines(body).size == 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(inner)
 
 
 def stream_of(batch: Any, **options: Any) -> bytes:

@@ -72,8 +72,10 @@ SCHEMAS: dict[str, Any] = {
         {
             "accepted": _COUNT,
             "duplicates": _COUNT,
+            # The first thousand; all of them are counted in `reasons`.
             "refused": _list(_object({"index": _COUNT, "reason": _TEXT})),
-        }
+        },
+        {"reasons": {"type": "object", "additionalProperties": _COUNT}},
     ),
     "AssignedKey": _object({"key": _TEXT, "ticket": _TEXT}),
     "Terms": _object({"late_seconds": _COUNT, "early_seconds": _COUNT, "minimum_cohort": _COUNT}),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from loloha.wire.refusal import REASONS
 
 DUPLICATE = -1
 """In an array of codes: the report was counted before. 0 is accepted, above are refusals."""
+
+MOST_LISTED = 1_000
+"""Refused reports that a receipt lists by their position; the others are only counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,37 +73,40 @@ class SmallUpload:
         return len(self.codes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Receipt:
-    """What became of each report of an upload.
+    """What became of the reports of an upload; of one size at most, however many were refused.
 
     Attributes
     ----------
-    codes : list of int
-        0 accepted, `DUPLICATE`, or a `Refusal.code`.
+    size : int
+        Reports sent.
+    accepted : int
+        Reports counted now.
+    duplicates : int
+        Reports that had been counted before.
+    refused : list of (int, Refusal)
+        Position in the upload and reason of the first ones, `MOST_LISTED` at most.
+    reasons : dict of Refusal to int
+        How many were refused for which reason.
     """
 
-    codes: list[int]
+    size: int
+    accepted: int
+    duplicates: int
+    refused: list[tuple[int, Refusal]]
+    reasons: dict[Refusal, int]
 
-    @property
-    def is_single(self) -> bool:
-        """Whether one report was sent."""
-        return len(self.codes) == 1
-
-    @property
-    def accepted(self) -> int:
-        """Reports counted now."""
-        return self.codes.count(0)
-
-    @property
-    def duplicates(self) -> int:
-        """Reports that had been counted before."""
-        return self.codes.count(DUPLICATE)
-
-    @property
-    def refused(self) -> list[tuple[int, Refusal]]:
-        """Position in the upload and reason."""
-        return [(i, REASONS[code - 1]) for i, code in enumerate(self.codes) if code > 0]
+    @classmethod
+    def of(cls, codes: list[int]) -> Receipt:
+        """From 0 for each accepted report, `DUPLICATE`, or a `Refusal.code`."""
+        size, accepted, duplicates = len(codes), codes.count(0), codes.count(DUPLICATE)
+        if accepted + duplicates == size:
+            return cls(size, accepted, duplicates, [], {})
+        refused = ((i, REASONS[code - 1]) for i, code in enumerate(codes) if code > 0)
+        counts = Counter(code for code in codes if code > 0)
+        reasons = {REASONS[code - 1]: count for code, count in sorted(counts.items())}
+        return cls(size, accepted, duplicates, list(islice(refused, MOST_LISTED)), reasons)
 
 
 def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission], list[Any]]:
@@ -141,7 +148,7 @@ def receipts(codes: Sequence[Any], places: Sequence[Any]) -> list[Receipt]:
         As `gather` gave them.
     """
     lists = [each.tolist() for each in codes]
-    return [Receipt(lists[which][part]) for which, part in places]
+    return [Receipt.of(lists[which][part]) for which, part in places]
 
 
 def count_codes(codes: Sequence[Any]) -> dict[int, int]:

@@ -68,18 +68,19 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         receipt = await context.committer.commit(upload)
     except StoreError as error:
         raise unavailable(str(error)) from None
-    found = receipt.refused
-    if not found:
+    if not receipt.refused:
         content = _NONE_REFUSED % (receipt.accepted, receipt.duplicates)
         return Response(content, media_type="application/json")
-    if media == "application/json" and receipt.is_single and _is_object(body):
-        raise refused(found[0][1])
-    answer = {
-        "accepted": receipt.accepted,
-        "duplicates": receipt.duplicates,
-        "refused": [{"index": i, "reason": str(reason)} for i, reason in found],
-    }
-    return _json(answer)
+    if media == "application/json" and receipt.size == 1 and _is_object(body):
+        raise refused(receipt.refused[0][1])
+    return _json(
+        {
+            "accepted": receipt.accepted,
+            "duplicates": receipt.duplicates,
+            "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
+            "reasons": {str(reason): count for reason, count in receipt.reasons.items()},
+        }
+    )
 
 
 class FastLane:
@@ -176,6 +177,8 @@ def _is_object(body: bytes) -> bool:
 
 
 def _unreadable(error: WireError) -> Problem:
+    if isinstance(error, text.UploadTooLarge):
+        return Problem(413, str(error), kind="too-large")
     return Problem(400, str(error), kind="unreadable")
 
 

@@ -16,7 +16,7 @@ from loloha.rules import checks
 from loloha.rules.campaign import Campaign
 from loloha.study.samplers import Draws, History, sample_reports
 from loloha.wire.columns import CONTENT_TYPE, encode_many
-from loloha.wire.message import REPORTER_BYTES
+from loloha.wire.message import LARGEST_UPLOAD, REPORTER_BYTES
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
@@ -79,7 +79,7 @@ def run_fleet(
             "send such reports with loloha.sender.Sender"
         )
     first = checks.integer("first", first, 0, 1 << 53, "rounds count from 0")
-    batch = checks.integer("batch", batch, 1, 1_000_000, "10000 is a good size")
+    batch = checks.integer("batch", batch, 1, LARGEST_UPLOAD, "10000 is a good size")
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.rules.campaign import Campaign
-from loloha.wire.message import MESSAGE_VERSION, REPORTER_BYTES, TICKET_BYTES, Form
+from loloha.wire.message import (
+    LARGEST_UPLOAD,
+    MESSAGE_VERSION,
+    REPORTER_BYTES,
+    TICKET_BYTES,
+    Form,
+)
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
@@ -64,10 +70,13 @@ class Reader:
     Parameters
     ----------
     campaign : Campaign
+    most : int
+        Reports that an upload may hold: it is not decoded any further.
     """
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Campaign, *, most: int = LARGEST_UPLOAD) -> None:
         self.campaign = campaign
+        self.most = most
         self.encoding = campaign.protocol.encoding
         self.form = Form.of(self.encoding)
         self.ticketed = campaign.keys == "assigned"
@@ -77,18 +86,20 @@ class Reader:
 
         Raises
         ------
+        UploadTooLarge
+            If there are more than may be, here and below.
         WireError
             If ``body`` is not a JSON object or array.
         """
         from loloha.wire.text import messages
 
-        return self.collect(*messages(body))
+        return self.collect(*messages(body, self.most))
 
     def read_lines(self, body: bytes) -> Batch:
         """One report a line (NDJSON); blank lines do not count."""
         from loloha.wire.text import lines
 
-        return self.collect(*lines(body))
+        return self.collect(*lines(body, self.most))
 
     def read_arrow(self, body: bytes) -> Batch:
         """An Arrow IPC stream; see `loloha.wire.columns`.

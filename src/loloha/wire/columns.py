@@ -18,12 +18,15 @@ from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import TICKET_BYTES
 from loloha.wire.refusal import Refusal
+from loloha.wire.text import UploadTooLarge, too_large
 
 if TYPE_CHECKING:
     from loloha.wire.batch import Reader
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 _TICKET = "ticket"
+# A writer needs one batch, and a column for each part of a report.
+_MOST_BATCHES, _MOST_COLUMNS = 1_000, 16
 
 
 def encode_many(
@@ -77,10 +80,12 @@ def columns(body: bytes, reader: Reader) -> Columns:
 
     Raises
     ------
+    UploadTooLarge
+        If there are more than may be.
     WireError
         If it is damaged, compressed, or has other columns than the campaign's reports.
     """
-    table, said = _open(body)
+    table, said = _open(body, reader.most)
     reason = None
     if said.get("version") != reportlog.VERSION or said.get("format") != reportlog.FORMAT:
         reason = Refusal.VERSION
@@ -136,16 +141,18 @@ def _tickets(table: Any) -> Any:
     return np.frombuffer(raw, dtype=np.uint8).reshape(-1, TICKET_BYTES)
 
 
-def _open(body: bytes) -> tuple[Any, dict[str, Any]]:
+def _open(body: bytes, most: int) -> tuple[Any, dict[str, Any]]:
     """The table of a stream and what its metadata say, after all checks of form."""
     import pyarrow as pa
 
     try:
         _must_be_plain(pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
         with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
-            table = stream.read_all()
+            table = _read(stream, most)
         table.validate(full=True)
         said = json.loads((table.schema.metadata or {}).get(reportlog.arrow.METADATA, b""))
+    except UploadTooLarge:
+        raise
     except (pa.ArrowException, OSError, ValueError, RecursionError, struct.error):
         said = None
     if not isinstance(said, dict):
@@ -154,6 +161,22 @@ def _open(body: bytes) -> tuple[Any, dict[str, Any]]:
             "with the metadata of loloha.reportlog.schema; write it so"
         )
     return table, said
+
+
+def _read(stream: Any, most: int) -> Any:
+    """The record batches, one by one: columns of nulls take no bytes for any number of rows."""
+    import pyarrow as pa
+
+    if len(stream.schema) > _MOST_COLUMNS:
+        raise ValueError("more columns than any report")
+    batches: list[Any] = []
+    rows = 0
+    for batch in stream:
+        rows += batch.num_rows
+        if rows > most or len(batches) == _MOST_BATCHES:
+            raise too_large(most)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, stream.schema)
 
 
 def _must_be_plain(messages: Any) -> None:

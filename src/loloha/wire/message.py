@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MESSAGE_VERSION = 1
 REPORTER_BYTES = 16
 TICKET_BYTES = 16
+LARGEST_UPLOAD = 100_000
+"""Reports in one upload."""
 
 
 class Form(NamedTuple):

@@ -1,4 +1,7 @@
-"""Reads reports from JSON and NDJSON, fast where all are well-formed."""
+"""Reads reports from JSON and NDJSON, fast where all are well-formed.
+
+What an upload takes in memory is bounded before any of it is decoded, whatever it holds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import msgspec
 
 from loloha.errors import WireError
 from loloha.rules.report import LARGEST_ROUND
-from loloha.wire.message import MESSAGE_VERSION
+from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION
 from loloha.wire.refusal import Refusal
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -26,22 +29,51 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     ticket: str = ""
 
 
+class _Object(msgspec.Struct):
+    """Any object."""
+
+
+class _Versioned(msgspec.Struct):
+    """An object that names its version."""
+
+    version: int
+
+
 _one = msgspec.json.Decoder(Message)
 _many = msgspec.json.Decoder(list[Message])
 _parts = msgspec.json.Decoder(list[msgspec.Raw])
-_anything = msgspec.json.Decoder(Any)
+# What else they hold is skipped, not built.
+_object = msgspec.json.Decoder(_Object)
+_versioned = msgspec.json.Decoder(_Versioned)
+# The commas that end one of its fields, or the report: a report has no others.
+_COMMAS = len(Message.__struct_fields__)
 
 
-def messages(body: bytes) -> tuple[list[Message], bytearray]:
+class UploadTooLarge(WireError):
+    """An upload of more reports than one may hold."""
+
+
+def messages(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
     """The messages of an object or array, and a code for each element: 0 or why it is none.
 
     Raises
     ------
+    UploadTooLarge
+        If there are more than ``most``.
     WireError
-        If ``body`` is neither.
+        If ``body`` is neither an object nor an array.
     """
     if body.lstrip()[:1] != b"[":
         return _single(body)
+    if body.count(b",") > _COMMAS * most:
+        raise too_large(most)
+    found, codes = _array(body)
+    if len(codes) > most:
+        raise too_large(most)
+    return found, codes
+
+
+def _array(body: bytes) -> tuple[list[Message], bytearray]:
     try:
         found = _many.decode(body)
         return found, bytearray(len(found))
@@ -54,8 +86,16 @@ def messages(body: bytes) -> tuple[list[Message], bytearray]:
     return _each(parts)
 
 
-def lines(body: bytes) -> tuple[list[Message], bytearray]:
-    """The messages of NDJSON, and a code for each line that is not blank."""
+def lines(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
+    """The messages of NDJSON, and a code for each line that is not blank.
+
+    Raises
+    ------
+    UploadTooLarge
+        If there are more than ``most`` lines, blank ones too.
+    """
+    if body.count(b"\n") > most - (not body.endswith(b"\n")):
+        raise too_large(most)
     try:
         found = _one.decode_lines(body)
         return found, bytearray(len(found))
@@ -69,11 +109,9 @@ def _single(body: bytes) -> tuple[list[Message], bytearray]:
     except _UNREADABLE:
         pass
     try:
-        element = _anything.decode(body)
+        _object.decode(body)
     except _UNREADABLE:
-        element = None
-    if not isinstance(element, dict):
-        raise WireError("body must be a JSON object or array of reports; send valid JSON")
+        raise WireError("body must be a JSON object or array of reports; send valid JSON") from None
     return _each([body])
 
 
@@ -90,9 +128,12 @@ def _each(parts: list[Any]) -> tuple[list[Message], bytearray]:
 def _why(part: Any) -> Refusal:
     """A message of another version may well have other fields: say so, if it is one."""
     try:
-        element = _anything.decode(part)
+        version = _versioned.decode(part).version
     except _UNREADABLE:
         return Refusal.MALFORMED
-    version = element.get("version") if isinstance(element, dict) else None
-    other = isinstance(version, int) and not isinstance(version, bool)
-    return Refusal.VERSION if other and version != MESSAGE_VERSION else Refusal.MALFORMED
+    return Refusal.MALFORMED if version == MESSAGE_VERSION else Refusal.VERSION
+
+
+def too_large(most: int) -> UploadTooLarge:
+    """What an upload with more reports is refused with."""
+    return UploadTooLarge(f"upload must hold at most {most} reports; send smaller batches")
