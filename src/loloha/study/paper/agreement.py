@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import asdict, dataclass
 
@@ -54,10 +55,16 @@ def agreement_table(results: Results) -> Table:
             for point, deviation in results.deviations.items()
         ]
     )
-    keys = ["workload", "contender", "calibration"]
+    grid, keys = results.grid, ["workload", "contender", "calibration"]
     groups = points.group_by(keys, use_threads=False).aggregate([("ratio", "list"), ("z", "list")])
+    found = {tuple(group[key] for key in keys): group for group in groups.to_pylist()}
     rows = []
-    for group in groups.to_pylist():
+    # Arrow promises no order of groups.
+    for group in (
+        found[key]
+        for key in itertools.product(grid.workloads, CONTENDERS, grid.calibrations)
+        if key in found
+    ):
         ratios, zs = group["ratio_list"], np.abs(group["z_list"])
         rows.append(
             [

@@ -18,7 +18,7 @@ from loloha.server.estimate import variance
 from loloha.study.paper.archive import Row
 from loloha.study.paper.cell import truth_of
 from loloha.study.paper.contender import PUBLISHED, TIGHT, Contender
-from loloha.study.paper.grid import Grid, Point, locate
+from loloha.study.paper.grid import Grid, Point, locate, points
 from loloha.study.paper.theory import Deviation, deviation_of, expected_mse
 from loloha.study.paper.workload import Facts, Material, material
 
@@ -62,12 +62,14 @@ class Results:
         groups = self._table.group_by(POINT, use_threads=False).aggregate(
             [(name, "list") for name in columns]
         )
-        return {
+        found = {
             Point(*(group[name] for name in POINT)): {
                 name: group[f"{name}_list"] for name in columns
             }
             for group in groups.to_pylist()
         }
+        # Arrow promises no order of groups.
+        return {point: found[point] for point in points(self.grid, self.facts)}
 
     @property
     def points(self) -> list[Point]:
