@@ -57,8 +57,8 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time of a small run, and have tests of their own."""
-    monkeypatch.setattr("loloha.cli.outcome.draw_run", lambda *_, **__: None)
-    monkeypatch.setattr("loloha.cli.outcome.save", lambda *_: [])
+    monkeypatch.setattr("loloha.study.trial.draw_run", lambda *_, **__: None)
+    monkeypatch.setattr("loloha.study.trial.save", lambda *_: [])
 
 
 def rows(out: Path) -> list[dict[str, str]]:
@@ -272,7 +272,7 @@ def test_long_parquet_with_dates_and_other_labels(tmp_path: Path, out: Path) -> 
 
 
 def test_labels_of_several_types_become_text() -> None:
-    from loloha.cli.outcome import _column
+    from loloha.server.frame import _column
 
     assert _column([1, "a"]).to_pylist() == ["1", "a"]
     assert _column([1, 2]).to_pylist() == [1, 2]
@@ -403,7 +403,7 @@ def test_a_run_cut_short_leaves_nothing(
         monkeypatch.setattr(loloha, "simulate", fail, raising=False)
     else:
         # The tables are written by then.
-        monkeypatch.setattr("loloha.cli.outcome.draw_run", fail)
+        monkeypatch.setattr("loloha.study.trial.draw_run", fail)
     assert main(["run", str(pages), *OLOLOHA, "--out", str(out)]) == code
     assert "Results" not in capsys.readouterr().out
     assert list(out.parent.iterdir()) == []

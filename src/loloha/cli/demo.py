@@ -11,14 +11,14 @@ import typer
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.folder import FILES, new_folder
-from loloha.cli.run import Level, Seed, Top, check, run_and_save
+from loloha.cli.run import Level, Seed, Top, check, run_and_save, save
 from loloha.cli.summary import show_summary, show_top
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.cli.outcome import Outcome
     from loloha.rules.protocols import Protocol
     from loloha.study.datasets import Dataset
+    from loloha.study.trial import Trial
 
 ROUNDS = 24
 EPS_INF, EPS_1 = 4.0, 2.0
@@ -97,8 +97,8 @@ def _live(
     as_json: bool,
 ) -> None:
     from loloha.cli import live
-    from loloha.cli.outcome import Outcome
     from loloha.device.collector import Collector
+    from loloha.study.trial import Trial
 
     began = time.monotonic()
     campaign = live.hourly(NAME, protocol, dataset)
@@ -109,11 +109,11 @@ def _live(
             console.say(f"collector started; dashboard: {page}")
             counted = live.report_all(url, campaign, dataset, seed)
             with console.working("reading estimates, drawing and saving"):
-                shown = live.collected(url, campaign, dataset.tau, level)
+                shown = live.collected(url, campaign, dataset, level)
                 with Collector(url) as collector:
                     statement = collector.privacy()["text"]
-                found = Outcome(dataset, protocol, shown, level, seed)
-                found.save(draft, top)
+                found = Trial(shown, level, seed)
+                save(found, draft, top)
         seconds = time.monotonic() - began
         after = "until Ctrl-C" if stay else "stopped by now: --stay keeps it up"
         told = {"counted": counted, "seconds": seconds, "dashboard": page}
@@ -123,7 +123,7 @@ def _live(
 
 
 def _show(
-    found: Outcome,
+    found: Trial,
     out: Path,
     top: int,
     statement: str,

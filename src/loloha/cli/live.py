@@ -192,7 +192,7 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
     return receipt.accepted
 
 
-def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simulation:
+def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> Simulation:
     """What the collector shows of each round, in the form of a simulated run.
 
     Users' losses are left out: only devices know them. The support of a value is the whole number
@@ -204,10 +204,10 @@ def collected(url: str, campaign: Campaign, rounds: int, level: float) -> Simula
     protocol = campaign.protocol
     realised = protocol.realised
     with Collector(url) as collector:
-        shown = [collector.estimates(t, level=level) for t in range(rounds)]
+        shown = [collector.estimates(t, level=level) for t in range(dataset.tau)]
     n = np.array([one["n"] for one in shown], dtype=np.int64)
     estimates = np.array([one["frequencies"] for one in shown], dtype=float)
     share = float(realised.q_star) + estimates * float(realised.contrast)
     supports = np.rint(n[:, None] * share).astype(np.int64)
     reach = np.repeat(n[:, None], protocol.bins, axis=1)
-    return Simulation(protocol, estimates, supports, reach, n, np.full(1, np.nan))
+    return Simulation(protocol, estimates, supports, reach, n, np.full(1, np.nan), dataset=dataset)

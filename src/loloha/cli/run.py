@@ -15,9 +15,9 @@ from loloha.cli.source import load
 from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
-    from loloha.cli.outcome import Outcome
     from loloha.rules.protocols import Protocol
     from loloha.study.datasets import Dataset
+    from loloha.study.trial import Trial
 
 TABLE = "The table"
 LARGEST_SEED = (1 << 63) - 1
@@ -127,12 +127,12 @@ def run(
 
 def run_and_save(
     dataset: Dataset, protocol: Protocol, folder: Path, *, seed: int | None, top: int, level: float
-) -> Outcome:
+) -> Trial:
     """Simulate all devices, estimate, and write `FILES` into ``folder``."""
     import numpy as np
 
     import loloha
-    from loloha.cli.outcome import Outcome
+    from loloha.study.trial import Trial
 
     if seed is None:
         console.say("randomness: the operating system's (--seed makes a run repeatable)")
@@ -140,16 +140,23 @@ def run_and_save(
     with console.working(task) as progress:
         result = loloha.simulate(
             protocol,
-            dataset.values,
+            dataset,
             keep_tallies=False,
             progress=progress,
             # A new generator starts from the operating system's entropy.
             rng=np.random.default_rng() if seed is None else seed,
         )
     with console.working("estimating, drawing and saving"):
-        found = Outcome(dataset, protocol, result, level, seed)
-        found.save(folder, top)
+        found = Trial(result, level, seed)
+        save(found, folder, top)
     return found
+
+
+def save(found: Trial, folder: Path, top: int) -> None:
+    """Write `FILES` into an empty folder."""
+    found.save(folder, top)
+    text = console.to_json(found.metrics())
+    (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
 
 
 def check(top: int, level: float, seed: int | None) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from loloha.cli import console
 
 if TYPE_CHECKING:
-    from loloha.cli.outcome import Outcome
+    from loloha.study.trial import Trial
 
 
-def show_summary(found: Outcome) -> None:
+def show_summary(found: Trial) -> None:
     """Print what was run, its errors beside what theory expects, and the budget spent."""
     data, measured = found.dataset, found.evaluation.to_dict()
     console.show(console.visible(data.provenance))
@@ -26,7 +26,7 @@ def show_summary(found: Outcome) -> None:
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
             ("coverage", found.coverage, f"share of {_level(found)} intervals that hold the truth"),
             *_spent(found),
-            ("reports", float(found.n.mean()), f"a round, of {data.n} users"),
+            ("reports", float(found.result.n.mean()), f"a round, of {data.n} users"),
         ],
     )
     clipped, uniform = measured["mse_clipped"], measured["mse_uniform"]
@@ -37,7 +37,7 @@ def show_summary(found: Outcome) -> None:
         )
 
 
-def show_top(found: Outcome, top: int) -> None:
+def show_top(found: Trial, top: int) -> None:
     """Print the largest frequencies of the last round, estimated and true."""
     series = found.series
     row = series.last_round()
@@ -59,18 +59,18 @@ def show_top(found: Outcome, top: int) -> None:
     )
 
 
-def _level(found: Outcome) -> str:
+def _level(found: Trial) -> str:
     return f"{100 * found.level:.4g} %"
 
 
-def _spent(found: Outcome) -> list[tuple[str, float, str]]:
+def _spent(found: Trial) -> list[tuple[str, float, str]]:
     """What users spent, unless only their devices know."""
     spent = found.evaluation.eps_avg
     meaning = f"budget spent by a user; {_cap(found)}"
     return [] if math.isnan(spent) else [("eps_avg", spent, meaning)]
 
 
-def _cap(found: Outcome) -> str:
+def _cap(found: Trial) -> str:
     if found.protocol.longitudinal:
         return f"its cap is {found.protocol.cap:.4g}"
     return "no cap: every report spends again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import SampledBuckets
 from loloha.rules.protocols import Protocol
+from loloha.server.frame import HTML_ROWS, to_frame, to_html
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats, Ints
@@ -94,6 +96,70 @@ class Estimate:
         """
         width = normal_quantile((1 + check_level(level)) / 2) * self.standard_errors
         return self.frequencies - width, self.frequencies + width
+
+    def to_frame(
+        self,
+        level: float = 0.95,
+        *,
+        labels: Sequence[Any] | None = None,
+        backend: str | None = None,
+    ) -> Any:
+        """A row for each value.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals ``low..high``.
+        labels : sequence, optional
+            What each bin stands for.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Kind of the frame; pyarrow by default.
+
+        Returns
+        -------
+        frame
+            With columns value (number), label (where given), estimate, error (standard error),
+            low, high and n.
+
+        Raises
+        ------
+        ParameterError
+            If there is not one label a bin, or the backend is unknown.
+        """
+        if labels is not None and len(labels) != len(self.frequencies):
+            raise ParameterError(
+                f"labels must be {len(self.frequencies)}, one a bin, got {len(labels)}; "
+                "give them in the order of the domain"
+            )
+        low, high = self.interval(level)
+        columns: dict[str, Any] = {"value": np.arange(len(self.frequencies))}
+        if labels is not None:
+            columns["label"] = list(labels)
+        columns |= {
+            "estimate": self.frequencies,
+            "error": self.standard_errors,
+            "low": low,
+            "high": high,
+            "n": np.full(len(self.frequencies), self.n),
+        }
+        return to_frame(columns, backend)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval()
+        known = np.nan_to_num(self.frequencies, nan=-np.inf)
+        rows = [
+            (int(v), self.frequencies[v], low[v], high[v])
+            for v in np.argsort(-known, kind="stable")[:HTML_ROWS]
+        ]
+        return to_html(
+            f"{self.protocol!r}: {self.n} reports",
+            ("value", "estimate", "low", "high"),
+            rows,
+            f"The most frequent of {len(known)} values, with 95 % intervals; all: to_frame().",
+        )
 
     def simultaneous(self, level: float = 0.95, bound: str = "hoeffding") -> Floats:
         """Largest error over all bins at once, with probability at least ``level``; float64[bins].

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,17 @@ def first_values(protocol: Protocol) -> Ints:
         return np.arange(protocol.k)
     bins = np.fromiter(map(protocol.encoding.bin, range(protocol.k)), np.int64, protocol.k)
     return np.searchsorted(bins, np.arange(protocol.bins))
+
+
+def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
+    """Labels of the bins: those of the k values, or "first..last" of a bucket."""
+    if protocol.bins == len(labels):
+        return list(labels)
+    starts = [*first_values(protocol).tolist(), len(labels)]
+    return [
+        f"{labels[start]}..{labels[end - 1]}" if end - start > 1 else str(labels[start])
+        for start, end in pairwise(starts)
+    ]
 
 
 def _round(

@@ -44,6 +44,8 @@ class Dataset:
         One sentence for every table and figure made from these values.
     rounds : sequence of tau labels, optional
         What each round is called, in order; 0..tau-1 when not given.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        Kind of the frame that the values came in: results come back in the same.
 
     Raises
     ------
@@ -57,6 +59,7 @@ class Dataset:
     source: str
     provenance: str
     rounds: tuple[Hashable, ...] = field(default=())
+    backend: str | None = None
 
     def __post_init__(self) -> None:
         choice("source", self.source, SOURCES)

@@ -11,6 +11,7 @@ import numpy as np
 
 from loloha.errors import DomainError
 from loloha.rules.checks import choice
+from loloha.server.frame import BACKENDS
 from loloha.study.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
 from loloha.study.datasets.domain import Domain, read_domain
 from loloha.study.datasets.label import (
@@ -122,7 +123,9 @@ def table(
         f"User table {title!r}, domain {'read off the data' if given is None else 'given'} "
         f"(n = {len(values)}, k = {len(labels)}, tau = {len(rounds)})."
     )
-    return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds))
+    library = type(source).__module__.partition(".")[0]
+    backend = library if library in BACKENDS else None
+    return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds), backend)
 
 
 def _index(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loloha.study.figure.lines import plot_lines
 from loloha.study.figure.run import MOST_PANELS, NOTE_ROOM, draw_run
 from loloha.study.figure.series import Series
 from loloha.study.figure.style import COLOURS, FAINT, LINES, LOOK, MARKERS, TRUTH, save, style
@@ -17,6 +18,7 @@ __all__ = [
     "TRUTH",
     "Series",
     "draw_run",
+    "plot_lines",
     "save",
     "style",
 ]

@@ -1,0 +1,82 @@
+"""Results as tables: in the kind of frame an analyst works with, as Arrow, and as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from loloha.errors import ExtraError
+from loloha.rules import checks
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+HTML_ROWS = 10
+"""How many rows a notebook shows of a long result."""
+FRAME_STYLE = "font-variant-numeric: tabular-nums"
+
+
+def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+    """A table of columns of one length.
+
+    Parameters
+    ----------
+    columns : mapping of str to array or list
+        nan and None are nulls.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        Kind of the frame; a pyarrow table by default, which pandas, polars and DuckDB read.
+
+    Raises
+    ------
+    ParameterError
+        If the backend is unknown.
+    ExtraError
+        If a library is not installed.
+    """
+    checks.choice("backend", backend or "pyarrow", BACKENDS)
+    try:
+        import pyarrow
+
+        table = pyarrow.table({name: _column(content) for name, content in columns.items()})
+        if backend in (None, "pyarrow"):
+            return table
+        import narwhals
+
+        kind: Any = backend
+        return narwhals.from_arrow(table, backend=kind).to_native()
+    except ModuleNotFoundError as error:
+        raise ExtraError(
+            f"{error.name} must be installed to make a frame; pip install 'loloha[cli]'"
+        ) from None
+
+
+def _column(content: Any) -> Any:
+    """An Arrow array: of the labels' own type, or text where they have several."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(content, from_pandas=isinstance(content, np.ndarray))
+    except (pyarrow.ArrowException, OverflowError):
+        return pyarrow.array([str(label) for label in content])
+
+
+def to_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str) -> str:
+    """A table for a notebook: a caption, a header, short numbers and a line below."""
+    header = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_short(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<div><strong>{html.escape(title)}</strong>"
+        f'<table style="{FRAME_STYLE}"><thead><tr>{header}</tr></thead><tbody>{body}</tbody>'
+        f"</table><small>{html.escape(note)}</small></div>"
+    )
+
+
+def _short(cell: Any) -> str:
+    if cell is None or (isinstance(cell, float | np.floating) and np.isnan(cell)):
+        return "–"
+    return f"{cell:.4g}" if isinstance(cell, float | np.floating) else str(cell)

@@ -1,0 +1,59 @@
+"""Values over rounds on one set of axes, for a notebook: estimates, intervals and truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.rules import checks
+from loloha.study.figure.axis import one_line, percent, ticks
+from loloha.study.figure.series import Series
+from loloha.study.figure.style import COLOURS, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Tick labels that fit below axes of the usual width.
+ROOM = 60
+
+
+def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
+    """The ``top`` most frequent values over the rounds; solid estimate, band interval, dots truth.
+
+    Raises
+    ------
+    ParameterError
+        If ``top`` is no number of lines that can be told apart.
+    """
+    top = checks.integer("top", top, 1, len(COLOURS), "to_frame() has all of them")
+    axes: Any = new_axes() if ax is None else ax
+    times = np.arange(len(series.rounds))
+    marker = "o" if len(times) == 1 else ""
+    for place, column in enumerate(series.top(top)):
+        colour = COLOURS[place]
+        low, high = series.lower[:, column], series.upper[:, column]
+        axes.fill_between(times, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(
+            times,
+            series.frequencies[:, column],
+            color=colour,
+            marker=marker or (MARKERS[place] if len(times) <= 30 else ""),
+            markersize=3,
+            label=one_line(series.labels[column]),
+        )
+        if series.truth is not None:
+            axes.plot(times, series.truth[:, column], color=colour, linestyle=(0, (1, 1.5)))
+    ticks(axes, series.rounds, ROOM)
+    percent(axes)
+    axes.set_xlabel("round")
+    axes.set_ylabel("frequency" + (" (dotted: truth)" if series.truth is not None else ""))
+    axes.legend(title="value", fontsize="small")
+    return axes  # type: ignore[no-any-return]
+
+
+def new_axes() -> Axes:
+    """Axes of a new figure, which a notebook shows by itself."""
+    from matplotlib import pyplot
+
+    return pyplot.subplots(layout="constrained")[1]

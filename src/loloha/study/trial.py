@@ -1,0 +1,166 @@
+"""A simulated run held against the truth: its metrics, its table and its picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha import __version__
+from loloha.design import privacy
+from loloha.errors import ParameterError
+from loloha.rules.protocols import Protocol
+from loloha.server.frame import to_frame
+from loloha.study.datasets import Dataset
+from loloha.study.evaluation import Evaluation, evaluate
+from loloha.study.figure import Series, draw_run, save
+from loloha.study.population import Simulation
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Floats
+
+SEEDED = "a seed was given: repeatable, and so without any privacy"
+UNSEEDED = "entropy of the operating system, not kept"
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One run of a protocol over a data set, beside the truth.
+
+    Parameters
+    ----------
+    result : Simulation
+        Of a data set.
+    level : float
+        Level of the intervals.
+    seed : int or None
+        What the run was seeded with.
+
+    Raises
+    ------
+    ParameterError
+        If the simulation was not that of a data set.
+    """
+
+    result: Simulation
+    level: float
+    seed: int | None
+
+    def __post_init__(self) -> None:
+        if self.result.dataset is None:
+            raise ParameterError(
+                "result must be that of a data set, got bare values; simulate a loloha.Dataset"
+            )
+
+    @property
+    def dataset(self) -> Dataset:
+        """Whose values were simulated."""
+        dataset: Any = self.result.dataset
+        return dataset  # type: ignore[no-any-return]
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules of the run."""
+        return self.result.protocol
+
+    @property
+    def truth(self) -> Floats:
+        """True frequencies, float64[tau, bins]."""
+        truth: Any = self.result.truth
+        return truth  # type: ignore[no-any-return]
+
+    @cached_property
+    def series(self) -> Series:
+        """Estimates, intervals and truth."""
+        return self.result.series(self.level)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Errors, and the budget spent."""
+        found = self.result
+        return evaluate(found.protocol, found.estimates, self.truth, found.n, found.loss)
+
+    @property
+    def coverage(self) -> float:
+        """Share of all intervals that hold the truth."""
+        return self.result.coverage(self.level)
+
+    @property
+    def note(self) -> str:
+        """One line that says where the numbers come from."""
+        seed = "" if self.seed is None else f" Seed {self.seed}."
+        return f"{self.dataset.provenance} {self.protocol!r}.{seed} loloha {__version__}."
+
+    def metrics(self) -> dict[str, Any]:
+        """Everything but the single estimates, as JSON data."""
+        measured = self.evaluation.to_dict()
+        rounds = measured.pop("rounds")
+        data = self.dataset
+        return {
+            "loloha": __version__,
+            "dataset": {
+                "name": data.name,
+                "source": data.source,
+                "provenance": data.provenance,
+                "n": data.n,
+                "k": data.k,
+                "tau": data.tau,
+            },
+            "protocol": self.protocol.to_dict(),
+            "fingerprint": self.protocol.fingerprint,
+            "realised": {"g": self.protocol.g, **self.protocol.realised.to_dict()},
+            "seed": self.seed,
+            "randomness": UNSEEDED if self.seed is None else SEEDED,
+            "level": self.level,
+            "coverage": self.coverage,
+            "cap": self.protocol.cap,
+            **measured,
+            "rounds": [
+                {"round": label, **numbers}
+                for label, numbers in zip(data.rounds, rounds, strict=True)
+            ],
+            "privacy": privacy.explain(self.protocol).to_dict(),
+        }
+
+    def table(self) -> Any:
+        """A row for each round and bin, as an Arrow table."""
+        tau, bins = self.series.frequencies.shape
+        columns = {
+            "round": [round for round in self.dataset.rounds for _ in range(bins)],
+            "value": self.result.labels * tau,
+            "truth": self.truth.ravel(),
+            "estimate": self.series.frequencies.ravel(),
+            "standard_error": self.result.standard_errors.ravel(),
+            "lower": self.series.lower.ravel(),
+            "upper": self.series.upper.ravel(),
+            "n": np.repeat(self.result.n, bins),
+        }
+        about = {"protocol": repr(self.protocol), "note": self.note}
+        return to_frame(columns).replace_schema_metadata(about)
+
+    def save(self, folder: Path, top: int) -> None:
+        """Write estimates.parquet and .csv, frequencies.png and .svg.
+
+        Parameters
+        ----------
+        folder : Path
+        top : int
+            How many values to draw over the rounds.
+        """
+        from pyarrow import csv, parquet
+
+        table = self.table()
+        parquet.write_table(table, folder / "estimates.parquet")
+        csv.write_csv(table, folder / "estimates.csv")
+        figure = draw_run(
+            self.series,
+            self.protocol,
+            title=f"{self.dataset.name}: estimates by {self.protocol.name} and the truth",
+            note=self.note,
+            level=self.level,
+            top=top,
+        )
+        save(figure, folder / "frequencies")
