@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loloha import BiLOLOHA, DBitFlipPM
+from loloha import OLOLOHA, BiLOLOHA, DBitFlipPM
 from loloha.reportlog import ReportLog, from_arrow
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.rng import SimulationRng
@@ -28,6 +28,9 @@ def smallest(cls: type[Protocol]) -> Protocol:
 
 PROTOCOLS = [smallest(cls) for cls in REGISTRY.values()] + [
     BiLOLOHA(k=K, eps_inf=2.0, eps_1=1.0, hash="affine"),
+    OLOLOHA(k=K, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
+    # Too many cells for a table.
+    OLOLOHA(k=1500, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
     DBitFlipPM(k=K, eps_inf=2.0, b=5, d=1),
     DBitFlipPM(k=K, eps_inf=2.0, b=10, d=3),
 ]
@@ -124,11 +127,12 @@ def spoilt(table: pa.Table, protocol: Protocol) -> pa.Table:
     if kind in ("symbol", "keyed symbol"):
         y[0:3] = [-1, protocol.g, 2**31 - 1]
     if kind == "keyed symbol":
-        wrong = [0, -1, -(2**31)]
+        family = encoding.family
+        wrong = [family.least_key - 1, -1, -(2**31)]
         if encoding.key_bits == 62:
             wrong += [2**31 - 1, 5 * 2**31 + 2**31 - 1, 2**62 - 1, 2**63 - 1, -(2**63)]
         else:
-            wrong += [encoding.family.size, 2**31 - 1]
+            wrong += [family.members + family.least_key, 2**31 - 1]
         key[3 : 3 + len(wrong)] = wrong
     if kind == "bits" and encoding.k % 8:
         y[0] = y[0][:-1] + bytes([y[0][-1] | 1 << encoding.k % 8])
@@ -162,7 +166,9 @@ def messy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Protocol], tupl
             files = [reports, reports[10:30], other[20:40], again, reports[:5], other[:5]]
             pieces += [(round, file) for file in files]
         log = write_log(tmp_path_factory.mktemp("messy"), protocol, *pieces)
-        spoilt_file = sorted(log.round_folder(3).iterdir())[0]
+        # One that is long enough for every kind of fault.
+        files_of_3 = sorted(log.round_folder(3).iterdir())
+        spoilt_file = next(one for one in files_of_3 if pq.read_metadata(one).num_rows >= 20)
         rewrite(spoilt_file, lambda table: spoilt(table, protocol))
         rows = {
             round: [row for file in files for row in read_rows(protocol, file.path)]

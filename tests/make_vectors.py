@@ -35,11 +35,13 @@ from value_vectors import value_vectors
 VECTORS = Path(__file__).parent / "vectors"
 SIZES = {
     "linear": [(2, 2), (2, 96), (3, 4), (3, 96), (5, 1412), (7, 50), (13, 360), (2, 1 << 24)],
+    "prime": [(2, 2), (3, 3), (4, 96), (8, 16), (4, 1000), (18, 1000), (17, 12), (9, 1 << 24)],
     "affine": [(2, 96), (4, 96), (6, 360), (9, 1412), (12, 1234), (17, 1 << 22)],
     "xxhash": [(2, 96), (4, 360), (5, 1412)],
 }
 NO_KEYS = {
     "linear": [-1, 0],
+    "prime": [-1],
     "affine": [-1, 0, MERSENNE_31, 1 << 31 | MERSENNE_31, MERSENNE_31 << 31, 1 << 62],
     "xxhash": [-1, 1 << 32],
 }
@@ -110,6 +112,7 @@ def edges(family: HashFamily) -> list[int]:
 def refused(family: HashFamily) -> list[int]:
     """Numbers that are no key."""
     above = [family.g ** digits(family)] if family.name == "linear" else []
+    above += [family.members] if family.name == "prime" else []
     return NO_KEYS[family.name] + above
 
 

@@ -34,6 +34,9 @@ def keys(protocol: Any) -> list[Any]:
     match protocol.encoding.kind:
         case "keyed symbol":
             family = protocol.encoding.family
+            if protocol.hash == "prime":
+                prime = prime_of(protocol)
+                return list(range(prime * (prime - 1)))
             return FEW_KEYS.get(type(family)) or list(range(1, family.g**family.m))
         case "sampled bits":
             return list(combinations(range(protocol.b), protocol.d))
@@ -45,6 +48,12 @@ def every_key_is_listed(protocol: Any) -> bool:
     return keys(protocol) is not FEW_KEYS.get(type(getattr(protocol.encoding, "family", None)))
 
 
+def prime_of(protocol: Any) -> int:
+    """The least prime that is not below k and g, MATH section 14."""
+    sizes = range(max(protocol.k, protocol.g), 1 << 25)
+    return next(n for n in sizes if n > 1 and not any(n % d == 0 for d in range(2, n)))
+
+
 def hashed(protocol: Any, key: int, v: int) -> int:
     """Symbol of the value, MATH section 4."""
     g = protocol.g
@@ -54,6 +63,9 @@ def hashed(protocol: Any, key: int, v: int) -> int:
     if protocol.hash == "affine":
         a, b = divmod(key, 2**31)
         return (a * v + b) % (2**31 - 1) % g
+    if protocol.hash == "prime":
+        a, b = divmod(key, prime_of(protocol))
+        return ((a + 1) * v + b) % prime_of(protocol) % g
     return xxhash.xxh32(str(v).encode(), seed=key).intdigest() % g
 
 

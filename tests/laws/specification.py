@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -95,5 +96,5 @@ def own_annotations_are_parameters(protocol: Any) -> None:
     """A subclass that states a parameter and forgets the dataclass decorator would ignore it."""
     for cls in type(protocol).__mro__[:-1]:
         for name, annotation in inspect.get_annotations(cls).items():
-            if "ClassVar" not in str(annotation):
+            if not re.search("ClassVar|InitVar", str(annotation)):
                 assert name in protocol.get_params(), f"{name} of {cls.__name__}"

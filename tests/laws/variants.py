@@ -15,7 +15,7 @@ from loloha.rules.protocols import REGISTRY, Protocol
 SIZES: dict[str, tuple[Any, ...]] = {
     "k": (2, 3, 4),
     "calibration": ("tight", "published"),
-    "hash": ("linear", "affine", "xxhash"),
+    "hash": ("linear", "prime", "affine", "xxhash"),
     "g": (2, 3),
     "b": (2, 3, 4),
     "d": (1, 2, 4),
@@ -95,7 +95,8 @@ def flagships_of(cls: type[Protocol]) -> Iterator[Variant]:
     params = tuple((name, size) for name, size in FLAGSHIP.items() if name in own)
     yield Variant(cls, params)
     if "hash" in own:
-        yield Variant(cls, (*params, ("hash", "affine")))
+        for family in ("affine", "prime"):
+            yield Variant(cls, (*params, ("hash", family)))
 
 
 def example(protocol: str, k: int, **params: Any) -> Protocol:

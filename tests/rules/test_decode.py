@@ -10,7 +10,7 @@ import scipy.linalg
 
 from loloha.rules.counting import decode
 from loloha.rules.counting.kernels import count_pairs
-from loloha.rules.hashing import LinearHash
+from loloha.rules.hashing import LinearHash, PrimeHash
 from population import WAYS
 
 RNG = np.random.default_rng(9)
@@ -57,7 +57,7 @@ def test_one_report_supports_the_values_of_its_symbol(g: int, way: str) -> None:
     for seed in (1, family.size - 1, family.size // 2):
         for y in range(g):
             counts = np.zeros(family.size * g, dtype=np.int64)
-            assert count_pairs(counts, np.array([seed]), np.array([y]), g)
+            assert count_pairs(counts, np.array([seed]), np.array([y]), g, 1)
             expected = [int(family.hash(seed, v) == y) for v in range(60)]
             assert decode.linear_support(counts, family).tolist() == expected
 
@@ -77,7 +77,7 @@ def test_reference_counts(reference: Path, way: str) -> None:
     for case in json.loads((reference / "decode.json").read_text()):
         family = LinearHash(case["k"], case["g"])
         counts = np.zeros(family.size * family.g, dtype=np.int64)
-        assert count_pairs(counts, np.array(case["keys"]), np.array(case["ys"]), family.g)
+        assert count_pairs(counts, np.array(case["keys"]), np.array(case["ys"]), family.g, 1)
         assert decode.linear_support(counts, family).tolist() == case["support"]
 
 
@@ -133,7 +133,55 @@ def test_a_large_domain_is_decoded(g: int, way: str) -> None:
     family = LinearHash(1 << 17, g)
     keys, ys = RNG.integers(1, family.size, size=40), RNG.integers(g, size=40)
     counts = np.zeros(family.size * g, dtype=np.int64)
-    assert count_pairs(counts, keys, ys, g)
+    assert count_pairs(counts, keys, ys, g, 1)
     values = np.arange(family.k)
     expected = sum((family.hash_many(key, values) == y) for key, y in zip(keys, ys, strict=True))
     np.testing.assert_array_equal(decode.linear_support(counts, family), expected)
+
+
+PRIMES = [(2, 2), (3, 2), (2, 3), (3, 3), (4, 3), (7, 4), (8, 5), (4, 10), (9, 16), (4, 97),
+          (17, 12), (18, 96), (40, 60)]  # fmt: skip
+
+
+def direct_prime(counts: Any, family: PrimeHash) -> list[int]:
+    """C(v), one hash a key and value."""
+    keys, values = np.arange(family.members), np.arange(family.k)
+    symbols = family.hash_many(keys[:, None], values)
+    rows = counts.reshape(-1, family.g)
+    return [int(rows[keys, symbols[:, v]].sum()) for v in values]
+
+
+@pytest.mark.parametrize(("g", "k"), PRIMES)
+@pytest.mark.parametrize("largest", [1, 1000, 1 << 49])
+def test_the_support_of_prime_tables(g: int, k: int, largest: int, way: str) -> None:
+    """Sliding sums against direct counting; g up to P, where each symbol is one residue."""
+    family = PrimeHash(k, g)
+    counts = RNG.integers(largest, size=family.members * g, endpoint=True)
+    before = counts.copy()
+    assert decode.table_support(counts, family).tolist() == direct_prime(counts, family)
+    np.testing.assert_array_equal(counts, before)
+
+
+def test_many_rounds_of_prime_tables(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decode, "AT_ONCE", 300)
+    family = PrimeHash(20, 4)
+    counts = RNG.integers(50, size=(2, 3, family.members * 4))
+    found = decode.table_support(counts, family)
+    assert found.shape == (2, 3, 20)
+    for i in range(2):
+        for t in range(3):
+            assert found[i, t].tolist() == direct_prime(counts[i, t], family)
+
+
+def test_both_directions_of_the_windows_are_transposes() -> None:
+    """What the likelihood needs: <F f, W> = <f, F^T W> for real numbers."""
+    family = PrimeHash(20, 6)
+    windows = decode.Windows(family)
+    weights, table = RNG.random(20), RNG.random((22, 23, 6))
+    masses = windows.masses(weights)
+    keys = np.arange(family.members)
+    symbols = family.hash_many(keys[:, None], np.arange(20))
+    expected = np.zeros((family.members, 6))
+    np.add.at(expected, (keys[:, None], symbols), np.broadcast_to(weights, symbols.shape))
+    np.testing.assert_allclose(masses.reshape(-1, 6), expected, atol=1e-12)
+    assert (masses * table).sum() == pytest.approx(weights @ windows.supporting(table), rel=1e-12)

@@ -12,31 +12,42 @@ import numpy as np
 import pytest
 
 from loloha.errors import ParameterError
-from loloha.rules import hashing
 from loloha.rules.hashing import (
     LARGEST_TABLE,
     MERSENNE_31,
     AffineHash,
     HashFamily,
     LinearHash,
+    ModularHash,
+    PrimeHash,
     XXHash,
     admissible_primes,
     default_family,
     digits,
     hash_family,
     is_prime,
+    least_prime,
+    modular,
 )
 from loloha.rules.law import exact_law
 from loloha.rules.rng import Rng
 
 LINEAR = [(2, 2), (2, 3), (2, 8), (3, 3), (3, 9), (3, 7), (5, 5), (5, 24), (7, 11), (11, 4)]
-EVERY = [LinearHash(300, 7), LinearHash(40, 2), AffineHash(300, 6), XXHash(300, 5)]
+PRIME = [(2, 2), (2, 3), (3, 3), (3, 4), (4, 7), (5, 8), (5, 4), (7, 5), (9, 4), (11, 11)]
+EVERY = [
+    LinearHash(300, 7),
+    LinearHash(40, 2),
+    PrimeHash(300, 6),
+    PrimeHash(1 << 24, 9),
+    AffineHash(300, 6),
+    XXHash(300, 5),
+]
 
 
 @pytest.fixture
 def few_residues(monkeypatch: pytest.MonkeyPatch) -> int:
     """The affine family over Z_7 instead of Z_(2^31 - 1): small enough to enumerate all keys."""
-    monkeypatch.setattr(hashing, "MERSENNE_31", 7)
+    monkeypatch.setattr(modular, "MERSENNE_31", 7)
     return 7
 
 
@@ -72,6 +83,37 @@ def test_every_seed_splits_the_group_into_equal_cells(g: int, k: int) -> None:
     for key in range(1, family.size):
         cells = Counter(family.hash(key, v) for v in range(family.size))
         assert set(cells.values()) == {family.size // g}, key
+
+
+@pytest.mark.parametrize(("g", "k"), PRIME)
+def test_least_prime_values_go_to_a_uniform_pair_of_residues(g: int, k: int) -> None:
+    """Keys are uniform, and two values collide exactly as often as stated; MATH section 14."""
+    family = PrimeHash(k, g)
+    prime = next(n for n in range(max(k, g), 100) if n > 1 and all(n % d for d in range(2, n)))
+    keys = keys_of(family)
+    assert keys == dict.fromkeys(range(prime * (prime - 1)), Fraction(1, prime * (prime - 1)))
+    assert family.members == len(keys)
+    for v, w in permutations(range(k), 2):
+        met = sum(p for key, p in keys.items() if family.hash(key, v) == family.hash(key, w))
+        assert met == family.collision, (v, w)
+    sizes = [len(range(i, prime, g)) for i in range(g)]
+    assert family.collision == Fraction(sum(n * (n - 1) for n in sizes), prime * (prime - 1))
+
+
+def test_the_least_prime_is_one_and_none_is_below() -> None:
+    primes = [n for n in range(2, 3000) if all(n % d for d in range(2, n))]
+    for n in range(3000 - 40):
+        assert least_prime(n) == next(p for p in primes if p >= n)
+    # The widest gap below 2^24 is 154 long: the end of it is found all the same.
+    assert least_prime(17_051_708) == 17_051_887
+
+
+def test_a_table_is_kept_while_it_is_small() -> None:
+    assert PrimeHash(1000, 4).table_rows == 1009 * 1008
+    assert PrimeHash(1000, 5).table_rows is None
+    assert PrimeHash(1412, 4).table_rows is None
+    assert LinearHash(1000, 5).table_rows == 5**5
+    assert AffineHash(2, 2).table_rows is XXHash(2, 2).table_rows is None
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 6])
@@ -135,7 +177,7 @@ def test_many_keys_have_the_law_of_one(family: HashFamily) -> None:
     lowest, highest = int(keys.min()), int(keys.max())
     assert not family.is_key(lowest - 1)
     assert not family.is_key(highest + 1)
-    assert len(ends) == (2 if isinstance(family, AffineHash) else 1)
+    assert len(ends) == (2 if isinstance(family, ModularHash) else 1)
 
 
 @pytest.mark.parametrize("family", EVERY, ids=repr)
@@ -151,13 +193,20 @@ def test_many_values_hash_like_one(family: HashFamily) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    [LinearHash(1 << 24, 2), LinearHash(1 << 24, 5), AffineHash(1 << 22, 1 << 20)],
+    [
+        LinearHash(1 << 24, 2),
+        LinearHash(1 << 24, 5),
+        PrimeHash(1 << 24, 1 << 20),
+        AffineHash(1 << 22, 1 << 20),
+    ],
     ids=repr,
 )
 def test_the_largest_domain_hashes_without_overflow(family: HashFamily) -> None:
     keys = np.append(
         family.draw_many(5, np.random.default_rng(1)),
-        family.size - 1 if isinstance(family, LinearHash) else (1 << 62) - (1 << 31) - 2,
+        (1 << 62) - (1 << 31) - 2
+        if isinstance(family, AffineHash)
+        else family.members - 1 + family.least_key,
     )
     assert family.are_keys(keys).all()
     values = np.array([family.k - 1, family.k - 2])
@@ -226,7 +275,13 @@ def test_the_linear_family_is_the_default_where_it_exists(k: int, g: int, name: 
         ("linear", 1 << 22, 8191, "g must be small enough .* for k = 4194304, got 8191; "),
         ("linear", (1 << 24) + 1, 2, "k must be at most 16777216 for hash='linear', got 16777217"),
         ("affine", (1 << 22) + 1, 4, "k must be at most 4194304 for hash='affine', got 4194305"),
-        ("md5", 96, 4, r"hash must be one of \['affine', 'linear', 'xxhash'\], got 'md5'; choose"),
+        ("prime", (1 << 24) + 1, 4, "k must be at most 16777216 for hash='prime', got 16777217"),
+        (
+            "md5",
+            96,
+            4,
+            r"hash must be one of \['affine', 'linear', 'prime', 'xxhash'\], got 'md5'; choose",
+        ),
     ],
 )
 def test_a_family_that_does_not_exist_is_refused(name: str, k: int, g: int, message: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from loloha.rules.counting import compiled, kernels
 from loloha.rules.counting.compiled import WORTH_LOADING
-from loloha.rules.hashing import AffineHash, HashFamily, LinearHash, XXHash
+from loloha.rules.hashing import AffineHash, HashFamily, LinearHash, PrimeHash, XXHash
 from population import WAYS
 
 RNG = np.random.default_rng(5)
@@ -35,10 +35,19 @@ def test_symbols(n: int, cells: int, way: str) -> None:
 def test_pairs(n: int, size: int, g: int, way: str) -> None:
     keys, ys = RNG.integers(1, size, size=n), RNG.integers(g, size=n)
     counts = np.ones(size * g, dtype=np.int64)
-    assert kernels.count_pairs(counts, keys, ys, g) is True
+    assert kernels.count_pairs(counts, keys, ys, g, 1) is True
     expected = np.ones((size, g), dtype=np.int64)
     np.add.at(expected, (keys, ys), 1)
     np.testing.assert_array_equal(counts, expected.reshape(-1))
+
+
+def test_the_least_key_may_be_0(way: str) -> None:
+    keys, ys = RNG.integers(0, 5, size=40), RNG.integers(3, size=40)
+    keys[7] = 0
+    counts = np.zeros(15, dtype=np.int64)
+    assert kernels.count_pairs(counts, keys, ys, 3, 1) is False
+    assert kernels.count_pairs(counts, keys, ys, 3, 0) is True
+    np.testing.assert_array_equal(counts, np.bincount(3 * keys + ys, minlength=15))
 
 
 @pytest.mark.parametrize("where", [0, 17, 2999])
@@ -59,7 +68,7 @@ def test_one_wrong_pair_counts_nothing(where: int, key: int, y: int, way: str) -
     keys, ys = RNG.integers(1, 25, size=3000), RNG.integers(5, size=3000)
     keys[where], ys[where] = key, y
     counts = np.arange(125)
-    assert kernels.count_pairs(counts, keys, ys, 5) is False
+    assert kernels.count_pairs(counts, keys, ys, 5, 1) is False
     np.testing.assert_array_equal(counts, np.arange(125))
 
 
@@ -80,7 +89,16 @@ def test_many_rounds(keyed: bool, way: str) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    [AffineHash(50, 7), AffineHash(3, 2), AffineHash(200, 1000), XXHash(40, 3), LinearHash(30, 5)],
+    [
+        AffineHash(50, 7),
+        AffineHash(3, 2),
+        AffineHash(200, 1000),
+        PrimeHash(50, 7),
+        PrimeHash(13, 13),
+        PrimeHash(2000, 5),
+        XXHash(40, 3),
+        LinearHash(30, 5),
+    ],
     ids=repr,
 )
 def test_preimages(family: HashFamily, way: str) -> None:
@@ -162,8 +180,8 @@ def test_any_layout_of_the_arrays_will_do(way: str) -> None:
     pairs[:, 1] -= 1
     pairs.flags.writeable = False
     counts, plain = np.zeros((2, 25), dtype=np.int64)
-    assert kernels.count_pairs(counts, pairs[::2, 0], pairs[::2, 1], 5)
-    assert kernels.count_pairs(plain, pairs[::2, 0].copy(), pairs[::2, 1].copy(), 5)
+    assert kernels.count_pairs(counts, pairs[::2, 0], pairs[::2, 1], 5, 1)
+    assert kernels.count_pairs(plain, pairs[::2, 0].copy(), pairs[::2, 1].copy(), 5, 1)
     np.testing.assert_array_equal(counts, plain)
 
 

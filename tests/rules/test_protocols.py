@@ -13,8 +13,9 @@ from laws.device import exceeds, reporting
 from laws.variants import options
 from loloha.errors import ParameterError
 from loloha.rules import hashing
+from loloha.rules.hashing import modular
 from loloha.rules.law import exact_law
-from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.rules.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.rules.protocols.base import _log
 from loloha.rules.protocols.hashed import LARGEST_G, least_variance_g
 from loloha.rules.protocols.loloha import published_g
@@ -158,7 +159,7 @@ def test_affine_estimates_are_unbiased(name: str, g: int, monkeypatch: pytest.Mo
 
     A hash that is only universal shifts the estimate by (1-f)(c0 - 1/g) g/(g-1); MATH section 4.2.
     """
-    monkeypatch.setattr(hashing, "MERSENNE_31", 7)
+    monkeypatch.setattr(modular, "MERSENNE_31", 7)
     budget = {"eps": 1.0} if name == "olh" else {"eps_inf": 2.0, "eps_1": 1.0}
     protocol: Any = loloha.protocol(name, k=5, g=g, hash="affine", **budget)
     family = protocol.encoding.family
@@ -321,3 +322,61 @@ def test_protocols_differ_by_every_parameter() -> None:
         if protocol is not None
     }
     assert len(set(made.values())) == len(made) > 100
+
+
+def least_of_all(k: int, eps: float) -> tuple[float, int]:
+    """n V* of least-prime hashing and its g, over every g there is; MATH section 14."""
+
+    def noise(g: int) -> float:
+        prime = next(n for n in range(k, 2 * k + 2) if n > 1 and all(n % d for d in range(2, n)))
+        sizes = [len(range(i, prime, g)) for i in range(g)]
+        c0 = sum(n * (n - 1) for n in sizes) / (prime * (prime - 1))
+        b = math.exp(eps)
+        p, q = b / (b + g - 1), 1 / (b + g - 1)
+        q_star = c0 * p + (1 - c0) * q
+        return q_star * (1 - q_star) / (p - q_star) ** 2
+
+    last = next(n for n in range(k, 2 * k + 2) if n > 1 and all(n % d for d in range(2, n)))
+    return min((noise(g), g) for g in range(2, last + 1))
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.5, 1.0, 1.7, 2.8, 5.0])
+@pytest.mark.parametrize("k", [2, 3, 8, 16, 50, 96, 360])
+def test_the_g_of_least_prime_hashing_is_the_exact_argmin(k: int, eps: float) -> None:
+    noise, g = least_of_all(k, eps)
+    protocol = loloha.OLOLOHA(k=k, eps_inf=2 * eps, eps_1=eps, hash="prime")
+    assert loloha.variance(protocol, n=1) == pytest.approx(noise, rel=1e-9)
+    assert protocol.g == g
+
+
+def test_users_who_share_keys_get_the_family_of_least_variance() -> None:
+    budgets = {"k": 96, "eps_inf": 2.0, "eps_1": 1.0}
+    usual, better = loloha.OLOLOHA(**budgets), loloha.OLOLOHA(**budgets, hash="prime")
+    keys = 97 * 96
+    for n in (1, keys, 5 * keys - 1):
+        assert loloha.OLOLOHA(**budgets, n=n) == usual
+    for n in (5 * keys, 10**9):
+        chosen = loloha.OLOLOHA(**budgets, n=n)
+        assert chosen == better
+        assert loloha.variance(chosen, n=1) < loloha.variance(usual, n=1)
+        assert "n" not in chosen.to_dict()
+        assert loloha.protocol("ololoha", **budgets, n=n) == better
+    # What is asked for, and what reproduces the paper, stays.
+    for asked in ({"hash": "linear"}, {"hash": "affine"}, {"calibration": "published"}):
+        assert loloha.OLOLOHA(**budgets, **asked, n=10**9) == loloha.OLOLOHA(**budgets, **asked)
+    assert loloha.OLOLOHA(**budgets, g=6, n=10**9).hash == "prime"
+    # Where every value is a symbol of its own, no family is better than the linear one.
+    assert loloha.OLOLOHA(**budgets | {"k": 3}, n=10**9).hash == "linear"
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "5", True, math.nan])
+def test_users_must_be_a_number(n: Any) -> None:
+    with pytest.raises(ParameterError, match="n must be an integer in 1"):
+        loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, n=n)
+
+
+def test_a_document_says_what_was_chosen_and_not_for_whom() -> None:
+    spec = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, n=10**9).to_dict()
+    assert (spec["hash"], spec["g"]) == ("prime", 4)
+    with pytest.raises(ParameterError, match=r"parameters of ololoha only, got \['n'\]"):
+        protocol_from_dict(spec | {"n": 10**9})

@@ -148,6 +148,8 @@ LIKELY = [
     loloha.OLOLOHA(k=7, eps_inf=8.0, eps_1=4.0, g=3),
     loloha.OLOLOHA(k=25, eps_inf=12.0, eps_1=8.0, g=5),
     loloha.OLOLOHA(k=4, eps_inf=3.0, eps_1=2.5, g=7),
+    loloha.OLOLOHA(k=7, eps_inf=8.0, eps_1=4.0, g=4, hash="prime"),
+    loloha.OLH(k=4, eps=4.0, g=5, hash="prime"),
     loloha.OLOLOHA(k=10, eps_inf=8.0, eps_1=6.0, g=3, calibration="published"),
 ]
 

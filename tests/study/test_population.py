@@ -25,6 +25,8 @@ LARGER = [
     loloha.OLOLOHA(k=200, eps_inf=4.0, eps_1=2.0, g=5),
     loloha.OLOLOHA(k=200, eps_inf=4.0, eps_1=2.0, g=6),
     loloha.OLOLOHA(k=70, eps_inf=4.0, eps_1=2.0, g=6, hash="xxhash"),
+    loloha.OLOLOHA(k=200, eps_inf=4.0, eps_1=2.0, g=6, hash="prime"),
+    loloha.OLOLOHA(k=2000, eps_inf=4.0, eps_1=2.0, g=6, hash="prime"),
     loloha.LGRR(k=200, eps_inf=4.0, eps_1=2.0),
     loloha.RAPPOR(k=200, eps_inf=4.0, eps_1=2.0),
     loloha.LOUE(k=200, eps_inf=4.0, eps_1=2.0),
@@ -136,7 +138,7 @@ def test_equal_seeds_equal_results(variant: Variant, values: Any) -> None:
     assert (one.estimates != two.estimates).any()
 
 
-@pytest.mark.parametrize("protocol", LARGER[::3], ids=repr)
+@pytest.mark.parametrize("protocol", [*LARGER[::3], LARGER[4]], ids=repr)
 def test_a_history_is_the_same_and_may_be_used_again(protocol: Any) -> None:
     values = wandering(200, 3, protocol.k)
     history = History(values, protocol.k)

@@ -56,6 +56,7 @@ def tallied(campaign: Campaign, batch: Batch) -> Any:
 CASES = {name: make(name) for name in REGISTRY} | {
     "dbitflippm": make("dbitflippm", b=11, d=9),
     "affine": make("biloloha", hash="affine"),
+    "prime": make("ololoha", g=4, hash="prime"),
     "wide": make("ololoha", g=300, hash="affine"),
 }
 

@@ -19,7 +19,7 @@ from loloha.design.transcript import (
 )
 from loloha.errors import ParameterError
 from loloha.rules.encodings import Hashed, SampledBuckets
-from loloha.rules.hashing import LinearHash
+from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
@@ -236,11 +236,11 @@ def _link(protocol: Protocol) -> str:
     encoding = protocol.encoding
     if isinstance(encoding, Hashed):
         family = encoding.family
-        if isinstance(family, LinearHash):
-            seeds = family.size - 1
+        if not isinstance(family, AffineHash | XXHash):
             return (
-                f"Linking: a user's reports carry the same seed, one of {seeds}. About n/{seeds} "
-                "of n users share it; where there are fewer users than seeds it can single one out."
+                f"Linking: a user's reports carry the same key, one of {family.members}. About "
+                f"n/{family.members} of n users share it; where there are fewer users than keys it "
+                "can single one out."
             )
         return (
             f"Linking: a user's reports carry the same {family.key_bits}-bit key, a pseudonym that "

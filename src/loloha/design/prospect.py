@@ -184,10 +184,13 @@ def _server(protocol: Protocol, n: int) -> tuple[str, int]:
     bits = f"{k} bits a report, 64 to a word"
     if isinstance(encoding, Hashed):
         family = encoding.family
-        if isinstance(family, LinearHash):
-            cells = family.size * family.g
-            words = f"one addition a report, one transform of {family.size} x {family.g} cells"
-            return words, n + cells * max(1, math.ceil(math.log2(family.size)))
+        if encoding.tabled:
+            rows, passes = family.table_rows, 2
+            step = "pass over"
+            if isinstance(family, LinearHash):
+                step, passes = "transform of", max(1, math.ceil(math.log2(family.size)))
+            words = f"one addition a report, one {step} {rows} x {family.g} cells"
+            return words, n + encoding.cells * passes
         if not protocol.longitudinal:
             return "one hash a report and value", n * k
         return f"one hash a user and value, once; then {bits}", n * -(-k // 64)

@@ -8,7 +8,7 @@ the kind of protocol; `counts_of` makes counts of it.
 kind           place
 ============== ===================================================================
 symbol         y
-keyed symbol   key * g + y (linear family); each value that the report supports (affine)
+keyed symbol   key * g + y where a table is counted; else each value that the report supports
 bits           256 * (position of a byte) + (the byte)
 sampled bits   2 * bucket + bit
 ============== ===================================================================
@@ -27,7 +27,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
-from loloha.rules.hashing import MERSENNE_31, AffineHash, HashFamily, LinearHash
+from loloha.rules.hashing import MERSENNE_31, AffineHash, HashFamily, PrimeHash
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _recipe(encoding: Encoding, speech: Dialect) -> _Recipe:
     if isinstance(encoding, Symbols):
         return _Recipe("y", f"y BETWEEN 0 AND {encoding.k - 1}", None)
     if isinstance(encoding, Hashed):
-        return _hashed(encoding.family, speech)
+        return _tabled(encoding.family) if encoding.tabled else _hashed(encoding.family, speech)
     if isinstance(encoding, OneHot):
         return _one_hot(encoding.k, speech)
     if isinstance(encoding, SampledBuckets):
@@ -226,24 +226,40 @@ def _recipe(encoding: Encoding, speech: Dialect) -> _Recipe:
     )
 
 
+def _tabled(family: HashFamily) -> _Recipe:
+    last = (family.table_rows or 0) - 1
+    valid = f"key BETWEEN {family.least_key} AND {last} AND y BETWEEN 0 AND {family.g - 1}"
+    return _Recipe(f"CAST(key AS BIGINT) * {family.g} + y", valid, None)
+
+
+def _affine_key(family: AffineHash, speech: Dialect, key: str) -> tuple[str, str, str]:
+    """Which keys are valid; a and b of the key."""
+    shift = 1 << 31
+    valid = f"key BETWEEN {shift} AND {MERSENNE_31 * shift - 1} AND key % {shift} < {MERSENNE_31}"
+    return valid, speech.quotient.format(key, shift), f"{key} % {shift}"
+
+
+def _prime_key(family: PrimeHash, speech: Dialect, key: str) -> tuple[str, str, str]:
+    """As `_affine_key`."""
+    factor = f"({speech.quotient.format(key, family.modulus)} + 1)"
+    return f"key BETWEEN 0 AND {family.members - 1}", factor, f"{key} % {family.modulus}"
+
+
+_SPLITS: dict[type[HashFamily], Callable[[Any, Dialect, str], tuple[str, str, str]]] = {
+    AffineHash: _affine_key,
+    PrimeHash: _prime_key,
+}
+
+
 def _hashed(family: HashFamily, speech: Dialect) -> _Recipe:
-    symbols = f"y BETWEEN 0 AND {family.g - 1}"
-    if isinstance(family, LinearHash):
-        valid = f"key BETWEEN 1 AND {family.size - 1} AND {symbols}"
-        return _Recipe(f"CAST(key AS BIGINT) * {family.g} + y", valid, None)
-    if not isinstance(family, AffineHash):
+    split = _SPLITS.get(type(family))
+    if split is None:
         raise ParameterError(
-            f"hash must be 'linear' or 'affine' for SQL, got {family.name!r}; use engine 'local'"
+            f"hash must be one that SQL can compute, got {family.name!r}; use engine 'local'"
         )
-    shift, key = 1 << 31, speech.item.format("report", 1)
-    valid = (
-        f"key BETWEEN {shift} AND {MERSENNE_31 * shift - 1} AND key % {shift} < {MERSENNE_31}"
-        f" AND {symbols}"
-    )
-    hashed = (
-        f"({speech.quotient.format(key, shift)} * place + {key} % {shift})"
-        f" % {MERSENNE_31} % {family.g}"
-    )
+    valid, a, b = split(family, speech, speech.item.format("report", 1))
+    valid += f" AND y BETWEEN 0 AND {family.g - 1}"
+    hashed = f"({a} * place + {b}) % {family.modulus} % {family.g}"  # type: ignore[attr-defined]
     placed = (
         "  SELECT {by}place, duplicates, conflicts\n"
         f"  FROM counted CROSS JOIN {speech.series.format(EVERY_REPORT, family.k, 'place')} AS v\n"
@@ -303,8 +319,8 @@ def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
 
 
 def _falls_on_many(encoding: Encoding) -> bool:
-    affine = isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash)
-    return affine or encoding.kind in _FOLDS
+    untabled = isinstance(encoding, Hashed) and not encoding.tabled
+    return untabled or encoding.kind in _FOLDS
 
 
 def _fold_cells(encoding: Encoding, counts: Ints, places: Ints, n: Ints) -> None:

@@ -5,6 +5,7 @@ Each takes frequencies or counts and returns a new array; the unbiased estimate 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats
+from loloha.rules.counting.decode import Windows
 from loloha.rules.encodings import Hashed, Symbols
-from loloha.rules.hashing import LinearHash
+from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
 from loloha.rules.protocols import Protocol
 from loloha.server.tally import Tally
 
@@ -109,7 +111,7 @@ def iterative_bayesian_update(
     ------
     ParameterError
         If nothing was counted, or the counts do not hold what the likelihood needs: only those of
-        GRR, L-GRR and the linear hash family do. For all others use `project_simplex`.
+        GRR, L-GRR and hash families with a table do. For all others use `project_simplex`.
 
     Notes
     -----
@@ -235,20 +237,47 @@ def _signed_sums(values: Floats) -> Floats:
     return sums
 
 
-def _answers(protocol: Protocol) -> _Values | _LinearCells:
+class _PrimeCells:
+    """Answers are (key, symbol) pairs of the prime family; both directions are sliding sums."""
+
+    def __init__(self, family: PrimeHash) -> None:
+        self._windows = Windows(family)
+        self._shape = (family.modulus - 1, family.modulus, family.g)
+
+    def arrange(self, counts: Any) -> Any:
+        return counts.reshape(self._shape)
+
+    def masses(self, frequencies: Floats) -> Any:
+        """Mass of the values that each answer supports."""
+        # Differences of running sums may fall just below 0.
+        return np.maximum(self._windows.masses(frequencies), 0.0)
+
+    def supporting(self, weights: Any) -> Floats:
+        """Sum, for each value, of the weights of the answers that support it."""
+        total: Floats = self._windows.supporting(weights)
+        return total
+
+
+_CELLS: dict[type[HashFamily], Callable[[Any], _LinearCells | _PrimeCells]] = {
+    LinearHash: _LinearCells,
+    PrimeHash: _PrimeCells,
+}
+
+
+def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
     """What the counts of the protocol are counts of; refused where a likelihood needs more.
 
-    Other hash families keep supports only. Bits are answers of k (or d) bits at once, whose
-    likelihood is a function of the joint pattern: the support of each bit does not determine it,
-    and updating each bit on its own would be another estimator, with a wrong channel.
+    Hash families without a table keep supports only. Bits are answers of k (or d) bits at once,
+    whose likelihood is a function of the joint pattern: the support of each bit does not determine
+    it, and updating each bit on its own would be another estimator, with a wrong channel.
     """
     encoding = protocol.encoding
     if isinstance(encoding, Symbols):
         return _Values()
-    if isinstance(encoding, Hashed) and isinstance(encoding.family, LinearHash):
-        return _LinearCells(encoding.family)
+    if isinstance(encoding, Hashed) and encoding.tabled:
+        return _CELLS[type(encoding.family)](encoding.family)
     raise ParameterError(
-        f"tally must count whole answers (GRR, L-GRR, or hash='linear'), got one of "
+        f"tally must count whole answers (symbols, or a hash with a table), got one of "
         f"{protocol.name}, whose counts hold the support of each value only; use project_simplex"
     )
 

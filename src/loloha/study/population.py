@@ -291,8 +291,8 @@ def _run(
     keep: Callable[[Tally], object] | None,
 ) -> Floats:
     """Fill in ``result`` round by round; the loss of each user."""
-    sampled = sample(protocol, history, Draws(rng), progress or _ignore)
-    encoding = protocol.encoding
+    sampled = sample(protocol, history, Draws(rng), progress or _ignore, keep=keep is not None)
+    encoding = sampled.encoding
     for t, counts in enumerate(sampled.counts):
         n = int(result.n[t])
         result.supports[t] = encoding.support(counts)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.rules.encodings import Encoding, Hashed
-from loloha.rules.hashing import LinearHash
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
@@ -19,7 +18,7 @@ _WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))
 
 def count_cells(encoding: Encoding, keys: Any, ys: Any) -> tuple[Ints, Ints]:
     """The cells that n valid reports add to, ascending, and how much; int64 each."""
-    if isinstance(encoding, Hashed) and isinstance(encoding.family, LinearHash):
+    if isinstance(encoding, Hashed) and encoding.tabled:
         # The table can be far larger than a batch: never make all of it.
         cells, added = np.unique(keys * encoding.family.g + ys, return_counts=True)
         return cells, added.astype(np.int64)

@@ -1,19 +1,124 @@
-"""From the table N[seed, symbol] of a linear hash family to the support of every value at once."""
+"""From the table N[key, symbol] of a hash family to the support of every value at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.compiled import compiled
-from loloha.rules.hashing import LinearHash
+from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
 
 # Factor of a transform as a matrix product: small enough to stay in cache.
 LARGEST_FACTOR = 64
 # Beyond it a table of products is wasteful, and few lines are left to add up.
 LARGEST_COMPILED_G = 64
+
+
+# Elements of the plain code's running sums that are held at once: they should stay in cache.
+AT_ONCE = 1 << 18
+
+
+def table_support(counts: Ints, family: HashFamily) -> Ints:
+    """How many reports support each value, from the table that the family counts in.
+
+    Parameters
+    ----------
+    counts : int64[..., rows * g]
+        N, row by row; one table, or one for each round.
+    family : HashFamily
+        One that has a table.
+
+    Returns
+    -------
+    int64[..., k]
+    """
+    return _DECODERS[type(family)](counts, family)
+
+
+def prime_support(counts: Ints, family: PrimeHash) -> Ints:
+    """C(v) = sum over a of S_a(a v mod P), in one pass over the cells (MATH section 14).
+
+    S_a(t) = sum over y, and s = y mod g below P, of N[a, (s - t) mod P, y]: for each symbol the
+    sum of a window of residues that lie g apart, and t + g moves the window by one of them.
+
+    Parameters
+    ----------
+    counts : int64[..., P (P - 1) g]
+        N, row by row; one table, or one for each round.
+    family : PrimeHash
+
+    Returns
+    -------
+    int64[..., k]
+        Exact: integers only.
+    """
+    modulus, g = family.modulus, family.g
+    tables = counts.reshape(-1, modulus - 1, modulus, g)
+    support = np.zeros((len(tables), family.k), dtype=np.int64)
+    loops = compiled("sliding", tables.size)
+    if loops:
+        loops.prime_support(tables, support)
+    else:
+        windows = Windows(family)
+        for table, found in zip(tables, support, strict=True):
+            found[:] = windows.supporting(table)
+    return support.reshape(*counts.shape[:-1], family.k)
+
+
+class Windows:
+    """Sums over the residues that a symbol of the prime family stands for, at all keys at once.
+
+    Parameters
+    ----------
+    family : PrimeHash
+    """
+
+    def __init__(self, family: PrimeHash) -> None:
+        self._family = family
+        modulus, g = family.modulus, family.g
+        # Residues in the order 0, g, 2g, ...; where g = P every symbol has one residue only.
+        self._order = np.arange(modulus) * (g if g < modulus else 1) % modulus
+        place = np.argsort(self._order)
+        self._first = place[(np.arange(g) - np.arange(modulus)[:, None]) % modulus]
+        self._stop = self._first + (modulus - 1 - np.arange(g)) // g + 1
+
+    def supporting(self, table: Any) -> Any:
+        """sum over the keys (a, b) of table[a - 1, b, H(v)] for each v; [P - 1, P, g] to [k]."""
+        modulus, k = self._family.modulus, self._family.k
+        total = np.zeros(k, dtype=table.dtype)
+        for factors in self._parts():
+            sums = self._each(table[factors - 1]).sum(axis=2)
+            places = factors[:, None] * np.arange(k) % modulus
+            total += np.take_along_axis(sums, places, axis=1).sum(axis=0)
+        return total
+
+    def masses(self, weights: Any) -> Any:
+        """sum of the weights of the v with H(v) = y, for each key and y; [k] to [P - 1, P, g]."""
+        modulus, k = self._family.modulus, self._family.k
+        masses = np.empty((modulus - 1, modulus, self._family.g))
+        for factors in self._parts():
+            placed = np.zeros((len(factors), modulus))
+            np.put_along_axis(placed, factors[:, None] * np.arange(k) % modulus, weights[None], 1)
+            masses[factors - 1] = self._each(placed[:, :, None])
+        return masses
+
+    def _parts(self) -> Iterator[Ints]:
+        """All a, some at a time."""
+        modulus = self._family.modulus
+        step = max(1, AT_ONCE // (modulus * self._family.g))
+        for start in range(1, modulus, step):
+            yield np.arange(start, min(start + step, modulus))
+
+    def _each(self, rows: Any) -> Any:
+        """sum over s = y mod g below P of rows[a, (s - t) mod P, y], for each a, t and y."""
+        ordered = rows[:, self._order]
+        running = np.cumsum(np.concatenate([ordered, ordered], axis=1), axis=1)
+        running = np.concatenate([np.zeros_like(running[:, :1]), running], axis=1)
+        columns = np.arange(self._family.g) % rows.shape[2]
+        return running[:, self._stop, columns] - running[:, self._first, columns]
 
 
 def linear_support(counts: Ints, family: LinearHash) -> Ints:
@@ -110,3 +215,9 @@ def _spectrum(table: Ints, g: int, m: int) -> Any:
                 for factor in range(1, g)
             ]
     return values
+
+
+_DECODERS: dict[type[HashFamily], Callable[[Ints, Any], Ints]] = {
+    LinearHash: linear_support,
+    PrimeHash: prime_support,
+}

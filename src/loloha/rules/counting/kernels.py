@@ -8,7 +8,7 @@ import numpy as np
 
 from loloha.rules.counting.arrays import Bytes, Ints
 from loloha.rules.counting.compiled import compiled
-from loloha.rules.hashing import AffineHash, HashFamily
+from loloha.rules.hashing import HashFamily, ModularHash
 
 # Elements of a batch that are expanded at once, so that temporaries stay small.
 AT_ONCE = 1 << 22
@@ -34,21 +34,23 @@ def count_symbols(counts: Ints, ys: Ints) -> bool:
     return True
 
 
-def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int) -> bool:
+def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
     """counts[key * g + y] += 1 for each report; nothing, and False, if one is out of range.
 
     Parameters
     ----------
-    counts : int64[g^m * g]
-        Added to in place. Row 0 belongs to no key.
+    counts : int64[rows * g]
+        Added to in place.
     keys, ys : int64[n]
     g : int
         Symbols.
+    least : int
+        The least key.
     """
     loops = compiled(_COUNTING, len(ys))
     if loops:
-        return bool(loops.count_pairs(counts, keys, ys, g))
-    if not (_within(keys, 1, len(counts) // g) and _within(ys, 0, g)):
+        return bool(loops.count_pairs(counts, keys, ys, g, least))
+    if not (_within(keys, least, len(counts) // g) and _within(ys, 0, g)):
         return False
     _add_one(counts, keys * g + ys)
     return True
@@ -90,8 +92,8 @@ def count_preimages(counts: Ints, family: HashFamily, keys: Ints, ys: Ints) -> N
     keys, ys : int64[n]
     """
     loops = compiled(_COUNTING, len(keys) * family.k)
-    if loops and isinstance(family, AffineHash):
-        loops.count_affine(counts, keys, ys, family.g)
+    if loops and isinstance(family, ModularHash):
+        loops.count_modular(counts, *family.split(keys), ys, family.modulus, family.g)
         return
     step = max(1, AT_ONCE // family.k)
     values = np.arange(family.k, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.rules.channels import SymbolChannel
 from loloha.rules.encodings.base import Encoding, Kind, Number
-from loloha.rules.hashing import HashFamily, LinearHash
+from loloha.rules.hashing import HashFamily
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
 
@@ -100,11 +100,12 @@ class Symbols(_SymbolEncoding):
 class Hashed(_SymbolEncoding):
     """The symbol is the value's hash under the user's own key (local hashing).
 
-    With the linear family the counts are the table N[seed, symbol], row by row; with others there
-    is no table small enough, and the counts are the support itself.
+    Where the family has a table the counts are N[key, symbol], row by row; where it would be too
+    big, or nobody keeps it (``expanded``), the counts are the support itself.
     """
 
     family: HashFamily
+    expanded: bool = False
     kind: ClassVar[Kind] = "keyed symbol"
 
     @property
@@ -121,8 +122,13 @@ class Hashed(_SymbolEncoding):
 
     @property
     def cells(self) -> int:
-        family = self.family
-        return family.size * family.g if isinstance(family, LinearHash) else family.k
+        rows = None if self.expanded else self.family.table_rows
+        return self.family.k if rows is None else rows * self.family.g
+
+    @property
+    def tabled(self) -> bool:
+        """Whether the counts are a table of keys and symbols."""
+        return not self.expanded and self.family.table_rows is not None
 
     @property
     def key_bits(self) -> int:
@@ -156,24 +162,22 @@ class Hashed(_SymbolEncoding):
     def count(self, counts: Ints, keys: Ints, ys: Ints) -> None:
         from loloha.rules.counting import kernels
 
-        if isinstance(self.family, LinearHash):
-            kernels.count_pairs(counts, keys, ys, self.family.g)
+        if self.tabled:
+            kernels.count_pairs(counts, keys, ys, self.family.g, self.family.least_key)
         else:
             kernels.count_preimages(counts, self.family, keys, ys)
 
     def admit(self, counts: Ints, keys: Ints, ys: Ints) -> bool:
         from loloha.rules.counting import kernels
 
-        if isinstance(self.family, LinearHash):
-            return kernels.count_pairs(counts, keys, ys, self.family.g)
+        if self.tabled:
+            return kernels.count_pairs(counts, keys, ys, self.family.g, self.family.least_key)
         return super().admit(counts, keys, ys)
 
     def support(self, counts: Ints) -> Ints:
         from loloha.rules.counting import decode
 
-        if isinstance(self.family, LinearHash):
-            return decode.linear_support(counts, self.family)
-        return counts.copy()
+        return decode.table_support(counts, self.family) if self.tabled else counts.copy()
 
 
 def _seed(key: Key) -> int:

@@ -84,7 +84,13 @@ def protocol_from_dict(spec: Mapping[str, Any]) -> Protocol:
         raise ParameterError(
             f"version must be {SPEC_VERSION}, got {version!r}; use a matching release"
         )
-    return _registered(name).from_params(params)
+    cls = _registered(name)
+    # A document says what was chosen, not what it was chosen for.
+    if hints := cls.hints & params.keys():
+        raise ParameterError(
+            f"spec must hold parameters of {cls.name} only, got {sorted(hints)}; use to_dict()"
+        )
+    return cls.from_params(params)
 
 
 def _registered(name: Any) -> type[Protocol]:

@@ -88,6 +88,8 @@ class Protocol(ABC):
     """One line for tables."""
     longitudinal: ClassVar[bool] = True
     """Whether answers are memoised, so that repeating a value does not spend for ever."""
+    hints: ClassVar[frozenset[str]] = frozenset()
+    """Arguments that only help to choose the parameters left out: no part of a specification."""
 
     def __post_init__(self) -> None:
         self._set("k", checks.integer("k", self.k, 2, LARGEST_K, "count the labels of the domain"))
@@ -281,7 +283,7 @@ class Protocol(ABC):
         ParameterError
             For a missing or an unknown parameter.
         """
-        known = {field.name for field in fields(cls) if field.init}
+        known = cls.hints.union(field.name for field in fields(cls) if field.init)
         required = {field.name for field in fields(cls) if field.init and _is_required(field)}
         unknown, missing = params.keys() - known, required - params.keys()
         if unknown or missing:

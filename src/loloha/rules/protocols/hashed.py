@@ -10,10 +10,21 @@ from functools import cached_property
 
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed
-from loloha.rules.hashing import FAMILIES, admissible_primes, default_family, hash_family
+from loloha.rules.hashing import (
+    FAMILIES,
+    LinearHash,
+    PrimeHash,
+    admissible_primes,
+    default_family,
+    hash_family,
+    least_prime,
+)
 from loloha.rules.protocols.base import Protocol
 
 LARGEST_G = 1 << 20
+LEAST_SHARED = 5
+"""Users who must share a key on average before a family is chosen for its variance alone: fewer
+than one in a hundred then has a key to himself (e^-5)."""
 MOST_SYMBOLS_TRIED = 4096
 
 
@@ -23,7 +34,7 @@ class LocalHashing(Protocol):
 
     Parameters
     ----------
-    hash : {"linear", "affine", "xxhash"}, optional
+    hash : {"linear", "prime", "affine", "xxhash"}, optional
         Hash family; by default "linear" where g is prime and the table
         of seeds and symbols is affordable, else "affine".
     """
@@ -34,13 +45,13 @@ class LocalHashing(Protocol):
         super().__post_init__()
         if self.hash is not None:
             checks.choice("hash", self.hash, FAMILIES)
-        self._settle_g()
+        self._settle()
         if self.hash is None:
             self._set("hash", default_family(self.k, self.symbols))
         # A family that does not exist for these sizes is refused now, not at the first report.
         _ = self.encoding
 
-    def _settle_g(self) -> None:
+    def _settle(self) -> None:
         """Resolve the number of symbols, where it is a parameter."""
 
     @property
@@ -65,7 +76,7 @@ class ChosenG(LocalHashing):
 
     g: int | None = None
 
-    def _settle_g(self) -> None:
+    def _settle(self) -> None:
         if self.g is None:
             self._set("g", self._best_g())
         self._set("g", checks.integer("g", self.g, 2, LARGEST_G, "leave it out for the best one"))
@@ -95,25 +106,38 @@ def least_variance_g(k: int, eps: float, family: str | None) -> int:
     -------
     int
         The smallest of the best.
+    """
+    name = family or LinearHash.name
+    return min(_candidates(name, k, eps), key=lambda g: (noise(name, k, g, eps), g))
+
+
+def noise(family: str, k: int, g: int, eps: float) -> float:
+    """n V* of local hashing whose (first) report spends ``eps``.
 
     Notes
     -----
     With c0 the collision probability and w = e^-eps, p_s = 1/(1 + (g-1)w) and
     q_star = (c0 + (1-c0) w) p_s, so n V* = q_star (1 - q_star) / ((1-c0) (1-w) p_s)^2.
     """
-    linear = family in (None, "linear")
     w = math.exp(-eps)
-    candidates: Iterable[int]
-    if linear:
-        candidates = admissible_primes(k)
-    else:
-        # V* falls up to g = e^eps + 1 and rises beyond it (c0 = 1/g).
-        candidates = range(2, int(min(1 / w + 3, MOST_SYMBOLS_TRIED)) + 1)
+    c0 = float(hash_family(family, k, g).collision)
+    spread = 1 + (g - 1) * w
+    q_star = (c0 + (1 - c0) * w) / spread
+    return q_star * (1 - q_star) * (spread / (1 - c0)) ** 2
 
-    def noise(g: int) -> float:
-        c0 = float(hash_family(family or "linear", k, g).collision)
-        spread = 1 + (g - 1) * w
-        q_star = (c0 + (1 - c0) * w) / spread
-        return q_star * (1 - q_star) * (spread / (1 - c0)) ** 2
 
-    return min(candidates, key=lambda g: (noise(g), g))
+def shared_by(family: str, k: int, g: int, n: int) -> float:
+    """With how many users, oneself included, each of ``n`` users shares a key on average."""
+    return n / hash_family(family, k, g).members
+
+
+def _candidates(family: str, k: int, eps: float) -> Iterable[int]:
+    """The g that may have the least V*."""
+    if family == LinearHash.name:
+        return admissible_primes(k)
+    best = math.exp(min(eps, 36.0)) + 1
+    if family == PrimeHash.name:
+        # Where few values leave few collisions, more symbols than e^eps + 1 can still help.
+        return range(2, int(min(least_prime(k), 128 + 4 * best, MOST_SYMBOLS_TRIED)) + 1)
+    # V* falls up to g = e^eps + 1 and rises beyond it (c0 = 1/g).
+    return range(2, int(min(best + 2, MOST_SYMBOLS_TRIED)) + 1)

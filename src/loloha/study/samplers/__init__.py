@@ -18,7 +18,7 @@ from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.history import History
 from loloha.study.samplers.replay import replay, replay_reports
 from loloha.study.samplers.sample import Chain, Progress, Reports, Sample
-from loloha.study.samplers.symbol import report_symbols, sample_symbols
+from loloha.study.samplers.symbol import quickest, report_symbols, sample_symbols
 from loloha.study.samplers.visits import Visits
 
 Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[Ints]]]
@@ -44,7 +44,9 @@ REPORTERS: dict[type[Encoding], Reporter] = {
 STEPS = ("check_value", "enroll", "memo_index", "permanent", "instant", "client")
 
 
-def sample(protocol: Protocol, history: History, draws: Draws, progress: Progress) -> Sample:
+def sample(
+    protocol: Protocol, history: History, draws: Draws, progress: Progress, *, keep: bool = True
+) -> Sample:
     """What the server sees of a population.
 
     Parameters
@@ -53,19 +55,24 @@ def sample(protocol: Protocol, history: History, draws: Draws, progress: Progres
     history : History
     draws : Draws
     progress : callable
+    keep : bool
+        Whether the counts will be kept as tallies, and not only their support be looked at.
     """
-    sampler = SAMPLERS.get(type(protocol.encoding))
+    encoding = protocol.encoding
+    sampler = SAMPLERS.get(type(encoding))
     if sampler is None or not _takes_usual_steps(protocol):
         return replay(protocol, history.values, draws, progress)
     if protocol.longitudinal:
         chain = Chain(protocol.first_channel, protocol.second_channel)
         visits = history.visits(protocol.bins)
-        answers, counts = sampler(protocol.encoding, chain, visits, draws, progress)
+        if not keep:
+            encoding = quickest(encoding, history.n, history.tau)
+        answers, counts = sampler(encoding, chain, visits, draws, progress)
     else:
         answers = history.reports
         counts = _one_round(sampler, protocol, history, draws, progress)
     loss: Any = answers * protocol.asked_memo
-    return Sample(loss, counts)
+    return Sample(loss, counts, encoding)
 
 
 def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:

@@ -28,7 +28,7 @@ def replay(protocol: Protocol, values: Any, draws: Draws, progress: Progress) ->
             tallies[t].add(report)
         loss[u] = client.loss
         progress((u + 1) / n)
-    return Sample(loss, iter([tally.counts for tally in tallies]))
+    return Sample(loss, iter([tally.counts for tally in tallies]), protocol.encoding)
 
 
 def replay_reports(protocol: Protocol, values: Any, draws: Draws) -> Iterator[Reports]:

@@ -9,7 +9,7 @@ import numpy as np
 from loloha.rules.channels import BitChannel
 from loloha.rules.counting.arrays import Bytes, Ints
 from loloha.rules.counting.compiled import compiled
-from loloha.rules.hashing import AffineHash, HashFamily
+from loloha.rules.hashing import HashFamily, ModularHash
 from loloha.rules.rng import SCALE
 from loloha.study.samplers.draws import Draws, unpack
 
@@ -115,8 +115,9 @@ def preimages(family: HashFamily, keys: Ints, users: Any, symbols: Any) -> Any:
     width = (family.k + 63) // 64
     rows = np.zeros((len(users), width), dtype=np.uint64)
     loops = compiled("rows", len(keys) * family.k)
-    if loops and isinstance(family, AffineHash):
-        loops.affine_preimages(rows, keys, users, symbols, family.k, family.g)
+    if loops and isinstance(family, ModularHash):
+        a, b = family.split(keys)
+        loops.modular_preimages(rows, a, b, users, symbols, family.k, family.modulus, family.g)
         return rows
     values = np.arange(family.k, dtype=np.int64)
     step = max(1, AT_ONCE // family.k)

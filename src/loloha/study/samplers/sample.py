@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from loloha.rules.counting.arrays import Bools, Floats, Ints
+from loloha.rules.encodings import Encoding
 
 Progress = Callable[[float], object]
 """Called with the share that is done, rising to 1."""
@@ -42,8 +43,11 @@ class Sample(NamedTuple):
     loss : float64[n]
         What each user has spent over all rounds.
     counts : iterator of int64[cells]
-        Counts of each round, in order, as a tally holds them.
+        Counts of each round, in order, as a tally of the encoding holds them.
+    encoding : Encoding
+        The protocol's, or one that counts less where no tally is kept.
     """
 
     loss: Floats
     counts: Iterator[Ints]
+    encoding: Encoding

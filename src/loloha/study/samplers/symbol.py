@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
-from loloha.rules.encodings import Hashed, Symbols
-from loloha.rules.hashing import AffineHash, HashFamily, LinearHash
+from loloha.rules.encodings import Encoding, Hashed, Symbols
+from loloha.rules.hashing import HashFamily, LinearHash, ModularHash, PrimeHash
 from loloha.study.samplers import rows
 from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.sample import Chain, Progress, Reports
@@ -21,6 +22,8 @@ from loloha.study.samplers.visits import Block, Visits, merge
 CELLS_AT_ONCE, REPORTS_AT_ONCE = 1 << 22, 1 << 19
 # Words of the preimages of one block of users.
 WORDS_AT_ONCE = 1 << 20
+# What a cell of a table costs a round, in words of preimages added up.
+CELL_COST = 2
 
 
 def sample_symbols(
@@ -28,7 +31,7 @@ def sample_symbols(
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each cell, then a fresh one for each report."""
     keys, kept, answers = _memoise(encoding, chain, visits, draws, progress)
-    if isinstance(encoding, Hashed) and not isinstance(encoding.family, LinearHash):
+    if isinstance(encoding, Hashed) and not encoding.tabled:
         return answers, _expanded(encoding, chain, keys, kept, draws, progress)
     return answers, _tabled(encoding, chain, keys, kept, draws, progress)
 
@@ -66,6 +69,19 @@ def _memoise(
     return keys, kept, answers
 
 
+def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
+    """What to count in where nobody keeps the counts: a table, or each user's preimages summed.
+
+    A table is cleared and decoded in every round, whatever n; a user's hash is expanded once, into
+    rows of k bits, and one row is added a report.
+    """
+    if not isinstance(encoding, Hashed) or not isinstance(encoding.family, PrimeHash):
+        return encoding
+    words = (encoding.family.k + 63) // 64
+    expanding, tabling = n * (words * tau + encoding.family.k), CELL_COST * encoding.cells * tau
+    return replace(encoding, expanded=expanding < tabling)
+
+
 def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
     """Symbols of the distinct values of each user, int32[pairs].
 
@@ -83,8 +99,8 @@ def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
         low = family.g ** ((family.m + 1) // 2)
         high_of, low_of = np.divmod(np.arange(family.k, dtype=np.int32), np.int32(low))
         loops.hash_linear(keys, users, values, family.g, low, high_of, low_of, symbols)
-    elif loops and isinstance(family, AffineHash):
-        loops.hash_affine(keys, users, values, family.g, symbols)
+    elif loops and isinstance(family, ModularHash):
+        loops.hash_modular(*family.split(keys), users, values, family.modulus, family.g, symbols)
     else:
         symbols[:] = family.hash_many(keys[users], values.astype(np.int64))
     return symbols
@@ -104,9 +120,10 @@ def _tabled(
 ) -> Iterator[Ints]:
     """Counts of each round where they are a table of keys and symbols."""
     tau, n = kept.shape
+    answers = _told_in_place(chain, kept, draws)
     step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
     for start in range(0, tau, step):
-        told = _told(chain, kept[start : start + step], draws)
+        told = answers[start : start + step]
         counts = np.zeros((len(told), encoding.cells), dtype=np.int64)
         count_rounds(counts, keys, told, encoding.symbols)
         progress(0.5 + (start + len(told)) / tau / 2)
@@ -120,11 +137,12 @@ def _expanded(
     family = encoding.family
     tau, n = kept.shape
     counts = np.zeros((tau, family.k), dtype=np.int64)
+    answers = _told_in_place(chain, kept, draws)
     per_user = max(tau, min(tau, family.g) * ((family.k + 63) // 64))
     step = max(1, WORDS_AT_ONCE // max(1, per_user))
     for start in range(0, n, step):
         part = slice(start, start + step)
-        told = _told(chain, kept[:, part], draws)
+        told = answers[:, part]
         if tau == 1:
             sent = told[0] >= 0
             count_preimages(counts[0], family, keys[part][sent], told[0, sent].astype(np.int64))
@@ -141,4 +159,12 @@ def _told(chain: Chain, kept: Any, draws: Draws) -> Any:
     """Answers of these reports, of the shape of ``kept``."""
     if chain.second is None:
         return kept
-    return draws.symbols(chain.second, np.ascontiguousarray(kept))
+    return draws.symbols(chain.second, kept)
+
+
+def _told_in_place(chain: Chain, kept: Any, draws: Draws) -> Any:
+    """Answers of all rounds, round by round: the same draws however they are counted."""
+    step = max(1, REPORTS_AT_ONCE // max(1, kept.shape[1]))
+    for start in range(0, len(kept), step):
+        kept[start : start + step] = _told(chain, kept[start : start + step], draws)
+    return kept

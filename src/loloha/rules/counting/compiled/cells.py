@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha.rules.counting.compiled.jit import njit
-
-_PRIME = np.int64((1 << 31) - 1)
+from loloha.rules.counting.compiled.jit import njit, reciprocal
 
 
 @njit
@@ -104,8 +102,17 @@ def _sums(sums: Any, seed: int, g: int) -> None:
 
 
 @njit
-def hash_affine(keys: Any, users: Any, values: Any, g: int, symbols: Any) -> None:
+def hash_modular(
+    a: Any, b: Any, users: Any, values: Any, modulus: int, g: int, symbols: Any
+) -> None:
     """((a v + b) mod P) mod g of each user's values."""
+    shift, factor = reciprocal(g)
+    inverse = 1.0 / modulus
     for i in range(len(users)):
-        key = keys[users[i]]
-        symbols[i] = ((key >> 31) * np.int64(values[i]) + (key & _PRIME)) % _PRIME % g
+        user = users[i]
+        whole = a[user] * np.int64(values[i]) + b[user]
+        # The quotient in floating point is at most one off: cheaper than a division of integers.
+        residue = whole - np.int64(whole * inverse) * modulus
+        residue += modulus if residue < 0 else 0
+        residue -= modulus if residue >= modulus else 0
+        symbols[i] = residue - (residue * factor >> shift) * g

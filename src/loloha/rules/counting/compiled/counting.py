@@ -8,8 +8,6 @@ import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit, reciprocal
 
-_PRIME = np.int64((1 << 31) - 1)
-
 
 @njit
 def count_symbols(counts: Any, ys: Any) -> bool:
@@ -26,12 +24,12 @@ def count_symbols(counts: Any, ys: Any) -> bool:
 
 
 @njit
-def count_pairs(counts: Any, keys: Any, ys: Any, g: int) -> bool:
+def count_pairs(counts: Any, keys: Any, ys: Any, g: int, least: int) -> bool:
     """counts[key * g + y] += 1 for each report, or nothing and False if one is out of range."""
     size = len(counts) // g
     for i in range(len(ys)):
         key, y = keys[i], ys[i]
-        if key < 1 or key >= size or y < 0 or y >= g:
+        if key < least or key >= size or y < 0 or y >= g:
             for j in range(i):
                 counts[keys[j] * g + ys[j]] -= 1
             return False
@@ -51,16 +49,16 @@ def count_rounds(counts: Any, keys: Any, ys: Any, g: int) -> None:
 
 
 @njit
-def count_affine(counts: Any, keys: Any, ys: Any, g: int) -> None:
-    """counts[v] += 1 for each report and each v that its affine hash maps to its symbol."""
+def count_modular(counts: Any, a: Any, b: Any, ys: Any, modulus: int, g: int) -> None:
+    """counts[v] += 1 for each report and each v that its modular hash maps to its symbol."""
     shift, factor = reciprocal(g)
-    for i in range(len(keys)):
-        a, residue, y = keys[i] >> 31, keys[i] & _PRIME, ys[i]
+    for i in range(len(ys)):
+        step, residue, y = a[i], b[i], ys[i]
         for v in range(len(counts)):
             counts[v] += residue - (residue * factor >> shift) * g == y
-            residue += a
-            if residue >= _PRIME:
-                residue -= _PRIME
+            residue += step
+            if residue >= modulus:
+                residue -= modulus
 
 
 @njit

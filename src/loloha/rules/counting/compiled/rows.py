@@ -8,7 +8,6 @@ import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit, reciprocal
 
-_PRIME = np.int64((1 << 31) - 1)
 _ONE, _NONE = np.uint64(1), np.uint64(0)
 _WORD, _LANES = np.uint64(6), np.uint64(63)
 _DIGITS = 32
@@ -127,8 +126,10 @@ def place(rows: Any, symbols: Any, width: int, told: Any) -> None:
 
 
 @njit
-def affine_preimages(rows: Any, keys: Any, users: Any, symbols: Any, k: int, g: int) -> None:
-    """Bit v of rows[i]: whether the affine hash of user ``users[i]`` maps v to ``symbols[i]``.
+def modular_preimages(
+    rows: Any, a: Any, b: Any, users: Any, symbols: Any, k: int, modulus: int, g: int
+) -> None:
+    """Bit v of rows[i]: whether the modular hash of user ``users[i]`` maps v to ``symbols[i]``.
 
     ``users`` ascends, so each (user, value) is hashed once.
     """
@@ -136,18 +137,19 @@ def affine_preimages(rows: Any, keys: Any, users: Any, symbols: Any, k: int, g: 
     shift, factor = reciprocal(g)
     start = 0
     while start < len(users):
+        user = users[start]
         end = start
-        while end < len(users) and users[end] == users[start]:
+        while end < len(users) and users[end] == user:
             row_of[symbols[end]] = end
             end += 1
-        a, residue = keys[users[start]] >> 31, keys[users[start]] & _PRIME
+        step, residue = a[user], b[user]
         for v in range(k):
             row = row_of[residue - (residue * factor >> shift) * g]
             if row >= 0:
                 rows[row, v >> 6] |= _ONE << np.uint64(v & 63)
-            residue += a
-            if residue >= _PRIME:
-                residue -= _PRIME
+            residue += step
+            if residue >= modulus:
+                residue -= modulus
         for i in range(start, end):
             row_of[symbols[i]] = -1
         start = end
