@@ -182,7 +182,7 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
         Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
         for entry, some in ((one, first), (two, second), (one, first))
     ]
-    receipts = [Receipt(codes.tolist()) for codes in store.record(together, NOW)]
+    receipts = [Receipt.of(codes.tolist()) for codes in store.record(together, NOW)]
     assert [counted(each) for each in receipts] == [(8, 0, []), (5, 0, []), (0, 8, [])]
     assert store.tally(one, 0) == expected(one.campaign, first, 0)
     assert store.tally(two, 0) == expected(two.campaign, second, 0)
