@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from loloha.design import privacy
     from loloha.design.planning import plan
+    from loloha.design.sizing import plan_for
+    from loloha.design.sweep import sweep
     from loloha.device.client import Client
     from loloha.errors import LolohaError
     from loloha.rules.protocols import (
@@ -50,7 +52,7 @@ _ROOMS = {
     "rules.counting": "arrays compiled decode kernels",
     "device": "client sender",
     "server": "estimate postprocess tally",
-    "design": "loss planning privacy prospect",
+    "design": "loss planning privacy prospect sizing",
     "study": "attacks datasets evaluation figure paper population samplers",
 }
 _MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()} | {
@@ -68,6 +70,8 @@ _NAMES = {
     "Report": "report",
     "Tally": "tally",
     "plan": "planning",
+    "plan_for": "sizing",
+    "sweep": "design.sweep",
     "protocol": "protocols",
     "simulate": "population",
     "variance": "estimate",
@@ -112,10 +116,12 @@ __all__ = [
     "Tally",
     "datasets",
     "plan",
+    "plan_for",
     "postprocess",
     "privacy",
     "protocol",
     "simulate",
+    "sweep",
     "variance",
 ]
 

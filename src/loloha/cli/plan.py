@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,10 @@ from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
     from loloha.design.planning import Plan
+    from loloha.design.sizing import Requirement, Sizing
+
+BACKWARDS = "Planning backwards"
+ALPHA = 0.5
 
 
 def register(app: typer.Typer) -> None:
@@ -21,10 +25,47 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     *,
-    k: Annotated[int, typer.Option(help="Domain size: how many values there are.")],
-    n: Annotated[int, typer.Option(help="Reports expected in each round.")],
-    eps_inf: Annotated[float, typer.Option(help="Budget of all reports of one value, for ever.")],
-    eps_1: Annotated[float, typer.Option(help="Budget of the first report, below eps_inf.")],
+    k: Annotated[
+        int | None,
+        typer.Option(help="Domain size: how many values there are.", show_default=False),
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option(help="Reports expected in each round.", show_default=False)
+    ] = None,
+    eps_inf: Annotated[
+        float | None,
+        typer.Option(help="Budget of all reports of one value, for ever.", show_default=False),
+    ] = None,
+    eps_1: Annotated[
+        float | None,
+        typer.Option(
+            help="Budget of the first report, below eps_inf; backwards, half of it by default.",
+            show_default=False,
+        ),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            help="Wanted error of one rare value: says the least eps_inf, n or the largest k, "
+            "whichever is left out.",
+            show_default=False,
+            rich_help_panel=BACKWARDS,
+        ),
+    ] = None,
+    visible: Annotated[
+        float | None,
+        typer.Option(
+            help="The same for a frequency that is to be told from 0.",
+            show_default=False,
+            rich_help_panel=BACKWARDS,
+        ),
+    ] = None,
+    all_values: Annotated[
+        bool,
+        typer.Option(
+            "--all-values", help="Want it for all values at once.", rich_help_panel=BACKWARDS
+        ),
+    ] = False,
     level: Annotated[float, typer.Option(help="Level of the errors.")] = 0.95,
     calibration: Annotated[
         str,
@@ -38,12 +79,32 @@ def plan(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare protocols for one survey before anything is collected, and recommend one."""
-    import loloha
+    """Compare protocols for one survey before anything is collected, and recommend one.
 
-    found = loloha.plan(
-        k, n, eps_inf, eps_1, level=level, calibration=calibration, protocols=protocol or None
-    )
+    With --error or --visible it solves for the one of --k, --n and --eps-inf that is left out.
+    """
+    import loloha
+    from loloha.errors import ParameterError
+
+    if eps_1 is not None and eps_inf is None:
+        raise ParameterError("--eps-1 must come with --eps-inf, got it alone; it is a share of it")
+    options: dict[str, Any] = {
+        "level": level, "calibration": calibration, "protocols": protocol or None,
+    }  # fmt: skip
+    if error is not None or visible is not None:
+        alpha = ALPHA if eps_1 is None or eps_inf is None else eps_1 / eps_inf
+        needed = loloha.plan_for(
+            error=error, visible=visible, all_values=all_values, k=k, n=n, eps_inf=eps_inf,
+            alpha=alpha, **options,
+        )  # fmt: skip
+        _show_needed(needed, as_json=as_json)
+        return
+    if k is None or n is None or eps_inf is None or eps_1 is None:
+        raise ParameterError(
+            "--k, --n, --eps-inf and --eps-1 must be given, got less; leave one out only with "
+            "--error or --visible"
+        )
+    found = loloha.plan(k, n, eps_inf, eps_1, **options)
     if as_json:
         console.show_json(found.to_dict())
         return
@@ -55,6 +116,27 @@ def plan(
     console.show_text(f"Recommended: {found.reason}")
     if found.warning:
         console.warn(found.warning)
+
+
+def _show_needed(found: Sizing, *, as_json: bool) -> None:
+    """Print what each protocol needs, the most frugal first."""
+    if as_json:
+        console.show_json(found.to_dict())
+        return
+    console.show_table(
+        ("protocol", f"{'largest' if found.unknown == 'k' else 'least'} {found.unknown}", "g",
+         "error", "all at once", "visible from", "cap", "why none"),
+        [_needed(row) for row in found.rows],
+        title=f"{found.goal} of at most {_share(found.target)}, eps_1 = {found.alpha:.4g} eps_inf",
+    )  # fmt: skip
+
+
+def _needed(row: Requirement) -> tuple[Any, ...]:
+    seen = row.prospect
+    if seen is None:
+        return row.label, None, None, None, None, None, None, row.note
+    shares = map(_share, (seen.error_one, seen.error_all, seen.visible_one))
+    return row.label, row.found, seen.g, *shares, seen.cap, row.note
 
 
 def _show_rows(found: Plan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loloha.design.prospect import Prospect, prospect
 from loloha.errors import ParameterError
@@ -13,6 +13,10 @@ from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.protocols.base import LARGEST_K
 from loloha.server.estimate import MOST_REPORTS, check_level
+from loloha.server.frame import records_to_frame, to_html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CALIBRATIONS = ("tight", "published")
 AS_GOOD = 1.1
@@ -22,7 +26,7 @@ SAMPLED = 16
 """Buckets a user samples, beside one and all, in the rows of protocols that sample some."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A table of protocols, the one to take, and whether it can see anything.
 
@@ -56,6 +60,68 @@ class Plan:
         plain["rows"] = [row.to_dict() for row in self.rows]
         plain["recommendation"] = self.recommendation.label if self.recommendation else None
         return plain
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """A row for each protocol: what it can see, and what it costs.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Kind of the frame; pyarrow by default.
+        """
+        records = []
+        for row in self.rows:
+            plain = row.to_dict()
+            del plain["protocol"], plain["name"]
+            label = plain.pop("label")
+            records.append({"protocol": label, "recommended": row is self.recommendation, **plain})
+        return records_to_frame(records, backend)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the error of each protocol, of one value and of all at once.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from loloha.study.figure.lines import draw_errors
+
+        shown = [row for row in self.rows if row.protocol is not None]
+        return draw_errors(
+            [row.label for row in shown],
+            [row.name for row in shown],
+            {
+                f"{100 * self.level:g} % error of one value": [row.error_one for row in shown],
+                "of all values at once": [row.error_all for row in shown],
+            },
+            1 / self.k,
+            ax,
+        )
+
+    def _repr_html_(self) -> str:
+        shown = [row for row in self.rows if row.protocol is not None]
+        return to_html(
+            f"{self.n} reports a round over {self.k} values, eps_inf = {self.eps_inf:g}, "
+            f"eps_1 = {self.eps_1:g}",
+            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "within"),
+            [
+                (row.label, row.g, row.error_one, row.error_all, row.visible_one, row.cap,
+                 "yes" if row.eligible else "no")
+                for row in shown
+            ],
+            f"Recommended: {self.reason}" + (f" {self.warning}" if self.warning else ""),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        best = self.recommendation.label if self.recommendation else None
+        return (
+            f"Plan(k={self.k}, n={self.n}, eps_inf={self.eps_inf:g}, eps_1={self.eps_1:g}, "
+            f"recommendation={best!r}, {len(self.rows)} rows)"
+        )
 
 
 def plan(

@@ -52,6 +52,12 @@ def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
         ) from None
 
 
+def records_to_frame(records: Sequence[Mapping[str, Any]], backend: str | None = None) -> Any:
+    """A table of records that all have the names of the first; see `to_frame`."""
+    names = records[0] if records else ()
+    return to_frame({name: [record[name] for record in records] for name in names}, backend)
+
+
 def _column(content: Any) -> Any:
     """An Arrow array: of the labels' own type, or text where they have several."""
     import pyarrow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from loloha.rules import checks
 from loloha.study.figure.axis import one_line, percent, ticks
 from loloha.study.figure.series import Series
-from loloha.study.figure.style import COLOURS, MARKERS
+from loloha.study.figure.style import COLOURS, MARKERS, TRUTH, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +50,37 @@ def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("round")
     axes.set_ylabel("frequency" + (" (dotted: truth)" if series.truth is not None else ""))
     axes.legend(title="value", fontsize="small")
+    return axes  # type: ignore[no-any-return]
+
+
+def draw_errors(
+    labels: Sequence[str],
+    names: Sequence[str],
+    errors: Mapping[str, Sequence[float | None]],
+    average: float,
+    ax: Axes | None = None,
+) -> Axes:
+    """A row for each protocol with its errors, and a line at the average frequency."""
+    axes: Any = new_axes() if ax is None else ax
+    for name, numbers in errors.items():
+        first = name == next(iter(errors))
+        for place, (protocol, number) in enumerate(zip(names, numbers, strict=True)):
+            look = style(protocol)
+            axes.plot(
+                [np.nan if number is None else number],
+                [place],
+                linestyle="none",
+                color=look["color"],
+                marker=look["marker"] if first else "|",
+                markersize=7,
+                label=name if not place else None,
+            )
+    axes.axvline(average, color=TRUTH, linewidth=0.9, linestyle="--", label="average frequency")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("error")
+    axes.legend(fontsize="small")
     return axes  # type: ignore[no-any-return]
 
 

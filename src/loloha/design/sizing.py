@@ -1,0 +1,293 @@
+"""Planning backwards: the least budget, fewest reports or largest domain for a wanted error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from loloha.design.planning import plan
+from loloha.design.prospect import Prospect
+from loloha.errors import ParameterError
+from loloha.rules import checks
+from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.rules.protocols.base import LARGEST_K
+from loloha.server.frame import records_to_frame, to_html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SMALLEST_EPS, LARGEST_EPS = 1 / 64, 32.0
+"""Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
+MOST_REPORTS = 1 << 40
+_STEP = 1.25
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What one protocol needs.
+
+    Attributes
+    ----------
+    label : str
+        Of the protocol, as in a `loloha.design.planning.Plan`.
+    found : float, int or None
+        The least eps_inf, the least n or the largest k; None if none will do.
+    prospect : Prospect or None
+        What the protocol sees there.
+    note : str
+        Why none will do.
+    """
+
+    label: str
+    found: float | None
+    prospect: Prospect | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What each protocol needs for a wanted error, the most frugal first.
+
+    Attributes
+    ----------
+    unknown : {"eps_inf", "n", "k"}
+        What was solved for.
+    k, n, eps_inf
+        What was given; None for the unknown.
+    alpha : float
+        eps_1 / eps_inf.
+    goal, target
+        The number of a `Prospect` that is to be at most the target.
+    level : float
+    rows : tuple of Requirement
+    """
+
+    unknown: str
+    k: int | None
+    n: int | None
+    eps_inf: float | None
+    alpha: float
+    goal: str
+    target: float
+    level: float
+    rows: tuple[Requirement, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain["rows"] = [
+            {
+                "label": row.label,
+                "found": row.found,
+                "note": row.note,
+                "prospect": row.prospect.to_dict() if row.prospect else None,
+            }
+            for row in self.rows
+        ]
+        return plain
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """A row for each protocol: what it needs, and what it sees and costs there.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+        """
+        records = []
+        for row in self.rows:
+            seen = row.prospect.to_dict() if row.prospect else {}
+            numbers = {name: seen.get(name) for name in ("g", "error_one", "error_all", "cap")}
+            records.append({"protocol": row.label, self.unknown: row.found, **numbers})
+        return records_to_frame(records, backend)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw what each protocol needs.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from loloha.study.figure.lines import new_axes
+        from loloha.study.figure.style import style
+
+        axes: Any = new_axes() if ax is None else ax
+        shown = [row for row in self.rows if row.prospect is not None][::-1]
+        for place, row in enumerate(shown):
+            name = row.prospect.name if row.prospect else ""
+            axes.plot([row.found], [place], linestyle="none", **_look(style(name)))
+        axes.set_yticks(range(len(shown)), [row.label for row in shown])
+        axes.set_xscale("log" if self.unknown != "eps_inf" else "linear")
+        axes.set_xlabel(f"{'largest' if self.unknown == 'k' else 'least'} {self.unknown}")
+        axes.set_title(f"{self.goal} of at most {self.target:g}", loc="left")
+        return axes  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        rows = [(row.label, row.found, row.note) for row in self.rows]
+        given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
+        known = ", ".join(f"{name} = {one:g}" for name, one in given.items() if one is not None)
+        note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
+        return to_html(
+            f"{self.goal} of at most {self.target:g} for {known}",
+            ("protocol", self.unknown, ""),
+            rows,
+            note,
+        )
+
+
+def plan_for(
+    *,
+    error: float | None = None,
+    visible: float | None = None,
+    all_values: bool = False,
+    k: int | None = None,
+    n: int | None = None,
+    eps_inf: float | None = None,
+    alpha: float = 0.5,
+    level: float = 0.95,
+    calibration: str = "tight",
+    protocols: Iterable[str | Protocol] | None = None,
+) -> Sizing:
+    """What it takes: the one of eps_inf, n and k that is left out, for a wanted error.
+
+    Parameters
+    ----------
+    error : float, optional
+        Wanted half width of the interval of one rare value, in (0, 1). Give this or ``visible``.
+    visible : float, optional
+        Frequency, in (0, 1), that is to be told from 0 with probability ``level``.
+    all_values : bool
+        Want it for all values at once, not for one picked beforehand.
+    k, n : int, optional
+        Domain size; reports in each round.
+    eps_inf : float, optional
+        Budget of all reports of one value.
+    alpha : float
+        eps_1 / eps_inf, in (0, 1).
+    level, calibration, protocols
+        As for `loloha.plan`.
+
+    Returns
+    -------
+    Sizing
+
+    Raises
+    ------
+    ParameterError
+        Unless exactly one of k, n, eps_inf is left out, and one of error, visible given; or if one
+        is out of range.
+
+    Notes
+    -----
+    The least eps_inf is looked for in 1/64..32 in steps of a quarter and then by halving, to three
+    digits, rounded up; n up to 2^40; k by doubling up to 2^24. What is returned meets the target.
+    """
+    given = {"k": k, "n": n, "eps_inf": eps_inf}
+    unknown = [name for name, one in given.items() if one is None]
+    if len(unknown) != 1:
+        raise ParameterError(
+            f"exactly one of k, n, eps_inf must be left out, got {len(unknown)} left out; it is "
+            "solved for"
+        )
+    if (error is None) == (visible is None):
+        raise ParameterError("error or visible must be given, got both or none; give one")
+    name, wanted = ("error", error) if visible is None else ("visible", visible)
+    target = checks.real(name, wanted, 0.0, 1.0, "0.01 is one percent")
+    alpha = checks.real("alpha", alpha, 0.0, 1.0, "the paper uses 0.4 to 0.6")
+    if target in (0.0, 1.0) or alpha in (0.0, 1.0):
+        raise ParameterError(
+            f"{name} and alpha must be inside (0, 1), got {target!r} and {alpha!r}; 0.01 and 0.5 "
+            "are usual"
+        )
+    goal = f"{name}_{'all' if all_values else 'one'}"
+    choose: Iterable[str | Protocol] = REGISTRY if protocols is None else protocols
+    names = [choose] if isinstance(choose, str | Protocol) else list(choose)
+    rows: list[Requirement] = []
+    for one in names:
+
+        def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
+            known: dict[str, Any] = given | {unknown[0]: number}
+            eps = known.pop("eps_inf")
+            found = plan(
+                **known, eps_inf=eps, eps_1=alpha * eps, level=level, calibration=calibration,
+                protocols=[one],
+            )  # fmt: skip
+            return {row.label: row for row in found.rows}
+
+        rows += _required(unknown[0], rows_at, goal, target)
+    # The fewest reports and the least budget first, and the largest domain.
+    sign = -1 if unknown[0] == "k" else 1
+    rows.sort(key=lambda row: math.inf if row.found is None else sign * row.found)
+    return Sizing(unknown[0], k, n, eps_inf, alpha, goal, target, level, tuple(rows))
+
+
+def _required(
+    unknown: str, rows_at: Callable[[float], dict[str, Prospect]], goal: str, target: float
+) -> list[Requirement]:
+    """What each row of one protocol needs."""
+    start = {"eps_inf": 1.0, "n": 1000, "k": 8}[unknown]
+    solve = {"eps_inf": _least_eps, "n": _least_n, "k": _largest_k}[unknown]
+    found = []
+    for label, example in rows_at(start).items():
+        if not example.eligible:
+            lasting = "the first report spends more than eps_1"
+            note = "nothing bounds the total" if example.spends_every_round else lasting
+            found.append(Requirement(label, None, None, note))
+            continue
+
+        def good(number: float, label: str = label) -> bool:
+            row = rows_at(number).get(label)
+            reached = None if row is None or not row.eligible else getattr(row, goal)
+            return reached is not None and reached <= target
+
+        number = solve(good)
+        if number is None:
+            found.append(Requirement(label, None, None, f"no {unknown} is enough"))
+        else:
+            found.append(Requirement(label, number, rows_at(number)[label]))
+    return found
+
+
+def _least_eps(good: Callable[[float], bool]) -> float | None:
+    eps = SMALLEST_EPS
+    while not good(eps):
+        eps *= _STEP
+        if eps > LARGEST_EPS:
+            return None
+    low, high = eps / _STEP, eps
+    while high - low > high * 10**-_DIGITS / 4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    unit = 10.0 ** (math.floor(math.log10(high)) - _DIGITS + 1)
+    rounded = round(math.ceil(high / unit) * unit, 12)
+    return rounded if good(rounded) else high
+
+
+def _least_n(good: Callable[[float], bool]) -> int | None:
+    if not good(MOST_REPORTS):
+        return None
+    return _first(good, 0, MOST_REPORTS)
+
+
+def _largest_k(good: Callable[[float], bool]) -> int | None:
+    if not good(2):
+        return None
+    k = 2
+    while k < LARGEST_K and good(2 * k):
+        k *= 2
+    return k if k >= LARGEST_K else _first(lambda one: not good(one), k, 2 * k) - 1
+
+
+def _first(good: Callable[[int], bool], low: int, high: int) -> int:
+    """The least integer in low+1..high that is good, as ``high`` is."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+def _look(style: dict[str, str]) -> dict[str, str]:
+    return {"color": style["color"], "marker": style["marker"]}
