@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from loloha import __version__
 from loloha.cli import (
     campaign,
+    conform,
     console,
     data,
     demo,
@@ -42,6 +43,7 @@ COMMANDS = (
     estimate,
     log,
     reproduce,
+    conform,
 )
 """Each of these modules adds its commands by ``register(app)``."""
 

@@ -1,0 +1,189 @@
+/** The values that a campaign asks for: which one a user's is, and the text by which people know it. */
+
+import * as check from "./check.js";
+import { CampaignError, DomainError } from "./errors.js";
+import { Float, floatText } from "./json.js";
+
+const LARGEST = 2 ** 53;
+const LARGEST_BINS = 2 ** 24;
+const LONGEST_NUMBER = 400;
+const MORE_DIGITS = 6;
+const SMALLEST_PLAIN = -6;
+const DECIMAL = /^([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,9}))?$/i;
+// What Python's str.strip takes away.
+const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+const AROUND = RegExp(`^${BLANKS}|${BLANKS}$`, "g");
+
+/** The domain that a document describes by `labels` and, or undefined, `other`. */
+export function domain(labels, other) {
+  const found = Array.isArray(labels) ? list(labels) : range(labels);
+  if (other === undefined) return found;
+  check.text("other", other);
+  if (found.has(other)) throw new CampaignError("other must differ from the labels; drop one");
+  return { ...found, k: found.k + 1, other, text: (v) => (v === found.k ? other : found.text(v)) };
+}
+
+/** A domain given by its labels. */
+function list(labels) {
+  const index = new Map();
+  for (const [i, label] of labels.entries()) {
+    if (!Number.isInteger(label) || Math.abs(label) > LARGEST) check.text("labels", label);
+    index.set(clean(String(label)), i);
+  }
+  if (index.size < labels.length) {
+    throw new CampaignError("labels must all be different, got one twice; list each once");
+  }
+  const isNumeric = [...index.keys()].every((label) => whole(label) === label);
+  return {
+    k: labels.length,
+    plain: labels,
+    has: (label) => index.has(clean(label)),
+    text: (v) => String(labels[v]),
+    index(value) {
+      for (const text of spellings(value)) {
+        const found = index.get(text) ?? (isNumeric ? index.get(whole(text)) : undefined);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** A domain of equal parts of the numbers from low to high, both included, in exact decimals. */
+function range(labels) {
+  check.members("labels", labels, ["range", "bins"]);
+  const ends = labels.range;
+  const bins = check.integer("bins", labels.bins, 1, LARGEST_BINS);
+  if (!Array.isArray(ends) || ends.length !== 2) {
+    throw new CampaignError("range must be [low, high]; correct it");
+  }
+  for (const end of ends) check.real("range", end, -LARGEST, LARGEST);
+  if (!(ends[0] < ends[1])) throw new CampaignError("range must have low < high; swap or widen it");
+  const [low, high] = ends.map((end) => decimal(String(end)));
+  return {
+    k: bins,
+    plain: { bins, range: ends.map((end) => (Number.isInteger(end) ? end : new Float(end))) },
+    has: () => false,
+    text(v) {
+      const edge = edgesOf(low, high, BigInt(bins));
+      return `[${edge(v)}, ${edge(v + 1)}${v === bins - 1 ? "]" : ")"}`;
+    },
+    index(value) {
+      refuseMissing(value);
+      const isNumber = typeof value === "number" || typeof value === "bigint";
+      const number = decimal(isNumber ? String(value) : value);
+      if (number === null) return undefined;
+      const [x, a, b] = aligned([number, low, high]);
+      if (x < a || x > b) return undefined;
+      return Math.min(bins - 1, Number(((x - a) * BigInt(bins)) / (b - a)));
+    },
+  };
+}
+
+// -- what a value says
+
+const clean = (text) => text.normalize("NFC").replace(AROUND, "");
+
+function refuseMissing(value) {
+  const isBlank = typeof value === "string" && clean(value) === "";
+  if (value === undefined || value === null || Number.isNaN(value) || isBlank) {
+    throw new DomainError("value must be there, got none; send nothing for such a round");
+  }
+}
+
+/** The texts by which a label may be known that `value` is, the most literal first. */
+function spellings(value) {
+  refuseMissing(value);
+  switch (typeof value) {
+    case "string":
+      return [clean(value)];
+    case "bigint":
+      return [String(value)];
+    case "boolean":
+      return value ? ["True", "true"] : ["False", "false"];
+    case "number":
+      if (!Number.isFinite(value)) return [];
+      return [Number.isInteger(value) ? String(BigInt(value)) : floatText(value)];
+    default:
+      throw new DomainError("value must be text, a number or true/false; convert it to a label");
+  }
+}
+
+/** The integer, as text, that a text is written for: 7 or, as a float, 7.0. */
+function whole(text) {
+  const digits = text.replace(/\.0$/, "");
+  return /^-?\d{1,17}$/.test(digits) && String(BigInt(digits)) === digits ? digits : undefined;
+}
+
+// -- exact decimals: pairs [integer, power of ten]
+
+/** The decimal that a text stands for, null if it stands for none. */
+function decimal(value) {
+  const text = typeof value === "string" ? value.replace(AROUND, "") : "";
+  const found = text.length <= LONGEST_NUMBER ? DECIMAL.exec(text) : null;
+  const power = Number(found?.[3] ?? 0);
+  if (!found || Math.abs(power) > LONGEST_NUMBER) return null;
+  const [digits, part = ""] = found[2].split(".");
+  return [BigInt(`${digits}${part}`) * (found[1] === "-" ? -1n : 1n), power - part.length];
+}
+
+/** Integers that are to each other as the decimals are. */
+function aligned(decimals) {
+  const least = Math.min(...decimals.map(([, power]) => power));
+  return decimals.map(([integer, power]) => integer * 10n ** BigInt(power - least));
+}
+
+// -- the texts of equal parts: each true, and no two alike
+
+/**
+ * The edges low + i (high - low) / bins. One is written in full where that takes few decimals beyond
+ * those that tell the edges apart; else it is cut off there, which "…" says.
+ */
+function edgesOf(low, high, bins) {
+  const power = Math.min(0, low[1], high[1]);
+  const scale = 10n ** BigInt(-power);
+  const [a, b] = aligned([low, high, [0n, power]]);
+  const shared = [a * bins, b - a, scale * bins].reduce(gcd);
+  const [first, step, denominator] = [a * bins, b - a, scale * bins].map((one) => one / shared);
+  const decimals = decimalsOf(denominator, step);
+  return (i) => {
+    const number = first + BigInt(i) * step;
+    if (denominator === 1n) return String(number);
+    const size = (number < 0n ? -number : number) * 10n ** BigInt(decimals);
+    const more = size % denominator ? "…" : "";
+    return (number < 0n ? "-" : "") + written(size / denominator, decimals, more);
+  };
+}
+
+const gcd = (one, other) => {
+  let [x, y] = [one < 0n ? -one : one, other];
+  while (y) [x, y] = [y, x % y];
+  return x;
+};
+
+/** How many decimals edges are written with, that are `step` / `denominator` apart. */
+function decimalsOf(denominator, step) {
+  let apart = 0;
+  for (let width = step; width < denominator; width *= 10n) apart += 1;
+  let rest = denominator;
+  const powers = [2n, 5n].map((prime) => {
+    let power = 0;
+    for (; rest % prime === 0n; rest /= prime) power += 1;
+    return power;
+  });
+  const full = Math.max(...powers);
+  return rest === 1n && full <= apart + MORE_DIGITS ? full : apart + MORE_DIGITS - 1;
+}
+
+/** number / 10^decimals, with what follows marked by `more`. */
+function written(number, decimals, more) {
+  const digits = String(number);
+  const power = digits.length - 1 - decimals;
+  const bare = (text) => (more || !text.includes(".") ? text : text.replace(/\.?0+$/, "")) + more;
+  if (number && power < SMALLEST_PLAIN) {
+    return `${bare(digits.length > 1 ? `${digits[0]}.${digits.slice(1)}` : digits)}e${power}`;
+  }
+  const padded = digits.padStart(decimals + 1, "0");
+  const point = padded.length - decimals;
+  return bare(decimals ? `${padded.slice(0, point)}.${padded.slice(point)}` : padded);
+}

@@ -1,0 +1,72 @@
+"""``loloha conform``: whether a port of the device does what this one does."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+
+if TYPE_CHECKING:
+    from loloha.conform import Result
+
+SHOWN = 5
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("conform")(conform)
+
+
+def conform(
+    *,
+    command: Annotated[
+        str, typer.Option(help="Starts the port: a program and its arguments, quoted as one.")
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(help="A group of checks; repeat it for more. Default: all.")
+    ] = None,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Check a port of the device, in any language, against this one.
+
+    The command answers questions on its standard input, one JSON object a line; docs/protocol.md
+    says how. Its documents, thresholds, values, lives, states and exact laws are compared. Ends
+    with 1 if anything differs.
+    """
+    from loloha.conform import suite
+
+    with console.working("compare") as progress:
+        results = suite.conform(
+            shlex.split(command), only=only or (), patience=patience, progress=progress
+        )
+    if as_json:
+        console.show_json([_plain(result) for result in results])
+    else:
+        _show(results)
+    if any(result.differences for result in results):
+        raise typer.Exit(1)
+
+
+def _show(results: list[Result]) -> None:
+    console.show_table(
+        ("checks", "made", "differ"),
+        [(result.name, result.checked, len(result.differences)) for result in results],
+    )
+    for result in results:
+        for difference in result.differences[:SHOWN]:
+            console.show(console.visible(f"{result.name}: {difference}"))
+        if (more := len(result.differences) - SHOWN) > 0:
+            console.show(f"{result.name}: and {more} more; --json shows all")
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "checked": result.checked,
+        "differences": list(result.differences),
+    }

@@ -1,0 +1,152 @@
+"""A port that runs as a command: questions go in and answers come out, one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from loloha.errors import LolohaError, ParameterError
+from loloha.rules.rng import Rng
+
+LONGEST_LINE = 1 << 22
+LOOK_EVERY = 0.2
+
+
+class PortError(LolohaError):
+    """The command does not speak as the kit does: it ended, is silent, or talks nonsense."""
+
+
+class Port:
+    """A running port; made by `connect`.
+
+    Parameters
+    ----------
+    process : Popen
+        With pipes for standard input and output, as text.
+    patience : float
+        Seconds to wait for a line.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], patience: float) -> None:
+        self._process = process
+        self._patience = patience
+        self._silent_since: float | None = None
+        self._is_over = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def ask(self, what: str, *, rng: Rng | None = None, **more: Any) -> dict[str, Any]:
+        """Ask a question, and draw what the port asks for in between.
+
+        Parameters
+        ----------
+        what : str
+            Name of the question.
+        rng : Rng, optional
+            Answers the port's draws; without one it must not ask for any.
+        **more
+            The rest of the question, as JSON data.
+
+        Returns
+        -------
+        dict
+            The answer; ``{"error": KIND}`` where the port refuses.
+
+        Raises
+        ------
+        PortError
+            If there is no such answer.
+        """
+        self._say({"ask": what, **more})
+        while "draw" in (answer := self._hear()):
+            if rng is None:
+                raise PortError(f"port must not draw to answer {what!r}, got a question for a draw")
+            self._say({"drawn": _drawn(answer, rng)})
+        return answer
+
+    def _say(self, plain: dict[str, Any]) -> None:
+        to = self._process.stdin
+        try:
+            if to is not None:
+                to.write(json.dumps(plain) + "\n")
+                to.flush()
+        except OSError:
+            # Why it ended is told by what cannot be heard.
+            return
+
+    def _hear(self) -> dict[str, Any]:
+        pipe = self._process.stdout
+        self._silent_since = monotonic()
+        line = "" if pipe is None else pipe.readline(LONGEST_LINE)
+        self._silent_since = None
+        if self._is_over.is_set():
+            raise PortError(
+                f"port must answer within {self._patience:g} s, it is silent; see its errors"
+            )
+        if not line:
+            raise PortError("port must run until its input ends, it ended before; see its errors")
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise PortError(f"port must answer by a JSON object on one line, got {line[:200]!r}")
+        return answer
+
+    def _watch(self) -> None:
+        """End a process that is silent for too long: who waits for its line hears of its end."""
+        while not self._is_over.wait(LOOK_EVERY):
+            since = self._silent_since
+            if since is not None and monotonic() - since > self._patience:
+                self._is_over.set()
+                self._process.kill()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._is_over.set()
+
+
+@contextmanager
+def connect(command: Sequence[str], *, patience: float = 30.0) -> Iterator[Port]:
+    """Start a port, and end it afterwards.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments.
+    patience : float
+        Seconds to wait for each line.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such program.
+    """
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+    except OSError as error:
+        raise ParameterError(
+            f"command must be a program and its arguments, got {list(command)}: {error.strerror}"
+        ) from error
+    with process:
+        port = Port(process, patience)
+        try:
+            yield port
+        finally:
+            port.close()
+            process.kill()
+
+
+def _drawn(asked: dict[str, Any], rng: Rng) -> int | bool:
+    match asked:
+        case {"draw": "bernoulli", "threshold": int(threshold)} if 0 <= threshold <= 1 << 53:
+            return rng.bernoulli(threshold)
+        case {"draw": "below", "n": int(n)} if 1 <= n <= 1 << 53:
+            return rng.below(n)
+    raise PortError(f"port must ask for a draw by its kind and threshold or n, got {asked!r}")

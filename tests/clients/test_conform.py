@@ -1,0 +1,213 @@
+"""The kit passes the JavaScript client, and catches each fault that is planted in it."""
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from javascript import CLIENT, node
+from loloha.cli import main
+from loloha.conform import PortError, case, conform, connect
+from loloha.conform.suite import GROUPS
+from loloha.errors import CampaignError, ParameterError
+from loloha.rules.campaign import Campaign
+from loloha.rules.protocols import REGISTRY
+
+
+def command(folder: Path = CLIENT) -> list[str]:
+    return [node(), str(folder / "conform.js")]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_javascript_client_conforms(group: str) -> None:
+    (result,) = conform(command(), only=[group], patience=120)
+    assert result.differences == ()
+    assert result.checked > 20
+
+
+def test_this_library_agrees_with_the_cases() -> None:
+    """What must be refused is refused here too; what must be read is what was written."""
+    for one in case.good_documents():
+        assert Campaign.from_json(case.text(one), fingerprint=one.fingerprint) == one
+    for wrong, document in case.bad_documents():
+        with pytest.raises(CampaignError):
+            pytest.fail(f"{wrong}: {Campaign.from_json(document, fingerprint='0' * 64)}")
+    assert {one.name for one in case.variants()} == set(REGISTRY)
+    assert {one.name for one in case.small()} == set(REGISTRY)
+
+
+class Fault(NamedTuple):
+    bug: str
+    file: str
+    old: str
+    new: str
+    group: str
+
+
+FAULTS = [
+    Fault(
+        "the last bit is not randomised",
+        "protocol.js",
+        "i < size; i++",
+        "i < size - 1; i++",
+        "laws",
+    ),
+    Fault("a lie may equal the truth", "protocol.js", "rng.below(g - 1)", "rng.below(g)", "lives"),
+    Fault("lies leave out a symbol", "protocol.js", "other >= x ?", "other > x ?", "laws"),
+    Fault("the memo is not kept", "client.js", "this.#memo.set(x, kept);", "", "lives"),
+    Fault(
+        "the memo is that of the value",
+        "client.js",
+        "protocol.encoding.memoIndex(this.#key, value);\n    let",
+        "value;\n    let",
+        "lives",
+    ),
+    Fault(
+        "the fresh round is skipped", "protocol.js", "return this.second ?", "return null ?", "laws"
+    ),
+    Fault(
+        "eps for eps/2",
+        "protocol.js",
+        "sue: bits((eps) => symmetric(eps / 2))",
+        "sue: bits((eps) => symmetric(eps))",
+        "thresholds",
+    ),
+    Fault(
+        "thresholds in floating point",
+        "exact.js",
+        "return Number((S * a) / (a + BigInt(g - 1) * one));",
+        "return Math.floor(SCALE / (1 + (g - 1) * Math.exp(-eps)));",
+        "thresholds",
+    ),
+    Fault(
+        "eps_1 may be passed by a unit",
+        "exact.js",
+        "[S, asked, tightest]",
+        "[S, asked]",
+        "thresholds",
+    ),
+    Fault(
+        "a published calibration is taken for a tight one",
+        "exact.js",
+        'calibration === "published"',
+        "false",
+        "thresholds",
+    ),
+    Fault(
+        "the last bucket is never sampled",
+        "protocol.js",
+        "rng.below(newest + 1)",
+        "rng.below(newest)",
+        "lives",
+    ),
+    Fault(
+        "the loss counts rounds",
+        "client.js",
+        "this.protocol.longitudinal ? this.#memo.size :",
+        "",
+        "lives",
+    ),
+    Fault(
+        "a round is answered again", "client.js", "if (before) return copied(before);", "", "lives"
+    ),
+    Fault(
+        "a forgotten round is answered again",
+        "client.js",
+        "if (round <= this.#floor)",
+        "if (false)",
+        "lives",
+    ),
+    Fault("the limit is not kept", "client.js", "this.#limit !== null &&", "false &&", "lives"),
+    Fault("a rounding error spends the limit", "client.js", "* (1 + 1e-12)", "", "lives"),
+    Fault("a key of 31 bits", "hashing.js", "Number(key & BigInt(P))", "0", "lives"),
+    Fault(
+        "little-endian keys",
+        "number.js",
+        'padStart(2 * bytes, "0")',
+        'padEnd(2 * bytes, "0")',
+        "lives",
+    ),
+    Fault("one pseudonym for all rounds", "client.js", "`round ${round}`", "`round`", "states"),
+    Fault(
+        "the checksum is not checked",
+        "client.js",
+        "if (state.checksum !== checksum)",
+        "if (false)",
+        "states",
+    ),
+    Fault(
+        "the pin is not checked",
+        "campaign.js",
+        "fingerprint !== campaign.fingerprint",
+        "false",
+        "documents",
+    ),
+    Fault("exponents as JavaScript has them", "json.js", 'padStart(2, "0")', "", "documents"),
+    Fault(
+        "decimal edges in binary",
+        "domain.js",
+        "decimal(String(end))",
+        "decimal(end.toFixed(20))",
+        "values",
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.bug)
+def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
+    port = command(tmp_path)
+    shutil.copytree(CLIENT / "src", tmp_path / "src")
+    for name in ("conform.js", "package.json"):
+        shutil.copy(CLIENT / name, tmp_path)
+    file = tmp_path / "src" / fault.file
+    sound = file.read_text()
+    assert sound.count(fault.old) == 1, f"{fault.old!r} must be there once"
+    file.write_text(sound.replace(fault.old, fault.new))
+    try:
+        (result,) = conform(port, only=[fault.group], until_first=True, patience=120)
+    except PortError:
+        # It broke down: that is seen too.
+        return
+    assert result.differences
+
+
+def test_the_command_tells_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    port = shlex.join(command())
+    assert main(["conform", "--command", port, "--only", "values", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert (result["name"], result["differences"]) == ("values", [])
+    wrong = "while True: input(); print('{}', flush=True)"
+    port = shlex.join([sys.executable, "-c", wrong])
+    assert main(["conform", "--command", port, "--only", "values"]) == 1
+    told = capsys.readouterr().out
+    assert "expected" in told
+    assert "more; --json shows all" in told
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print('hello', flush=True); input(); input()", "JSON object"),
+        ("print('[1]', flush=True); input(); input()", "JSON object"),
+        ("raise SystemExit", "ended before"),
+        ("input(); input()", "silent"),
+        ('print(\'{"draw": "below", "n": 3}\', flush=True); input(); input()', "must not draw"),
+    ],
+)
+def test_a_command_that_is_no_port(code: str, why: str) -> None:
+    with (
+        connect([sys.executable, "-c", code], patience=1.0) as port,
+        pytest.raises(PortError, match=why),
+    ):
+        port.ask("document", document="")
+
+
+def test_no_such_program_or_group() -> None:
+    with pytest.raises(ParameterError, match="command must be"):
+        conform(["/no/such/program"])
+    with pytest.raises(ParameterError, match="only must be"):
+        conform([sys.executable], only=["everything"])
