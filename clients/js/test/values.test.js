@@ -1,0 +1,41 @@
+/** What a user's value is to a campaign: the golden vectors of the Python suite, every edge. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { domain } from "../src/domain.js";
+import { DomainError } from "../src/index.js";
+
+const vectors = JSON.parse(
+  readFileSync(new URL("../../../tests/vectors/values.json", import.meta.url), "utf8"),
+);
+
+function indexOf(found, value) {
+  try {
+    return found.index(value) ?? null;
+  } catch (error) {
+    assert.ok(error instanceof DomainError);
+    return "missing";
+  }
+}
+
+test("every value has the index of the vectors", () => {
+  for (const { labels, other, k, texts, values } of vectors) {
+    const found = domain(labels, other ?? undefined);
+    assert.equal(found.k, k);
+    for (const [v, text] of Object.entries(texts)) assert.equal(found.text(Number(v)), text);
+    for (const [value, index] of values) {
+      assert.equal(indexOf(found, value), index, `${value} in ${JSON.stringify(labels)}`);
+    }
+  }
+});
+
+test("what is no value is refused, and never shown", () => {
+  const found = domain(["a", "b"]);
+  for (const value of [undefined, null, NaN, "", " \t", new Date(), {}, ["a"], Symbol("a"), () => 0]) {
+    assert.throws(() => found.index(value), DomainError);
+  }
+  assert.equal(found.index(Infinity), undefined);
+  assert.equal(domain([7, 8]).index(8n), 1);
+  assert.equal(domain({ range: [0, 10], bins: 10 }).index(10n), 9);
+});
