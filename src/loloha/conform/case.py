@@ -252,8 +252,13 @@ def moments() -> list[float]:
     return [START, START - 1, START + 3599.999, START + 3600, START + 3600 * 10**6, START - 3600.5]
 
 
+def damageable() -> Protocol:
+    """What the clients of `damaged` states report by: a hash key and symbols."""
+    return OLOLOHA(k=3, g=3, eps_inf=2.0, eps_1=1.0)
+
+
 def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong, and a state of a client of `small` LOLOHA that must be refused."""
+    """What is wrong, and a state of a client of `damageable` that must be refused."""
     yield "a digit of the secret", json.dumps({**state, "secret": "0" * 64})
     yield "another type", json.dumps({**state, "type": "loloha-sender"})
     for name in state:

@@ -261,7 +261,7 @@ def states(port: Port) -> Iterator[Difference]:
     for seed, protocol in enumerate(one for one in case.variants() if one.k == FEWEST):
         yield f"from the port: {protocol!r}", _from_port(port, protocol, seed)
         yield f"to the port: {protocol!r}", _to_port(port, protocol, seed)
-    protocol = next(one for one in case.small() if one.name == "ololoha")
+    protocol = case.damageable()
     client = protocol.client(rng=SimulationRng(4), limit=6.0)
     for round in range(3):
         client.report(round, round=round)
