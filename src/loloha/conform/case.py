@@ -234,6 +234,7 @@ def ranges() -> Iterator[tuple[Campaign, list[Any]]]:
     for domain, values in (
         (Range(0, 100, 10), [0, 10, 9.999999999999999, 99, 100, 100.5, -1, "50", "1e1", "-0"]),
         (Range(0, 1, 10), [x / 10 for x in range(11)]),
+        (Range(0.1, 0.8, 7), [x / 10 for x in range(10)]),
         (Range(-3, 4, 7), [-3, -2, -2.5, 0, 3.5, 4, "4", 4.000000000000001]),
     ):
         yield campaign(GRR(k=domain.k, eps=1.0), domain=domain), values
