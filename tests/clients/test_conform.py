@@ -123,7 +123,7 @@ FAULTS = [
     ),
     Fault("the limit is not kept", "client.js", "this.#limit !== null &&", "false &&", "lives"),
     Fault("a rounding error spends the limit", "client.js", "* (1 + 1e-12)", "", "lives"),
-    Fault("a key of 31 bits", "hashing.js", "Number(key & BigInt(P))", "0", "lives"),
+    Fault("a key of 31 bits", "hashing.js", "Number(key & BigInt(MERSENNE))", "0", "lives"),
     Fault(
         "little-endian keys",
         "number.js",

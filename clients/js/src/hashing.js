@@ -8,7 +8,7 @@ import { ParameterError } from "./errors.js";
 import { bitLength } from "./number.js";
 
 const LARGEST_TABLE = 2 ** 28;
-const P = 2 ** 31 - 1;
+const MERSENNE = 2 ** 31 - 1;
 
 const isInteger = (key, low, end) => Number.isSafeInteger(key) && low <= key && key < end;
 
@@ -37,23 +37,45 @@ function linear(k, g) {
   };
 }
 
-/** H_{a,b}(v) = ((a v + b) mod P) mod g, P = 2^31 - 1; the key is a 2^31 + b. */
+/** H_{a,b}(v) = ((a v + b) mod P) mod g, P prime, 0 < a < P, 0 <= b < P; a v + b stays exact. */
+const modular = (p, g, { join, split, ...own }) => ({
+  draw(rng) {
+    const a = 1 + rng.below(p - 1);
+    return join(a, rng.below(p));
+  },
+  hash(key, v) {
+    const [a, b] = split(key);
+    return ((a * v + b) % p) % g;
+  },
+  ...own,
+});
+
+/** P is the least prime that is neither below k nor below g; the key is (a - 1) P + b. */
+function prime(k, g) {
+  let p = Math.max(k, g);
+  while (!isPrime(p)) p += 1;
+  const members = p * (p - 1);
+  return modular(p, g, {
+    keyBits: bitLength(members - 1),
+    isKey: (key) => isInteger(key, 0, members),
+    join: (a, b) => (a - 1) * p + b,
+    split: (key) => [Math.floor(key / p) + 1, key % p],
+  });
+}
+
+/** P = 2^31 - 1; the key is a 2^31 + b. */
 function affine(k, g) {
-  const parts = (key) => [Number(key >> 31n), Number(key & BigInt(P))];
-  return {
+  const split = (key) => [Number(key >> 31n), Number(key & BigInt(MERSENNE))];
+  return modular(MERSENNE, g, {
     keyBits: 62,
-    draw: (rng) => (BigInt(1 + rng.below(P - 1)) << 31n) | BigInt(rng.below(P)),
     isKey(key) {
       if (typeof key !== "bigint") return false;
-      const [a, b] = parts(key);
-      return 1 <= a && a < P && b < P;
+      const [a, b] = split(key);
+      return 1 <= a && a < MERSENNE && b < MERSENNE;
     },
-    hash(key, v) {
-      const [a, b] = parts(key);
-      // a v + b < 2^31 2^22: exact in a double.
-      return ((a * v + b) % P) % g;
-    },
-  };
+    join: (a, b) => (BigInt(a) << 31n) | BigInt(b),
+    split,
+  });
 }
 
 /** xxh32 of the decimal digits of v, modulo g: to read along with existing tools. */
@@ -92,6 +114,7 @@ function isPrime(g) {
 
 const FAMILIES = {
   linear: [linear, 2 ** 24],
+  prime: [prime, 2 ** 24],
   affine: [affine, 2 ** 22],
   xxhash: [xxhash, 2 ** 24],
 };

@@ -1,7 +1,7 @@
 /** Small helpers for numbers, and their bytes in messages. */
 
-/** Bits that hold the integer 0 <= n < 2^32. */
-export const bitLength = (n) => 32 - Math.clz32(n);
+/** Bits that hold the integer 0 <= n < 2^53. */
+export const bitLength = (n) => (n ? n.toString(2).length : 0);
 
 export const bytesFor = (bits) => Math.ceil(bits / 8);
 

@@ -151,7 +151,7 @@ const PARAMETERS = {
       throw new ParameterError("eps_1 must be below eps_inf; lower it");
     }
   },
-  hash: (spec) => check.choice("hash", spec.hash, ["affine", "linear", "xxhash"]),
+  hash: (spec) => check.choice("hash", spec.hash, ["affine", "linear", "prime", "xxhash"]),
   calibration: (spec) => check.choice("calibration", spec.calibration, CALIBRATIONS),
 };
 

@@ -30,7 +30,7 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "g": (2, 3, 5),
     "b": (3, 10),
     "d": (1, 2),
-    "hash": ("linear", "affine", "xxhash"),
+    "hash": ("linear", "prime", "affine", "xxhash"),
     "calibration": ("tight", "published"),
 }
 # Bits that do not fill their last byte, buckets that hold unequal numbers of values.
