@@ -57,7 +57,7 @@ class Labels:
         return {clean(str(label)): index for index, label in enumerate(self.labels)}
 
     @cached_property
-    def _is_numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether every label is an integer as programs write it."""
         return all(str(whole(label)) == label for label in self._index)
 
@@ -89,7 +89,7 @@ class Labels:
         for text in spellings(value):
             if text in self._index:
                 return self._index[text]
-            if self._is_numeric and (number := whole(text)) is not None:
+            if self.is_numeric and (number := whole(text)) is not None:
                 return self._index.get(str(number))
         return None
 
@@ -127,6 +127,11 @@ class Range:
     def k(self) -> int:
         """Number of values."""
         return self.bins + (self.other is not None)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers: always."""
+        return True
 
     @property
     def texts(self) -> list[str]:

@@ -10,6 +10,7 @@ import operator
 import re
 import unicodedata
 import uuid
+from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -25,7 +26,32 @@ _NOTHING = frozenset({"NAType", "NaTType"})
 
 def clean(text: str) -> str:
     """Text as it is compared everywhere: composed (Unicode NFC), without blanks around it."""
-    return unicodedata.normalize("NFC", text).strip()
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
+
+
+def identity(value: Any) -> Hashable:
+    """What is equal for two spellings of one label, user or round, and for nothing else.
+
+    Text is cleaned; numbers are equal as `exact` reads them, and True is not 1; moments with a zone
+    are instants: an hour that the clock shows twice is two.
+    """
+    value = unboxed(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, str):
+        return clean(str.__str__(value))
+    if isinstance(value, (Real, Decimal)):
+        number = exact(value)
+        return ("beyond", str(value)) if number is None else number
+    if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
+        try:
+            return value.astimezone(datetime.UTC)
+        except OverflowError:
+            return value
+    plain: Hashable = str(value) if isinstance(value, uuid.UUID) else value
+    return plain
 
 
 def is_missing(value: Any) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loloha.errors import ExtraError, LolohaError, ParameterError
+from loloha.rules.campaign.scalar import identity, unboxed
 from loloha.rules.checks import choice
 from loloha.rules.counting.arrays import Floats, Ints
 
@@ -24,6 +25,23 @@ class DataError(LolohaError, ValueError):
 
 class PrivacyWarning(UserWarning):
     """What was asked works on data at hand, and would leak where the data are private."""
+
+
+@contextmanager
+def foreign(requirement: str, advice: str) -> Iterator[None]:
+    """The door for errors of other libraries: their texts quote cells, so none is passed on.
+
+    Raises
+    ------
+    DataError
+        In place of whatever is raised inside, but for our own errors and the end of the process.
+    """
+    try:
+        yield
+    except (LolohaError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except BaseException as error:  # noqa: BLE001 (polars panics outside of Exception)
+        raise DataError(f"{requirement}, got {type(error).__name__}; {advice}") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,9 +160,9 @@ class Dataset:
 
 def _distinct(name: str, labels: Sequence[Any], fewest: int = 2) -> tuple[Hashable, ...]:
     """Labels as Python scalars, all different."""
-    scalars = tuple(unwrap(label) for label in labels)
+    scalars = tuple(unboxed(label) for label in labels)
     try:
-        different = len(set(scalars))
+        different = len(set(map(identity, scalars)))
     except TypeError:
         raise ParameterError(
             f"{name} must be hashable, got a label that is not; use text, numbers or dates"
@@ -155,16 +173,6 @@ def _distinct(name: str, labels: Sequence[Any], fewest: int = 2) -> tuple[Hashab
             f"got {len(scalars)} of which {different} different; give each label once"
         )
     return scalars
-
-
-def unwrap(label: Any) -> Any:
-    """A NumPy scalar as the Python one, anything else as it is."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a cell says that there is no report: null, nan or empty text."""
-    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
 
 
 def narrowest(k: int) -> np.dtype[np.signedinteger[Any]]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from loloha.errors import ParameterError
-from loloha.study.datasets.dataset import DataError, is_missing, unwrap
-from loloha.study.datasets.source import read_csv
+from loloha.rules.campaign.scalar import clean, identity, is_missing, unboxed
+from loloha.study.datasets.csv import read_csv
+from loloha.study.datasets.dataset import DataError, foreign
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,11 @@ def read_domain(domain: Any) -> Domain:
             f"got {type(domain).__name__}; pass a list"
         )
     else:
-        listed = [unwrap(label) for label in getattr(domain, "to_pylist", lambda: domain)()]
+        with foreign("domain must list labels", "pass a plain list"):
+            listed = [unboxed(label) for label in getattr(domain, "to_pylist", lambda: domain)()]
+    listed = [clean(label) if isinstance(label, str) else label for label in listed]
     try:
-        different = len(set(listed))
+        different = len(set(map(identity, listed)))
     except TypeError:
         raise ParameterError(
             "domain must hold hashable labels, got one that is not; use text, numbers or dates"
@@ -67,7 +70,18 @@ def read_domain(domain: Any) -> Domain:
             "domain must list at least two labels, all different, none empty, "
             f"got {len(listed)} of which {different} differ; list each label once"
         )
+    _refuse_surrogates(listed)
     return Domain(tuple(listed), is_text)
+
+
+def _refuse_surrogates(labels: list[Any]) -> None:
+    """Refuse text that no file can hold, as bytes of a terminal that are no UTF-8 become."""
+    for label in labels:
+        if isinstance(label, str) and any("\ud800" <= char <= "\udfff" for char in label):
+            raise ParameterError(
+                "domain must hold text that has a UTF-8 form, got a label that has not; "
+                "convert it to UTF-8"
+            )
 
 
 def _read(path: Path) -> tuple[list[Any], bool]:
@@ -76,7 +90,7 @@ def _read(path: Path) -> tuple[list[Any], bool]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = json.loads(text) if suffix == ".json" else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise DataError(
             f"domain must be a readable UTF-8 file with labels, got {str(path)!r}; check the file"
         ) from None
@@ -94,4 +108,4 @@ def _read(path: Path) -> tuple[list[Any], bool]:
         lines = table[column].to_pylist()
     else:
         lines = text.splitlines()
-    return [line.strip() for line in lines if line.strip()], True
+    return [line.strip() for line in lines if line is not None and line.strip()], True

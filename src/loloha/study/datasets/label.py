@@ -1,4 +1,4 @@
-"""Turning cells of any type into indices of a domain of labels, at array speed."""
+"""Which labels cells stand for, and how labels are ordered."""
 
 from __future__ import annotations
 
@@ -7,69 +7,21 @@ import decimal
 import math
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from loloha.study.datasets.dataset import MISSING, DataError, extra, is_missing, narrowest
-from loloha.study.datasets.source import PURPOSE
+from loloha.rules.campaign.domain import Domain as CampaignDomain
+from loloha.rules.campaign.scalar import identity, is_missing, whole
+from loloha.study.datasets.column import Cells
+from loloha.study.datasets.dataset import MISSING, DataError, narrowest
 
 # Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
 OUTSIDE = -2
 
-Symbols = np.ndarray[Any, np.dtype[np.int32]]
 Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
-
-
-@dataclass(frozen=True, repr=False)
-class Cells:
-    """Cells of some columns, each by the number of its content among all contents seen.
-
-    Parameters
-    ----------
-    symbols : int32[rows, columns]
-        Index into ``seen``; -1 for null.
-    seen : list
-        Contents as Python scalars, in order of appearance within one type.
-    is_text : bool
-        Contents come from a CSV, so that their type is not known.
-    """
-
-    symbols: Symbols
-    seen: list[Any]
-    is_text: bool
-
-
-def read_cells(columns: Sequence[Any], is_text: bool) -> Cells:
-    """Number the different contents of Arrow columns of one length."""
-    symbols, dictionaries = number(columns)
-    seen = [content for dictionary in dictionaries for content in dictionary.to_pylist()]
-    return Cells(symbols, [content.strip() for content in seen] if is_text else seen, is_text)
-
-
-def number(columns: Sequence[Any]) -> tuple[Symbols, list[Any]]:
-    """Symbols int32[rows, columns] into the concatenation of the Arrow arrays that follow."""
-    pyarrow = extra("pyarrow", PURPOSE)
-    plain = [_plain(column, pyarrow) for column in columns]
-    symbols = np.full((len(columns[0]), len(columns)), MISSING, dtype=np.int32)
-    dictionaries: list[Any] = []
-    # Columns of one type share one dictionary: contents are handled once and not once a round.
-    for kind in dict.fromkeys(column.type for column in plain):
-        if pyarrow.types.is_null(kind):
-            continue
-        places = [place for place, column in enumerate(plain) if column.type == kind]
-        chunks = [chunk for place in places for chunk in plain[place].chunks]
-        encoded = pyarrow.chunked_array(chunks, type=kind).dictionary_encode().combine_chunks()
-        indices = encoded.indices.fill_null(MISSING).to_numpy()
-        offset = sum(map(len, dictionaries))
-        if offset:
-            indices = np.where(indices == MISSING, MISSING, indices + offset)
-        symbols[:, places] = indices.reshape(len(places), -1).T
-        dictionaries.append(encoded.dictionary)
-    return symbols, dictionaries
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
@@ -78,7 +30,7 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     Parameters
     ----------
     cells : Cells
-        Those of a CSV become numbers if all are plain numbers (or a mark of a gap).
+        Those of a CSV become numbers if all read back as they are written (or mark a gap).
     natural : bool
         Sort numbers inside text by value: "week 2" before "week 10".
 
@@ -87,16 +39,20 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     DataError
         If the labels are of several kinds, which have no order.
     """
-    contents = [content for content in _typed(cells) if not is_missing(content)]
-    kinds = sorted({kind(content) for content in contents})
+    contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
+    kinds = sorted({kind(content) for content in contents.values()})
     if len(kinds) > 1:
         raise DataError(
             f"cells must be of one kind, got {' and '.join(kinds)}; cast the columns, or pass "
             "domain="
         )
-    if natural and kinds == ["text"]:
-        return sorted(set(contents), key=_by_parts)
-    return sorted(set(contents))
+    try:
+        by_parts = natural and kinds == ["text"]
+        return sorted(contents.values(), key=_by_parts if by_parts else None)
+    except TypeError:
+        raise DataError(
+            f"cells must have an order, got {kinds[0]}; turn them into text, or pass domain="
+        ) from None
 
 
 def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
@@ -110,20 +66,45 @@ def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
         Labels or cells are text from a file: numbers are compared with plain numbers, everything
         else by its text. Otherwise equal contents match, and True is not 1.
     """
-    key = _loose_key if loose else _key
+    key = _loose_key if loose else identity
     index = {key(label): i for i, label in enumerate(labels)}
     has_numbers = any(kind(label) == "numbers" for label in labels)
-    # The last entry serves the symbol -1, null.
-    lookup = np.full(len(cells.seen) + 1, MISSING, dtype=narrowest(len(labels)))
-    for symbol, content in enumerate(cells.seen):
+    # Written for integers alone, a domain reads 7.0 as 7, as a column with gaps is written.
+    has_integers = all(isinstance(label, str) and str(whole(label)) == label for label in labels)
+
+    def place(content: Any) -> int:
         if is_missing(content):
-            continue
-        if cells.is_text and has_numbers:
-            content = parse(content)
-        found = index.get(key(content), OUTSIDE)
-        is_gap = found == OUTSIDE and cells.is_text and has_numbers and content in GAPS
-        lookup[symbol] = MISSING if is_gap else found
-    return lookup[cells.symbols]
+            return MISSING
+        read = number(content) if cells.is_text and has_numbers else content
+        found = index.get(key(read), OUTSIDE)
+        if found == OUTSIDE and cells.is_text and has_integers:
+            found = index.get(str(whole(content)), OUTSIDE)
+        is_gap = cells.is_text and (has_numbers or has_integers) and content in GAPS
+        return MISSING if found == OUTSIDE and is_gap else found
+
+    return _looked_up(cells, [place(content) for content in cells.seen], len(labels))
+
+
+def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
+    """Indices of the cells among a campaign's values: -1 for missing ones, -2 for those outside.
+
+    Raises
+    ------
+    DomainError
+        If no value can stand for the type of a cell.
+    """
+
+    def place(content: Any) -> int:
+        if is_missing(content):
+            return MISSING
+        found = domain.index(content)
+        if found is None and cells.is_text and domain.is_numeric and content in GAPS:
+            return MISSING
+        if found is None:
+            return OUTSIDE if domain.other is None else domain.k - 1
+        return found
+
+    return _looked_up(cells, [place(content) for content in cells.seen], domain.k)
 
 
 def parse(text: str) -> int | float | str:
@@ -137,6 +118,15 @@ def parse(text: str) -> int | float | str:
     if math.isinf(number):
         return text
     return int(number) if number.is_integer() else number
+
+
+def number(text: str) -> int | float | str:
+    """Read a number that is written as it would be written again; 1.10 and 1E2 stay text."""
+    read = parse(text)
+    if isinstance(read, str) or text == str(read):
+        return read
+    # A float that is whole, as in a column with gaps.
+    return read if text == repr(float(text)) else text
 
 
 def parse_all(texts: Sequence[str]) -> list[Any]:
@@ -160,11 +150,10 @@ def kind(label: Any) -> str:
     return type(label).__name__
 
 
-def _typed(cells: Cells) -> list[Any]:
-    """Contents with the type that all of them have."""
+def typed(cells: Cells) -> list[Any]:
+    """Contents with the type that all of them have; as many as were seen."""
     if cells.is_text:
-        parsed = parse_all([text for text in cells.seen if text and text not in GAPS])
-        return cells.seen if any(isinstance(content, str) for content in parsed) else parsed
+        return _numbers(cells) or cells.seen
     floats = [content for content in cells.seen if isinstance(content, float)]
     if not all(content.is_integer() for content in floats if not is_missing(content)):
         return cells.seen
@@ -174,49 +163,46 @@ def _typed(cells: Cells) -> list[Any]:
     ]
 
 
-def _plain(column: Any, pyarrow: Any) -> Any:
-    """Bring a column to a type whose contents become ordinary Python scalars."""
-    types, found = pyarrow.types, column.type
-    try:
-        if types.is_dictionary(found):
-            return pyarrow.chunked_array([_decoded(chunk, pyarrow) for chunk in column.chunks])
-        if found in (pyarrow.string(), pyarrow.string_view()):
-            return column.cast(pyarrow.large_string())
-        # Finer times than Python has, or than pandas would be asked for.
-        if types.is_timestamp(found):
-            return column.cast(pyarrow.timestamp("us", found.tz))
-        if types.is_time64(found):
-            return column.cast(pyarrow.time64("us"))
-        if types.is_duration(found):
-            return column.cast(pyarrow.duration("us"))
-    except pyarrow.ArrowInvalid:
-        raise DataError(
-            "times must be whole microseconds, got finer ones; round them first"
-        ) from None
-    if types.is_nested(found):
-        raise DataError(
-            f"cells must be text, numbers, booleans or dates, got a column of {found}; pick the "
-            "field to count"
-        )
-    return column
+def _numbers(cells: Cells) -> list[Any] | None:
+    """Contents of a CSV as numbers, None where one of them is text.
+
+    Two texts for one number, 2 and 2.0, are numbers only where no column holds both: one column
+    was written with gaps, as floats. In one column they are two versions.
+    """
+    read = [None if not text or text in GAPS else number(text) for text in cells.seen]
+    if any(isinstance(content, str) for content in read):
+        return None
+    alike: dict[Any, set[int]] = {}
+    for symbol, content in enumerate(read):
+        if content is not None:
+            alike.setdefault(content, set()).add(symbol)
+    several = [symbols for symbols in alike.values() if len(symbols) > 1]
+    if several:
+        for column in cells.symbols.T:
+            here = set(np.unique(column).tolist())
+            if any(len(symbols & here) > 1 for symbols in several):
+                return None
+    return read
 
 
-def _decoded(chunk: Any, pyarrow: Any) -> Any:
-    """Spell out a dictionary array; Arrow itself cannot for all types of text."""
-    dictionary = _plain(pyarrow.chunked_array([chunk.dictionary]), pyarrow)
-    return dictionary.combine_chunks().take(chunk.indices)
-
-
-def _key(label: Any) -> Hashable:
-    """Keep True apart from 1, which Python holds equal."""
-    return (bool, label) if isinstance(label, bool) else label
+def _looked_up(cells: Cells, places: list[int], k: int) -> Indices:
+    # The last entry serves the symbol -1, null.
+    lookup = np.array([*places, MISSING], dtype=narrowest(k))
+    found: Indices = lookup[cells.symbols]
+    return found
 
 
 def _loose_key(label: Any) -> Hashable:
-    return label if kind(label) == "numbers" else str(label)
+    return identity(label if kind(label) == "numbers" else str(label))
 
 
 def _by_parts(text: Any) -> tuple[list[tuple[int, int, str]], str]:
     """Sort key that reads runs of digits as numbers; the text itself settles ties."""
     parts = [part for part in re.split(r"([0-9]+)", text) if part]
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], text
+    return [_by_size(part) if part[0] in "0123456789" else (1, 0, part) for part in parts], text
+
+
+def _by_size(digits: str) -> tuple[int, int, str]:
+    """Sort key of a number of any length."""
+    bare = digits.lstrip("0")
+    return 0, len(bare), bare

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.study.datasets.dataset import MISSING, DataError, extra
-from loloha.study.datasets.label import Indices, Symbols, encode, number, read_cells, sort_labels
-from loloha.study.datasets.source import PURPOSE
+from loloha.rules.campaign.scalar import identity, is_missing
+from loloha.study.datasets.column import Cells, Symbols, declared, read_cells
+from loloha.study.datasets.dataset import MISSING, DataError
+from loloha.study.datasets.label import GAPS, Indices, encode, sort_labels, typed
+from loloha.study.datasets.source import Columns
 
 USER_NAMES = frozenset({"user", "user_id", "userid", "uid", "id"})
 LARGEST_MATRIX = 1 << 31
+MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,26 @@ class Roles:
 
 
 def choose_roles(
-    names: list[str], layout: str, user: str | None, round_: str | None, value: str | None
+    names: list[str],
+    index: Sequence[str],
+    layout: str,
+    user: str | None,
+    round_: str | None,
+    value: str | None,
 ) -> Roles:
     """Choose the layout, and the column for each role.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns, those of the index included.
+    index : sequence of str
+        Columns that are a named index of pandas: the user of a wide table, and never its rounds.
 
     Raises
     ------
     DataError
-        If no column is left for rounds.
+        If no column is left for rounds, or it cannot be told which one is the user.
     ParameterError
         If an argument names no column, or does not go with the layout.
     """
@@ -43,21 +59,39 @@ def choose_roles(
         if column is not None and column not in names:
             raise ParameterError(f"{role} must be one of {_few(names)}, got {column!r}; name one")
     has_roles = round_ is not None or value is not None
-    is_long_by_name = sorted(map(str.lower, names)) == sorted(asked)
+    plain = [name for name in names if name not in index]
+    is_long_by_name = any(sorted(map(str.lower, some)) == sorted(asked) for some in (names, plain))
     if layout == "long" or (layout == "auto" and (has_roles or is_long_by_name)):
         return _long_roles(names, asked)
     if has_roles:
         raise ParameterError(
             "round and value must be left out for a wide table, got one; pass layout='long'"
         )
-    if user is None and names[0].strip().lower() in USER_NAMES:
-        user = names[0]
-    rounds = [column for column in names if column != user]
+    user = user or _user(plain, index)
+    rounds = [column for column in plain if column != user]
     if not rounds:
         raise DataError(
             f"source must have a column for each round, got only {names!r}; check the table"
         )
     return Roles(user, None, rounds)
+
+
+def _user(plain: list[str], index: Sequence[str]) -> str | None:
+    """The column of a wide table that tells users apart, if one says that it does."""
+    named = [name for name in plain if name.strip().lower() in USER_NAMES]
+    # A value that is taken for a user is lost; a user that is taken for a value is published.
+    if len(index) + len(named) > 1:
+        raise DataError(
+            "user must be one column of a wide table, where an index or a column named like a "
+            f"user is one, got {_few([*index, *named])}; pass user= one of them and drop the others"
+        )
+    return next(iter([*index, *named]), None)
+
+
+def round_names(names: Sequence[str]) -> list[str]:
+    """Names of the rounds of a wide table: days that pandas wrote as midnights are days."""
+    days = [MIDNIGHT.fullmatch(name) for name in names]
+    return [day[1] for day in days if day] if all(days) else list(names)
 
 
 def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
@@ -79,12 +113,17 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     return Roles(chosen[0], chosen[1], [chosen[2]])
 
 
-def number_users(column: Any, once: bool) -> tuple[Symbols, int]:
+def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Symbols, int]:
     """Number the users in order of appearance, and count them.
+
+    Users are told apart as values are: text without blanks around and with its accents composed.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
+    field : pyarrow.Field
+    is_text : bool
+        The column comes from a CSV.
     once : bool
         Each row must be another user, as in a wide table.
 
@@ -93,29 +132,34 @@ def number_users(column: Any, once: bool) -> tuple[Symbols, int]:
     DataError
         If a row has no user, or one that must be new is not.
     """
-    symbols, dictionaries = number([column])
-    users = symbols[:, 0]
-    is_anonymous = users == MISSING
-    for names in dictionaries:
-        if extra("pyarrow", PURPOSE).types.is_large_string(names.type):
-            # Without an empty name this finds -1, the rows found before.
-            is_anonymous |= users == names.index("").as_py()
-    if is_anonymous.any():
+    cells = read_cells([column], is_text, [field])
+    is_gap = [is_missing(content) for content in cells.seen]
+    if is_text and any(content in GAPS for content in cells.seen):
+        # Among numbers these mark a gap; among names they are one.
+        is_gap = [is_missing(content) for content in typed(cells)]
+    numbers: dict[Hashable, int] = {}
+    table = [
+        MISSING if gap else numbers.setdefault(identity(content), len(numbers))
+        for content, gap in zip(cells.seen, is_gap, strict=True)
+    ]
+    # The last entry serves the symbol -1, null.
+    users = np.array([*table, MISSING], dtype=np.int32)[cells.symbols[:, 0]]
+    anonymous = np.count_nonzero(users == MISSING)
+    if anonymous:
         raise DataError(
-            f"user must be filled in every row, got {np.count_nonzero(is_anonymous)} rows "
-            "without; drop them or fill them"
+            f"user must be filled in every row, got {anonymous} rows without (blank, null or nan); "
+            "drop them or fill them"
         )
-    n = len(dictionaries[0])
-    if once and n < len(users):
+    if once and len(numbers) < len(users):
         raise DataError(
-            f"user must differ from row to row in a wide table, got {len(users) - n} rows "
-            "that repeat one; pass layout='long' if a row is a report"
+            f"user must differ from row to row in a wide table, got {len(users) - len(numbers)} "
+            "rows that repeat one; pass layout='long' if a row is a report"
         )
-    return users, n
+    return users, len(numbers)
 
 
 def arrange(
-    users: Symbols, n: int, column: Any, is_text: bool, reports: Indices
+    users: Symbols, n: int, columns: Columns, name: str, reports: Indices
 ) -> tuple[list[Hashable], Indices]:
     """Sort the rounds, and lay out rows (user, round, report) as users x rounds.
 
@@ -124,10 +168,9 @@ def arrange(
     users : int32[rows]
     n : int
         Number of users.
-    column : pyarrow.ChunkedArray
-        The round of each row.
-    is_text : bool
-        The column comes from a CSV.
+    columns : Columns
+    name : str
+        The column with the round of each row; where its type declares an order, rounds keep it.
     reports : int[rows]
         Index of the label, or -1.
 
@@ -143,10 +186,13 @@ def arrange(
     DataError
         If a row has no round, a user has two values for one, or there are too many rounds.
     """
-    cells = read_cells([column], is_text)
-    rounds = sort_labels(cells, natural=True)
+    column, field = columns.table[name], columns.table.schema.field(name)
+    cells = read_cells([column], columns.is_text, [field])
+    rounds = _declared_order(column, field, cells, columns.categorical) or sort_labels(
+        cells, natural=True
+    )
     tau = len(rounds)
-    places = encode(cells, rounds, loose=is_text)[:, 0]
+    places = encode(cells, rounds, loose=columns.is_text)[:, 0]
     absent = np.count_nonzero(places < 0)
     if absent:
         raise DataError(
@@ -169,6 +215,17 @@ def arrange(
             "one row for each user and round"
         )
     return rounds, matrix.reshape(n, tau)
+
+
+def _declared_order(
+    column: Any, field: Any, cells: Cells, categorical: Collection[str]
+) -> list[Hashable]:
+    """The rounds there are, in the order of their type, if it has one of its own."""
+    found = declared([column], [field], categorical, certain=False)
+    if found is None or not found.certain:
+        return []
+    there = {identity(content) for content in cells.seen}
+    return [label for label in found.labels if identity(label) in there]
 
 
 def _few(names: list[str]) -> str:

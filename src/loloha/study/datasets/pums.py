@@ -10,9 +10,9 @@ from typing import IO
 import numpy as np
 
 from loloha.rules.checks import integer
+from loloha.study.datasets.csv import PURPOSE, read_csv, read_header
 from loloha.study.datasets.dataset import DataError, Dataset, extra, narrowest
 from loloha.study.datasets.download import find_cached
-from loloha.study.datasets.source import PURPOSE, read_csv, read_header
 from loloha.study.datasets.state import State, find_state
 
 YEAR = 2018

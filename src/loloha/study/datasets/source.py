@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from loloha.study.datasets.dataset import DataError, extra
+from loloha.study.datasets.csv import TEXT, open_packed, read_csv, refuse_repeated
+from loloha.study.datasets.dataset import DataError, extra, foreign
 
 PARQUET = (".parquet", ".pq")
-TEXT = tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in ("", ".gz", ".bz2"))
 PURPOSE = "read tables"
-LONGEST_HEADER = 1 << 20
+UNNAMED = "__index_level_"
+"""What pandas calls an index without a name where it must have one."""
 
 
-def read_columns(source: Any) -> tuple[Any, bool]:
-    """All columns of a table, and whether its cells are text without a type.
+@dataclass(frozen=True, repr=False)
+class Columns:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        At least one row; names are distinct, columns without a name are left out.
+    index : tuple of str
+        Those columns that are a named index of pandas: never a round of their own.
+    is_text : bool
+        The cells come from a CSV, so that their type is not known.
+    categorical : frozenset of str
+        Those columns whose dictionary is a domain, and not a way to save memory.
+    certain : bool
+        Such a domain was declared: DuckDB's ENUM, where pandas may have found it in the data.
+    """
+
+    table: Any
+    index: tuple[str, ...]
+    is_text: bool
+    categorical: frozenset[str]
+    certain: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns."""
+        return list(self.table.column_names)
+
+
+def read_columns(source: Any) -> Columns:
+    """All columns of a table.
 
     Parameters
     ----------
     source : path, frame, lazy frame, Arrow stream or 2-D array
-
-    Returns
-    -------
-    pyarrow.Table
-        At least one row; columns have distinct names, those without a name are left out.
-    bool
-        True for CSV, whose cells are read as text throughout.
 
     Raises
     ------
@@ -40,89 +62,29 @@ def read_columns(source: Any) -> tuple[Any, bool]:
         If pyarrow, or narwhals where a frame needs it, is not installed.
     """
     pyarrow = extra("pyarrow", PURPOSE)
+    is_text = False
+    is_duckdb = "duckdb" in type(source).__module__
     if isinstance(source, (str, Path)):
         table, is_text = _file(Path(source), pyarrow)
     else:
-        table, is_text = _frame(source, pyarrow), False
-    table = _without_row_numbers(table)
-    _refuse_repeated(table.column_names)
+        table = _frame(source, pyarrow)
+    index, categorical = _pandas(table)
+    table = table.select(
+        [
+            place
+            for place, name in enumerate(table.column_names)
+            if name.strip() and not name.startswith(UNNAMED)
+        ]
+    )
+    refuse_repeated(table.column_names)
     if not table.num_rows or not table.num_columns:
         raise DataError(
             f"source must have rows and columns with names, got {table.num_rows} rows of "
             f"{table.num_columns} columns; check that the right table was passed"
         )
-    return table, is_text
-
-
-def read_csv(opener: Callable[[], IO[bytes]], types: dict[str, Any] | None = None) -> Any:
-    """Columns of a CSV file, as an Arrow table.
-
-    Parameters
-    ----------
-    opener : callable
-        Opens the file for reading bytes; called twice. A header line comes first; the delimiter
-        is comma, semicolon or tab, whichever the header has most of.
-    types : dict of str to pyarrow type, optional
-        The only columns to read, with their types; by default all, as text.
-
-    Raises
-    ------
-    DataError
-        If the file is no UTF-8 text, a row has too few or too many fields, or a cell is not of the
-        type asked for. The message shows no cell.
-    """
-    pyarrow, reader = extra("pyarrow", PURPOSE), extra("pyarrow.csv", PURPOSE)
-    names, delimiter = read_header(opener)
-    if types is None:
-        named = [name for name in names if name.strip()]
-        _refuse_repeated(named)
-        types = dict.fromkeys(named, pyarrow.string())
-    ragged: list[int] = []
-
-    def skip(row: Any) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
-    try:
-        with opener() as stream:
-            table = reader.read_csv(
-                stream,
-                parse_options=reader.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
-                ),
-                convert_options=reader.ConvertOptions(
-                    include_columns=list(types), column_types=types
-                ),
-            )
-    except (pyarrow.ArrowException, OSError, EOFError):
-        # Arrow quotes the cell it stumbled over, so its own message must not be passed on.
-        raise DataError(
-            "source must be a CSV in UTF-8 with each cell of its column's type, got a file that "
-            "is not; repair it"
-        ) from None
-    if ragged:
-        raise DataError(
-            f"each row must have {len(names)} fields like the header, got {len(ragged)} rows that "
-            "have not; quote cells that hold the delimiter"
-        )
-    return table
-
-
-def read_header(opener: Callable[[], IO[bytes]]) -> tuple[list[str], str]:
-    """Column names and delimiter of a CSV file."""
-    try:
-        with opener() as stream:
-            text = stream.read(LONGEST_HEADER).partition(b"\n")[0].decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError):
-        raise DataError(
-            "source must be a CSV in UTF-8, compressed as its suffix says, got other bytes; "
-            "convert the file"
-        ) from None
-    delimiter = max(",;\t", key=text.count)
-    names = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
-    if not any(name.strip() for name in names):
-        raise DataError("source must have a header line, got an empty one; name the columns")
-    return names, delimiter
+    if is_duckdb:
+        categorical = frozenset(table.column_names)
+    return Columns(table, index, is_text, categorical, certain=is_duckdb)
 
 
 def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
@@ -132,70 +94,90 @@ def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
     name = path.name.lower()
     if name.endswith(PARQUET):
         parquet = extra("pyarrow.parquet", PURPOSE)
-        try:
-            return parquet.ParquetFile(path).read(), False
-        except (pyarrow.ArrowException, OSError):
-            raise DataError(
-                f"source must be a Parquet file, got {path.name!r} which is not one; repair it"
-            ) from None
+        with (
+            foreign("source must be a Parquet file that pyarrow reads", "repair or convert it"),
+            parquet.ParquetFile(path) as file,
+        ):
+            return file.read(), False
     if name.endswith(TEXT):
-        return read_csv(lambda: _open(path, pyarrow)), True
+        return read_csv(lambda: open_packed(path)), True
     raise DataError(
         f"source must be a CSV or Parquet file, got {path.name!r}; name it .csv, .tsv or .parquet"
     )
 
 
-def _open(path: Path, pyarrow: Any) -> IO[bytes]:
-    """Open a file that may be compressed, as its suffix says."""
-    packed: IO[bytes] = pyarrow.input_stream(str(path))
-    return packed
-
-
 def _frame(source: Any, pyarrow: Any) -> Any:
     """Turn a frame, a lazy frame, an Arrow stream or a 2-D array into an Arrow table."""
-    try:
+    if isinstance(source, np.ndarray) and source.ndim != 2:
+        raise DataError(
+            f"source must have two dimensions, users and rounds, got {source.ndim}; reshape it"
+        )
+    _refuse_objects(source)
+    with foreign(
+        "each column must hold one type, of those that Arrow has", "cast it to text first"
+    ):
         if isinstance(source, np.ndarray):
-            return _array(source, pyarrow)
+            columns = {str(t): pyarrow.array(source[:, t]) for t in range(source.shape[1])}
+            return pyarrow.table(columns)
         if hasattr(source, "__arrow_c_stream__"):
             return pyarrow.table(source)
-        narwhals = extra("narwhals", "read frames")
+        return _narwhals(source)
+
+
+def _narwhals(source: Any) -> Any:
+    """The table of a frame that only narwhals knows."""
+    narwhals = extra("narwhals", "read frames")
+    try:
         frame = narwhals.from_native(source)
-        if isinstance(frame, narwhals.LazyFrame):
-            frame = frame.collect("pyarrow")
-        return frame.to_arrow()
-    except pyarrow.ArrowException:
-        raise DataError(
-            "each column must hold one type, got a column that mixes types; cast it to text first"
-        ) from None
     except TypeError:
         raise DataError(
             "source must be a path, a frame, an Arrow stream or a 2-D array, "
             f"got {type(source).__name__}; pass a pandas, polars or pyarrow table"
         ) from None
+    if isinstance(frame, narwhals.LazyFrame):
+        _refuse_kinds(frame.collect_schema().dtypes())
+        frame = frame.collect("pyarrow")
+    _refuse_objects(frame)
+    return frame.to_arrow()
 
 
-def _array(source: np.ndarray[Any, Any], pyarrow: Any) -> Any:
-    """Make a column of each round of a users x rounds array."""
-    if source.ndim != 2:
+def _refuse_objects(source: Any) -> None:
+    """Refuse what Arrow would take the addresses of, or name twice."""
+    if hasattr(source, "column_names") or hasattr(source, "collect"):
+        return
+    names = getattr(source, "columns", None)
+    if names is not None and not callable(names):
+        refuse_repeated([str(name) for name in names])
+    _refuse_kinds(getattr(source, "dtypes", None))
+
+
+def _refuse_kinds(kinds: Any) -> None:
+    try:
+        listed = [] if kinds is None or callable(kinds) else list(map(str, kinds))
+    except TypeError:
+        listed = []
+    if "Object" in listed:
         raise DataError(
-            f"source must have two dimensions, users and rounds, got {source.ndim}; reshape it"
+            "columns must hold text, numbers, booleans or dates, got one of Python objects "
+            "(dtype Object); turn them into text first"
         )
-    return pyarrow.table({str(t): pyarrow.array(source[:, t]) for t in range(source.shape[1])})
 
 
-def _without_row_numbers(table: Any) -> Any:
-    """Drop columns without a name, and an index of pandas that has none."""
-    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    unnamed = {name for name in stored if str(name).startswith("__index_level_")}
-    places = [
-        place
-        for place, name in enumerate(table.column_names)
-        if name.strip() and name not in unnamed
-    ]
-    return table.select(places)
-
-
-def _refuse_repeated(names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(f"column names must differ, got {repeated} more than once; rename them")
+def _pandas(table: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Names of the columns that were a named index of pandas, and of its categoricals."""
+    with foreign("metadata of pandas must be readable JSON", "write the file anew"):
+        stored = table.schema.pandas_metadata or {}
+        levels = len(stored.get("column_indexes") or [])
+        names = [name for name in stored.get("index_columns") or [] if isinstance(name, str)]
+        described = {
+            str(one.get("field_name")): one.get("pandas_type") for one in stored.get("columns", [])
+        }
+    if levels > 1:
+        raise DataError(
+            f"columns must have one level of names, got {levels}; join the levels to one name each"
+        )
+    present = set(table.column_names)
+    return (
+        tuple(n for n in names if n in present and n.strip() and not n.startswith(UNNAMED)),
+        frozenset(name for name, kind in described.items() if kind == "categorical"),
+    )

@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 
 from loloha.errors import DomainError
+from loloha.rules.campaign.domain import Domain as Agreed
 from loloha.rules.checks import choice
 from loloha.server.frame import BACKENDS
+from loloha.study.datasets.column import Cells, declared, read_cells
 from loloha.study.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
 from loloha.study.datasets.domain import Domain, read_domain
 from loloha.study.datasets.label import (
     OUTSIDE,
-    Cells,
     Indices,
     encode,
+    encode_for,
     kind,
     parse_all,
-    read_cells,
     sort_labels,
 )
-from loloha.study.datasets.layout import arrange, choose_roles, number_users
+from loloha.study.datasets.layout import arrange, choose_roles, number_users, round_names
 from loloha.study.datasets.source import read_columns
 
 
@@ -35,7 +36,7 @@ def table(
     user: str | None = None,
     round: str | None = None,
     value: str | None = None,
-    domain: Iterable[Hashable] | str | Path | None = None,
+    domain: Iterable[Hashable] | Agreed | str | Path | None = None,
     name: str | None = None,
     on_unknown: str = "error",
 ) -> Dataset:
@@ -55,14 +56,17 @@ def table(
         wide.
     user : str, optional
         Column that tells users apart; it is read to check the table and then forgotten. In a wide
-        table without it, a first column named user, user_id, userid, uid or id is taken. Columns
+        table without it, the named index of a pandas frame is taken (in Parquet too), or a column
+        named user, user_id, userid, uid or id; where there are several, it must be given. Columns
         without a name, as row numbers have, are left out.
     round, value : str, optional
         Columns of a long table; "round" and "value" by default.
-    domain : list of labels, or path of a file with one, optional
+    domain : list of labels, path of a file with one, Labels or Range, optional
         Labels in the order of their index. JSON: a list, or an object with ``labels``; CSV: the
-        column ``label`` or the first one; other text: a label a line. Without it the domain is the
-        sorted distinct labels of the table, with a `PrivacyWarning`.
+        column ``label`` or the first one; other text: a label a line. The domain of a campaign
+        reads cells as its devices would. Without it the domain is the one that the type of all
+        columns declares (ordered or unsorted categories, an enum), else the sorted distinct labels
+        of the table, with a `PrivacyWarning`.
     name : str, optional
         By default the stem of the file's name, or "table".
     on_unknown : {"error", "missing"}
@@ -92,26 +96,42 @@ def table(
 
     Notes
     -----
-    Null, nan and empty text mean: no report. Labels keep the type of their column; text that looks
-    like numbers stays text. A CSV has no types: blanks around cells are dropped, and where every
-    cell of all value columns is a plain number (no leading zeros; NA, NaN, nan and null then mean
-    no report) labels are numbers, unless ``domain`` lists text. Integers and floats are compared
-    by value; where all floats are whole, as in a pandas column with gaps, labels are integers.
-    Booleans are not numbers.
+    Null, nan and blank text mean: no report. Text is compared in composed form (Unicode NFC) and
+    without blanks around, for labels and for users. Labels keep the type of their column; text that
+    looks like numbers stays text. A CSV has no types: where every cell of all value columns is a
+    number written as it would be written again (not 1.10, 1E2 or 007; NA, NaN, nan and null then
+    mean no report), labels are numbers, unless ``domain`` lists text. Numbers are compared by
+    value, a float as its shortest decimal; where all floats are whole, as in a pandas column with
+    gaps, labels are integers. Booleans are not numbers. Times with a zone are instants, in UTC.
+    What is read how, in one table: docs/tables.md.
     """
     choice("layout", layout, ("auto", "wide", "long"))
     choice("on_unknown", on_unknown, ("error", "missing"))
-    given = None if domain is None else read_domain(domain)
-    arrow, is_text = read_columns(source)
-    roles = choose_roles(arrow.column_names, layout, user, round, value)
+    given = domain if domain is None or isinstance(domain, Agreed) else read_domain(domain)
+    columns = read_columns(source)
+    arrow, is_text = columns.table, columns.is_text
+    roles = choose_roles(columns.names, columns.index, layout, user, round, value)
     if roles.user is not None:
-        users, n = number_users(arrow[roles.user], once=roles.round is None)
-    cells = read_cells([arrow[column] for column in roles.values], is_text)
+        who, field = arrow[roles.user], arrow.schema.field(roles.user)
+        users, n = number_users(who, field, is_text, once=roles.round is None)
+    held = [arrow[column] for column in roles.values]
+    fields = [arrow.schema.field(column) for column in roles.values]
+    is_public = given is not None
+    if (
+        given is None
+        and (listed := declared(held, fields, columns.categorical, columns.certain)) is not None
+    ):
+        given = Domain(tuple(listed.labels), is_text=False)
+        is_public = listed.certain
+    cells = read_cells(held, is_text, fields)
     labels, values = _index(cells, given, on_unknown)
-    rounds: Sequence[Hashable] = roles.values
+    if not is_public and given is not None:
+        # Categories may have been found in the data; only those that do not occur tell.
+        is_public = len(np.unique(values[values != MISSING])) < len(labels)
+    rounds: Sequence[Hashable] = round_names(roles.values)
     if roles.round is not None:
-        rounds, values = arrange(users, n, arrow[roles.round], is_text, values[:, 0])
-    if given is None:
+        rounds, values = arrange(users, n, columns, roles.round, values[:, 0])
+    if not is_public:
         warnings.warn(
             "the domain was read off the data: fine for a study, but a deployment needs a public "
             "list (domain=...), since the labels found in private data leak them",
@@ -120,7 +140,7 @@ def table(
         )
     title = name or (Path(source).stem if isinstance(source, (str, Path)) else "table")
     provenance = (
-        f"User table {title!r}, domain {'read off the data' if given is None else 'given'} "
+        f"User table {title!r}, domain {'given' if is_public else 'read off the data'} "
         f"(n = {len(values)}, k = {len(labels)}, tau = {len(rounds)})."
     )
     library = type(source).__module__.partition(".")[0]
@@ -129,17 +149,21 @@ def table(
 
 
 def _index(
-    cells: Cells, given: Domain | None, on_unknown: str
+    cells: Cells, given: Domain | Agreed | None, on_unknown: str
 ) -> tuple[Sequence[Hashable], Indices]:
     """Labels, and the index of each cell among them."""
-    labels = sort_labels(cells) if given is None else _listed(cells, given)
-    if len(labels) < 2:
-        raise DataError(
-            f"source must hold at least two different labels, got {len(labels)}; "
-            "pass domain= with all that can occur"
-        )
-    loose = cells.is_text or (given is not None and given.is_text)
-    indices = encode(cells, labels, loose)
+    if isinstance(given, Agreed):
+        labels: Sequence[Hashable] = given.texts
+        indices = encode_for(cells, given)
+    else:
+        labels = sort_labels(cells) if given is None else _listed(cells, given)
+        if len(labels) < 2:
+            raise DataError(
+                f"source must hold at least two different labels, got {len(labels)}; "
+                "pass domain= with all that can occur"
+            )
+        loose = cells.is_text or (given is not None and given.is_text)
+        indices = encode(cells, labels, loose)
     is_outside = indices == OUTSIDE
     outside = np.count_nonzero(is_outside)
     if outside and on_unknown == "error":
