@@ -512,13 +512,13 @@ SERVER = [
     Mutant(
         "estimates use the memo's channel",
         "server/estimate.py",
-        "    channel = _Channel.realised(protocol)\n    with np.errstate",
-        "    channel = _Channel.memoised(protocol)\n    with np.errstate",
+        "    channel = Channel.realised(protocol)\n    with np.errstate",
+        "    channel = Channel.memoised(protocol)\n    with np.errstate",
         law("estimates_are_unbiased"),
     ),
     Mutant(
         "the variance is that of f = 0",
-        "server/estimate.py",
+        "server/variance.py",
         "scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2",
         "scatter = (q * (1 - q)) / contrast**2",
         law("estimates_are_unbiased"),

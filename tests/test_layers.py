@@ -222,17 +222,9 @@ def test_the_page_names_places_that_are_there() -> None:
     assert [place for place in places if not (SOURCE / "loloha" / place).exists()] == []
 
 
-# To be empty.
-STILL_TIED = [
-    ("loloha.reportlog.folder", "loloha.reportlog.writer"),
-    ("loloha.server.estimate", "loloha.server.tally"),
-    ("loloha.wire.batch", "loloha.wire.columns"),
-]
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {module_name(path): dependencies(path) for path in FILES}
-    assert circles(graph) == STILL_TIED
+    assert circles(graph) == []
 
 
 def dependencies(path: Path) -> set[str]:

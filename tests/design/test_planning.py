@@ -13,7 +13,8 @@ from loloha.design import planning
 from loloha.design.prospect import Prospect, prospect
 from loloha.errors import ParameterError
 from loloha.rules.protocols import REGISTRY
-from loloha.server.estimate import expected_reach, normal_quantile, simultaneous_error, variance
+from loloha.server.estimate import normal_quantile, simultaneous_error, variance
+from loloha.server.variance import expected_reach
 
 SURVEYS = [
     (2, 10, 1.0, 0.5),

@@ -20,12 +20,12 @@ from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.rng import SCALE, Rng, SimulationRng
 from loloha.server.estimate import (
     Estimate,
-    expected_reach,
     normal_quantile,
     simultaneous_error,
     temporal_covariance,
     variance,
 )
+from loloha.server.variance import expected_reach
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 

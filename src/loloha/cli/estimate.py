@@ -113,8 +113,7 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
 
     if top is not None:
         checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
-    if not 0 < level < 1:
-        raise ParameterError(f"level must be inside (0, 1), got {level!r}; 0.95 is usual")
+    checks.level(level)
     if out is not None:
         if out.suffix not in (".csv", ".parquet"):
             raise ParameterError(f"--out must end in .csv or .parquet, got {out.name!r}; rename it")

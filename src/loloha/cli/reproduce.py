@@ -103,16 +103,11 @@ def reproduce(
     goes on where it was when it is started again with the same options.
     """
     from loloha.errors import ParameterError
+    from loloha.rules import checks
     from loloha.study.paper.contender import PUBLISHED, TIGHT
 
-    try:
-        import jinja2  # noqa: F401
-        import joblib  # noqa: F401
-        import scipy  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            f"reproduce must have {error.name} installed, got none; pip install 'loloha[paper]'"
-        ) from None
+    for library in ("jinja2", "joblib", "scipy"):
+        checks.library(library, "reproduce the paper", "paper")
     from loloha.study.paper import reproduction
 
     if calibration not in (PUBLISHED, TIGHT):

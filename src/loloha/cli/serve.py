@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loloha.cli import console
-from loloha.errors import LolohaError, ParameterError
+from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -78,12 +78,12 @@ def serve(
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
     shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set.
     """
+    from loloha.rules import checks
+
     try:
         from loloha.collector.settings import Settings
     except ModuleNotFoundError as error:
-        raise ParameterError(
-            f"serve must have {error.name} installed, got none; pip install 'loloha[collector]'"
-        ) from None
+        raise checks.missing(error.name or "", "serve", "collector") from None
     flags = {"store": store, "host": host, "port": port, "keep_reports": keep_reports}
     settings = Settings.read(config, **flags)
     # First of all: a key that is shown once must not be drawn for a start that fails.

@@ -77,7 +77,7 @@ def withheld(stored: StoredCampaign, n: int) -> str | None:
 def parameters(stored: StoredCampaign) -> dict[str, Any]:
     """What devices really do: protocol, g, realised probabilities and losses."""
     protocol = stored.campaign.protocol
-    return {"protocol": protocol.to_dict(), "g": protocol.g, **protocol.realised.to_dict()}
+    return {"protocol": protocol.to_dict(), **protocol.numbers}
 
 
 def frame(stored: StoredCampaign, round: int, n: int, level: float, now: float) -> dict[str, Any]:

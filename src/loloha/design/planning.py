@@ -12,8 +12,8 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.protocols.base import LARGEST_K
-from loloha.server.estimate import MOST_REPORTS, check_level
 from loloha.server.frame import records_to_frame, to_html
+from loloha.server.variance import MOST_REPORTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,14 +170,9 @@ def plan(
     """
     k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
-    eps_inf, eps_1 = checks.eps("eps_inf", eps_inf), checks.eps("eps_1", eps_1)
-    if eps_1 >= eps_inf:
-        raise ParameterError(
-            f"eps_1 must be below eps_inf = {eps_inf!r}, got {eps_1!r}; "
-            "the paper uses 0.4 to 0.6 times eps_inf"
-        )
+    eps_inf, eps_1 = checks.budgets(eps_inf, eps_1)
     checks.choice("calibration", calibration, CALIBRATIONS)
-    level = check_level(level)
+    level = checks.level(level)
     budgets = {"k": k, "eps_inf": eps_inf, "eps_1": eps_1, "eps": eps_1, "calibration": calibration}
     rows = tuple(
         Prospect(one.name, one.label, None, False, one.note)

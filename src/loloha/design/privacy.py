@@ -18,6 +18,7 @@ from loloha.design.transcript import (
     worst_loss,
 )
 from loloha.errors import ParameterError
+from loloha.rules import checks
 from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
@@ -87,8 +88,8 @@ class Explanation:
             "protocol": self.protocol.to_dict(),
             "eps_1": self.eps_1,
             "growth": [{"reports": t, "eps": eps} for t, eps in self.growth],
-            "eps_inf": _finite(self.eps_inf),
-            "cap": _finite(self.cap),
+            "eps_inf": checks.finite(self.eps_inf),
+            "cap": checks.finite(self.cap),
             "parameters": self.parameters,
             "protected": list(self.protected),
             "leaks": list(self.leaks),
@@ -129,7 +130,7 @@ def explain(protocol: Protocol, *, reports: Any = None) -> Explanation:
         growth=tuple((t, float(loss)) for t, loss in zip(rounds, losses, strict=True)),
         eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
         cap=protocol.cap,
-        parameters={"g": protocol.g, **protocol.realised.to_dict()},
+        parameters=protocol.numbers,
         protected=_protected(protocol),
         leaks=tuple(_leaks(protocol)),
     )
@@ -255,7 +256,3 @@ def _link(protocol: Protocol) -> str:
         "Linking: no key is sent, but the memoised answer shows through repeated reports and can "
         "serve as a fingerprint that joins the reports of one user."
     )
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -6,16 +6,13 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from loloha.rules import checks
 from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.hashing import LinearHash
 from loloha.rules.protocols import Protocol
-from loloha.server.estimate import (
-    check_level,
-    expected_reach,
-    normal_quantile,
-    simultaneous_error,
-    variance,
-)
+from loloha.server.bound import simultaneous_error
+from loloha.server.estimate import normal_quantile
+from loloha.server.variance import expected_reach, variance
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class Prospect:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; what is infinite is None."""
-        plain = {field.name: _finite(getattr(self, field.name)) for field in fields(self)}
+        plain = {field.name: checks.finite(getattr(self, field.name)) for field in fields(self)}
         plain["protocol"] = self.protocol.to_dict() if self.protocol else None
         return plain | {"spends_every_round": self.spends_every_round}
 
@@ -120,7 +117,7 @@ def prospect(
     ParameterError
         If n < 1 or the level lies outside (0, 1).
     """
-    level = check_level(level)
+    level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1)
@@ -199,7 +196,3 @@ def _server(protocol: Protocol, n: int) -> tuple[str, int]:
     if protocol.g is not None:
         return "one addition a report", n + k
     return bits, n * -(-k // 64)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from loloha.errors import ExtraError, ParameterError, WireError
+from loloha.errors import ParameterError, WireError
 from loloha.reportlog import Contents, LogFile, ReportLog
+from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.server.tally import Tally
 
@@ -156,20 +156,8 @@ def _round_tally(
 
 
 def library(module: str, extra: str) -> Any:
-    """Import what an engine runs on.
-
-    Raises
-    ------
-    ExtraError
-        If it is not installed; says which extra brings it.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ExtraError(
-            f"{package} must be installed for this engine; pip install 'loloha[{extra}]'"
-        ) from error
+    """Import what an engine runs on; `ExtraError` says which extra brings it."""
+    return checks.library(module, "run this engine", extra)
 
 
 def plain_path(path: Path) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loloha.errors import WireError
 from loloha.reportlog.arrow import (
@@ -21,11 +20,9 @@ from loloha.reportlog.arrow import (
     rules,
     schema,
 )
+from loloha.reportlog.writer import Writer
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
-
-if TYPE_CHECKING:
-    from loloha.reportlog.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +107,7 @@ class ReportLog:
 
     def writer(self) -> Writer:
         """A `Writer` that adds files to this log."""
-        from loloha.reportlog.writer import Writer
-
-        return Writer(self)
+        return Writer(self.campaign, self.round_folder)
 
     def scan(self, *, rounds: Iterable[int] | None = None, verify: bool = True) -> Contents:
         """Look at every file of the campaign before any report is read.

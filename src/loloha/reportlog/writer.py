@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
-from loloha.reportlog.arrow import DIGEST_DIGITS, to_arrow
+from loloha.reportlog.arrow import DIGEST_DIGITS, Agreement, rules, to_arrow
 from loloha.rules.encodings import Encoding
-
-if TYPE_CHECKING:
-    from loloha.reportlog.folder import ReportLog
+from loloha.rules.protocols import Protocol
 
 ROWS_PER_GROUP = 1 << 20
 # A dictionary pays while it is much shorter than a row group, and for integers only.
@@ -24,18 +23,25 @@ class Writer:
 
     Use as a context manager. Calls hand over any number of rows; each makes row groups of its own,
     so hand over many at once.
+
+    Parameters
+    ----------
+    campaign : Campaign or Protocol
+    round_folder : callable
+        Where the reports of a round lie.
     """
 
-    def __init__(self, log: ReportLog) -> None:
-        self.log = log
+    def __init__(self, campaign: Agreement | Protocol, round_folder: Callable[[int], Path]) -> None:
+        self.campaign = campaign
+        self._round_folder = round_folder
         self._open: dict[int, _OpenFile] = {}
 
     def write(self, round: int, reporters: Any, keys: Any, ys: Any) -> None:
         """Append the reports of one round; parameters and errors as `to_arrow`."""
-        batch = to_arrow(self.log.campaign, reporters, keys, ys, rounds=round)
+        batch = to_arrow(self.campaign, reporters, keys, ys, rounds=round)
         if round not in self._open:
-            folder = self.log.round_folder(round)
-            self._open[round] = _OpenFile(folder, batch.schema, self.log.protocol.encoding)
+            folder, encoding = self._round_folder(round), rules(self.campaign).encoding
+            self._open[round] = _OpenFile(folder, batch.schema, encoding)
         self._open[round].append(batch)
 
     def close(self) -> list[Path]:

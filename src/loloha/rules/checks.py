@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection
+from importlib import import_module
 from numbers import Rational, Real
 from typing import Any
 
-from loloha.errors import DomainError, ParameterError
+from loloha.errors import DomainError, ExtraError, ParameterError
 
 SMALLEST_EPS, LARGEST_EPS = 1e-6, 700.0
 
@@ -46,6 +47,25 @@ def eps(name: str, value: Any) -> float:
     return real(name, value, SMALLEST_EPS, LARGEST_EPS, "sensible values lie in 0.1..10")
 
 
+def budgets(eps_inf: Any, eps_1: Any) -> tuple[float, float]:
+    """Bounds on all reports of one value and on the first report: the second is the smaller."""
+    eps_inf, eps_1 = eps("eps_inf", eps_inf), eps("eps_1", eps_1)
+    if eps_1 >= eps_inf:
+        raise ParameterError(
+            f"eps_1 must be below eps_inf = {eps_inf!r}, got {eps_1!r}; "
+            "the paper uses 0.4 to 0.6 times eps_inf"
+        )
+    return eps_inf, eps_1
+
+
+def level(value: Any) -> float:
+    """A chance strictly between 0 and 1."""
+    number = real("level", value, 0.0, 1.0, "0.95 is usual")
+    if number in (0.0, 1.0):
+        raise ParameterError(f"level must be inside (0, 1), got {value!r}; 0.95 is usual")
+    return number
+
+
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
@@ -70,6 +90,31 @@ def value(candidate: Any, k: int) -> int:
             "check the domain, or map such values to a label for 'other'"
         )
     return number
+
+
+def finite(number: Any) -> Any:
+    """``number``, or None for one that is infinite or missing: JSON has neither."""
+    return None if isinstance(number, float) and not math.isfinite(number) else number
+
+
+def library(module: str, purpose: str, extra: str) -> Any:
+    """Import a library that only a part of loloha needs.
+
+    Raises
+    ------
+    ExtraError
+        If it is not installed; says what it is for and which extra brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(error.name or module, purpose, extra) from error
+
+
+def missing(module: str, purpose: str, extra: str) -> ExtraError:
+    """The error that says how to install what is not there."""
+    package = module.partition(".")[0]
+    return ExtraError(f"{package} must be installed to {purpose}; pip install 'loloha[{extra}]'")
 
 
 def _is_real(value: Any) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from loloha.errors import MergeError, ParameterError, WireError
 from loloha.rules.protocols import Protocol, protocol_from_dict
 from loloha.rules.report import Report
+from loloha.server.estimate import Estimate
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Bools, Ints
-    from loloha.server.estimate import Estimate
 
 FORMAT, VERSION = "loloha-tally", 1
 MOST_REPORTS = 1 << 53
@@ -103,7 +103,7 @@ class Tally:
         encoding = self.protocol.encoding
         keys = None if keys is None else _integers("keys", _array("keys", keys))
         ys = _array("ys", ys)
-        if encoding.kind in ("symbol", "keyed symbol"):
+        if not encoding.packed:
             ys = _integers("ys", ys)
         elif ys.dtype != np.uint8:
             raise WireError(f"ys must be packed bits of type uint8, got {ys.dtype}; pack them")
@@ -156,9 +156,7 @@ class Tally:
         ParameterError
             If no report was counted.
         """
-        from loloha.server.estimate import Estimate
-
-        return Estimate.from_tally(self)
+        return Estimate.from_support(self.protocol, self.n, self.support(), self.reach())
 
     def to_bytes(self) -> bytes:
         """A self-describing message: a JSON line (protocol, n), the counts, and a checksum.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from loloha.errors import ParameterError
+from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.protocols import Protocol
-from loloha.server.estimate import Estimate, check_level, normal_quantile, unbiased
+from loloha.server.estimate import normal_quantile, standard_errors, unbiased
 from loloha.server.frame import HTML_ROWS, to_frame, to_html
 from loloha.server.tally import Tally
 from loloha.study.datasets import Dataset
@@ -62,11 +63,7 @@ class Simulation:
     @cached_property
     def standard_errors(self) -> Floats:
         """Of each estimate, float64[tau, bins]; NaN where there is none."""
-        errors = np.full(self.estimates.shape, np.nan)
-        for t in np.flatnonzero(self.n):
-            n, support, reach = int(self.n[t]), self.supports[t], self.reach[t]
-            errors[t] = Estimate.from_support(self.protocol, n, support, reach).standard_errors
-        return errors
+        return standard_errors(self.protocol, self.n[:, None], self.estimates, self.reach)
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -92,7 +89,7 @@ class Simulation:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper ends of a normal interval for each estimate, float64[tau, bins] each."""
-        width = normal_quantile((1 + check_level(level)) / 2) * self.standard_errors
+        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
         return self.estimates - width, self.estimates + width
 
     def coverage(self, level: float = 0.95) -> float:

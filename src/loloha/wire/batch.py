@@ -111,7 +111,7 @@ class Reader:
         """
         from loloha.wire.columns import columns
 
-        codes, rounds, reporters, keys, ys, tickets = columns(body, self)
+        codes, rounds, reporters, keys, ys, tickets = columns(body, self.campaign, self.most)
         names = None if tickets is None else as_names(tickets)
         index = np.arange(len(rounds))
         return self._checked(codes, index, rounds, as_names(reporters), keys, ys, names)

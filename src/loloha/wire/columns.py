@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import TICKET_BYTES
 from loloha.wire.refusal import Refusal
 from loloha.wire.text import UploadTooLarge, too_large
-
-if TYPE_CHECKING:
-    from loloha.wire.batch import Reader
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 _TICKET = "ticket"
@@ -75,8 +72,8 @@ class Columns(NamedTuple):
     tickets: Any
 
 
-def columns(body: bytes, reader: Reader) -> Columns:
-    """The columns of a stream's reports.
+def columns(body: bytes, campaign: Campaign, most: int) -> Columns:
+    """The columns of a stream of at most so many reports, with tickets if keys are assigned.
 
     Raises
     ------
@@ -85,28 +82,29 @@ def columns(body: bytes, reader: Reader) -> Columns:
     WireError
         If it is damaged, compressed, or has other columns than the campaign's reports.
     """
-    table, said = _open(body, reader.most)
+    table, said = _open(body, most)
     reason = None
     if said.get("version") != reportlog.VERSION or said.get("format") != reportlog.FORMAT:
         reason = Refusal.VERSION
-    elif said.get("campaign") != reader.campaign.fingerprint:
+    elif said.get("campaign") != campaign.fingerprint:
         reason = Refusal.CAMPAIGN
     if reason is not None:
         # The columns may be those of another protocol: only the number of rows means something.
         codes = np.full(table.num_rows, reason.code, dtype=np.int8)
         nobody = np.zeros((0, 16), dtype=np.uint8)
-        return Columns(codes, np.zeros(0, dtype=np.int64), nobody, *_empty(reader), nobody)
-    reporters, keys, ys = reportlog.from_arrow(reader.campaign, table)
+        return Columns(
+            codes,
+            np.zeros(0, dtype=np.int64),
+            nobody,
+            *campaign.protocol.encoding.arrays([]),
+            nobody,
+        )
+    reporters, keys, ys = reportlog.from_arrow(campaign, table)
     rounds = _rounds(table, said)
     outside = (rounds < 0) | (rounds > LARGEST_ROUND)
     codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
-    return Columns(codes, rounds, reporters, keys, ys, _tickets(table) if reader.ticketed else None)
-
-
-def _empty(reader: Reader) -> tuple[Any, Any]:
-    shapes = reader.encoding.shapes(0)
-    keys = None if shapes[0] is None else np.zeros(shapes[0], dtype=np.int64)
-    return keys, np.zeros(shapes[1], dtype=np.uint8 if reader.form.packed else np.int64)
+    tickets = _tickets(table) if campaign.keys == "assigned" else None
+    return Columns(codes, rounds, reporters, keys, ys, tickets)
 
 
 def _rounds(table: Any, said: dict[str, Any]) -> Any:

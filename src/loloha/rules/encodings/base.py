@@ -162,6 +162,10 @@ class Encoding(ABC):
     def support(self, counts: Ints) -> Ints:
         """How many reports support each bin, int64[bins]."""
 
+    def expected_reach(self, n: int) -> float:
+        """How many of n reports are expected to be able to support one given bin."""
+        return float(n)
+
     def reach(self, counts: Ints, n: int) -> Ints:
         """How many reports could support each bin, int64[bins]."""
         import numpy as np

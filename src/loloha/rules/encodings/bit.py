@@ -194,6 +194,9 @@ class SampledBuckets(_BitEncoding):
     def support(self, counts: Ints) -> Ints:
         return counts[: self.b].copy()
 
+    def expected_reach(self, n: int) -> float:
+        return n * self.d / self.b
+
     def reach(self, counts: Ints, n: int) -> Ints:
         return counts[self.b :].copy()
 

@@ -218,6 +218,11 @@ class Protocol(ABC):
             eps_memo=min(_log(encoding.odds(first.p, first.q)), self.asked_memo),
         )
 
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """g and what devices really draw with and lose, to be published with every estimate."""
+        return {"g": self.g, **self.realised.to_dict()}
+
     # -- the device's steps
 
     def check_value(self, value: Any) -> int:

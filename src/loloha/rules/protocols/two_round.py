@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols.base import Protocol
 
@@ -26,13 +25,9 @@ class TwoRound(Protocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("eps_inf", checks.eps("eps_inf", self.eps_inf))
-        self._set("eps_1", checks.eps("eps_1", self.eps_1))
-        if self.eps_1 >= self.eps_inf:
-            raise ParameterError(
-                f"eps_1 must be below eps_inf = {self.eps_inf!r}, got {self.eps_1!r}; "
-                "the paper uses 0.4 to 0.6 times eps_inf"
-            )
+        eps_inf, eps_1 = checks.budgets(self.eps_inf, self.eps_1)
+        self._set("eps_inf", eps_inf)
+        self._set("eps_1", eps_1)
 
     @property
     def asked_first(self) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from loloha.errors import ExtraError, LolohaError, ParameterError
+from loloha.errors import LolohaError, ParameterError
+from loloha.rules import checks
 from loloha.rules.campaign.scalar import identity, unboxed
 from loloha.rules.checks import choice
 from loloha.rules.counting.arrays import Floats, Ints
@@ -199,10 +199,4 @@ def extra(module: str, purpose: str) -> Any:
     ExtraError
         If it is not installed.
     """
-    try:
-        return import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        raise ExtraError(
-            f"{package} must be installed to {purpose}; pip install 'loloha[cli]'"
-        ) from None
+    return checks.library(module, purpose, "cli")

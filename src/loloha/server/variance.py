@@ -1,0 +1,150 @@
+"""Variance of an estimate: of one round, and what two rounds share through the memo."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.errors import ParameterError
+from loloha.rules import checks
+from loloha.rules.protocols import Protocol
+
+MOST_REPORTS = 1 << 62
+
+
+class Channel(NamedTuple):
+    """Pr[support] of users who do (p) and who do not (q) hold the value, and p - q."""
+
+    p: float
+    q: float
+    contrast: float
+
+    @classmethod
+    def formula(cls, protocol: Protocol) -> Channel:
+        return cls(protocol.p_star, protocol.q_star, protocol.contrast)
+
+    @classmethod
+    def realised(cls, protocol: Protocol) -> Channel:
+        exact = protocol.realised
+        return cls(float(exact.p_star), float(exact.q_star), float(exact.contrast))
+
+    @classmethod
+    def memoised(cls, protocol: Protocol) -> Channel:
+        """Of the permanent round alone."""
+        p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
+        return cls(p, q, p - q)
+
+
+def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> Any:
+    """Variance of one frequency estimate in one round.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    n : int
+        Reports in the round, n >= 1.
+    f : float or float64[bins]
+        True frequency in [0, 1] among the n; 0 gives the approximate variance V*.
+    reach : float or float64[bins], optional
+        Reports that could support the bin, in (0, n]: n, but for sampled buckets, where by
+        default their expected number n d/b is taken.
+
+    Returns
+    -------
+    float or float64[bins]
+        In squared frequency.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1, f lies outside [0, 1] or reach outside (0, n].
+
+    Notes
+    -----
+    The population is fixed: no f(1-f)/n term. But users who sample a bucket are a sample of it,
+    drawn without replacement, which adds f(1-f) (n - reach) / ((n - 1) reach).
+    Source: MATH section 1, Eq. (1), (2).
+    """
+    n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
+    frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
+    reached = numbers(
+        "reach", expected_reach(protocol, n) if reach is None else reach, 0.0, n, "see Estimate"
+    )
+    if not reached.all():
+        raise ParameterError("reach must be above 0, got 0; nothing is known of such a bin")
+    return plain(spread(Channel.formula(protocol), n, reached, frequency))
+
+
+def expected_reach(protocol: Protocol, n: int) -> float:
+    """Expected number of the n reports that can support one given bin."""
+    return protocol.encoding.expected_reach(n)
+
+
+def spread(channel: Channel, n: int, reach: Any, f: Any) -> Any:
+    """See the notes of `variance`; frequencies of NaN stay NaN."""
+    p, q, contrast = channel
+    scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
+    sampled = f * (1 - f) * (n - reach) / np.maximum(n - 1, 1)
+    return (scatter + sampled) / reach
+
+
+def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
+    """Covariance of the estimates of two rounds in which every user holds the same value.
+
+    The memoised answers are shared, so averaging rounds stops at this floor; an alert that takes
+    rounds for independent cries wolf.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        One-round rules give 0: nothing is memoised.
+    n : int
+        Reports in each round, by the same users, n >= 1.
+    f : float or float64[bins]
+        True frequency in [0, 1], in both rounds.
+
+    Returns
+    -------
+    float or float64[bins]
+        In squared frequency. Source: MATH section 9.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1 or f lies outside [0, 1].
+
+    Notes
+    -----
+    It is the variance that the memos alone leave in the estimate. So where users change their
+    values, come or go, the covariance is at most the geometric mean of this at the two rounds'
+    frequencies and numbers of reports (Cauchy-Schwarz). Where memo cells are the values (L-GRR,
+    bits), a share s of the users who hold the same value in both rounds gives exactly s times
+    this at the frequency among them. Without a second round it is the whole variance.
+    """
+    n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
+    frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
+    if not protocol.longitudinal:
+        return plain(np.zeros_like(frequency))
+    return plain(spread(Channel.memoised(protocol), n, expected_reach(protocol, n), frequency))
+
+
+def numbers(name: str, values: Any, low: float, high: float, advice: str) -> Any:
+    """``values`` as float64[...] in [low, high]."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(math.nan)
+    outside = ~((array >= low) & (array <= high))
+    if outside.any():
+        raise ParameterError(
+            f"{name} must lie in [{low:g}, {high:g}], got {np.count_nonzero(outside)} outside; "
+            f"{advice}"
+        )
+    return array
+
+
+def plain(numbers: Any) -> Any:
+    """A float for a single number."""
+    return numbers if numbers.ndim else float(numbers)
