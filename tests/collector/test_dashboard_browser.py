@@ -439,6 +439,8 @@ def test_privacy_is_said_as_the_api_says_it(visit: Open, site: Site) -> None:
     (curve,) = drawn(page, "privacy-chart")
     assert curve["x"] == [one["reports"] for one in privacy["growth"]]
     assert curve["y"] == [one["eps"] for one in privacy["growth"]]
+    assert float(tiles["Any one round"]) == pytest.approx(privacy["windows"][0]["eps"], rel=1e-3)
+    assert tiles["A change shows"] == f"{privacy['change'][1]['auc']:.3f}"
     assert page.locator("#protected li").all_text_contents() == privacy["protected"]
     assert page.locator("#leaks li").all_text_contents() == privacy["leaks"]
     page.get_by_text("The whole statement, to quote").click()

@@ -207,7 +207,7 @@ def test_names_and_protocols_mix() -> None:
     assert [row.eligible for row in plan.rows] == [True, True]
     alone = loloha.plan(96, 1000, 2.0, 1.0, protocols="ololoha")
     assert [row.label for row in alone.rows] == ["ololoha"]
-    assert alone.reason.endswith("and no other comes within 10 % of it.")
+    assert "and no other comes within 10 % of it." in alone.reason
     assert loloha.plan(96, 1000, 2.0, 1.0, protocols=[]).recommendation is None
 
 
@@ -256,6 +256,30 @@ def test_recommendations_to_expect(survey: Any, label: str, reason: str) -> None
     assert plan.recommendation is not None
     assert plan.recommendation.label == label
     assert reason in plan.reason
+
+
+@pytest.mark.parametrize(("weigh", "column"), [("round", "eps_round"), ("change", "change")])
+def test_another_column_can_decide(weigh: str, column: str) -> None:
+    plan = loloha.plan(96, 50_000, 2.0, 1.0, weigh=weigh)
+    best: Any = plan.recommendation
+    eligible: list[Any] = [row for row in plan.rows if row.eligible]
+    least = min(row.error_one for row in eligible)
+    as_good = [row for row in eligible if row.error_one <= 1.1 * least]
+    assert len(as_good) > 1
+    assert getattr(best, column) == min(getattr(row, column) for row in as_good)
+    assert f"Any one round of it loses at most {best.eps_round:.4g}" in plan.reason
+    assert f"shows with {best.change:.3f} after 10 reports" in plan.reason
+    with pytest.raises(ParameterError, match="weigh"):
+        loloha.plan(96, 50_000, 2.0, 1.0, weigh="taste")
+
+
+def test_rows_say_what_values_that_change_reveal() -> None:
+    for row in loloha.plan(20, 1000, 2.0, 1.0).rows:
+        assert row.protocol is not None
+        area = loloha.privacy.change_area(row.protocol, 10)
+        assert area is not None
+        assert (row.eps_round, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
+        assert row.to_dict()["eps_round"] == (row.eps_round if row.name != "dbitflippm" else None)
 
 
 # -- the warning

@@ -327,8 +327,9 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
     if not protocol.longitudinal:
         assert "every report spends" in leaks
         assert "nothing limits the total" in leaks
-        assert len(found.protected) == 1
-        assert "Linking" not in leaks
+        assert len(found.protected) == 2
+        assert f"at most e^{protocol.realised.eps_first:.4g} = " in found.protected[1]
+        assert "Linking: nothing is kept" in leaks
         return
     assert f"at most e^{protocol.asked_memo:.4g} = " in protected
     assert "A value that never changes" in protected
@@ -339,9 +340,22 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
     assert "Reset: nothing renews by itself" in leaks
     assert f"up to {protocol.cap:.4g} more" in leaks
     assert "Linking" in leaks
-    slowed = protocol.second is not None
-    assert ("The second round only slows this down" in leaks) is slowed
-    assert ("proves a change" in leaks) is not slowed
+    assert ("proves a change" in leaks) is (protocol.second is None)
+    assert ("never shows" in leaks) is (protocol.encoding.kind == "keyed symbol")
+    # What bounds one round is a promise where it does not grow with k, else a warning.
+    once = privacy.eps_2(protocol)
+    if protocol.second is None:
+        assert "nothing bounds what a single changed round reveals" in leaks
+    else:
+        said, other = (protected, leaks) if protocol.g else (leaks, protected)
+        assert "Any one round" in said
+        assert f"e^{once:.4g}" in said
+        assert "Any one round" not in other
+    for reports in (1, 10, 100):
+        area = privacy.change_area(protocol, reports)
+        assert area is not None
+        assert f"{area.auc:.3f} at T = {reports}" in leaks
+        assert f"{area.auc:.3f} at T = {reports}" in found.text
 
 
 @pytest.mark.parametrize("protocol", SAMPLES, ids=ids)
@@ -374,7 +388,7 @@ def test_the_forbidden_claims_would_be_found(claim: str) -> None:
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5), "one of 127. About n/127 of n users"),
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5, hash="affine"), "same 62-bit key"),
         (loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5, hash="xxhash"), "same 32-bit key"),
-        (loloha.RAPPOR(k=96, eps_inf=1.0, eps_1=0.5), "no key is sent, but the memoised answer"),
+        (loloha.RAPPOR(k=96, eps_inf=1.0, eps_1=0.5), "by fingerprint. No key is sent"),
         (loloha.DBitFlipPM(k=96, eps_inf=1.0, d=4), "the same 4 sampled buckets and repeat"),
         (loloha.DBitFlipPM(k=96, eps_inf=1.0), "reports repeat the memoised bits unchanged"),
     ],
@@ -390,6 +404,15 @@ def test_explanations_are_json(protocol: Protocol) -> None:
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["text"] == found.text
     assert plain["cap"] == (protocol.cap if protocol.longitudinal else None)
+    for one, rounds in zip(plain["windows"], (1, 2, 10), strict=True):
+        loss = privacy.window_loss(protocol, rounds)
+        assert one == {"rounds": rounds, "eps": loss if math.isfinite(loss) else None}
+    area = privacy.change_area(protocol, 10)
+    assert area is not None
+    assert plain["change"][1] == {"reports": 10, "auc": area.auc, "error": area.error}
+    link = privacy.link_area(protocol, 1)
+    assert link is not None
+    assert plain["link"] == {"auc": link.auc, "error": link.error}
     assert plain["growth"][1] == {"reports": 4, "eps": privacy.growth(protocol, 4)}
     assert loloha.protocols.protocol_from_dict(plain["protocol"]) == protocol
 

@@ -71,6 +71,14 @@ def plan(
         str,
         typer.Option(metavar="tight|published", help="Of the protocols that have both."),
     ] = "tight",
+    weigh: Annotated[
+        str,
+        typer.Option(
+            metavar="cap|round|change",
+            help="What decides among equally good errors: the cap, the loss of any one round, or "
+            "how surely a change shows.",
+        ),
+    ] = "cap",
     protocol: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,7 +112,7 @@ def plan(
             "--k, --n, --eps-inf and --eps-1 must be given, got less; leave one out only with "
             "--error or --visible"
         )
-    found = loloha.plan(k, n, eps_inf, eps_1, **options)
+    found = loloha.plan(k, n, eps_inf, eps_1, weigh=weigh, **options)
     if as_json:
         console.show_json(found.to_dict())
         return
@@ -145,7 +153,7 @@ def _show_rows(found: Plan) -> None:
     console.show_table(
         (
             "protocol", "g", "V*", f"{percent} error", "all at once", "visible from", "bytes",
-            "cap", "server, one round",
+            "cap", "one round", "change shows", "server, one round",
         ),
         [
             (
@@ -157,6 +165,8 @@ def _show_rows(found: Plan) -> None:
                 _share(row.visible_one),
                 row.report_bytes,
                 row.cap,
+                row.eps_round,
+                None if row.change is None else f"{row.change:.3f}",
                 row.server_cost,
             )
             for row in found.rows

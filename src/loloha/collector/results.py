@@ -143,9 +143,10 @@ def routes(context: Context) -> APIRouter:
         """The guarantee, what it does not cover, and how the loss grows with reports."""
         stored = await context.known(fingerprint)
         campaign = stored.campaign
+        # How surely changes show takes a second of simulation, the first time.
+        text = str(await context.run(privacy.explain, campaign.protocol))
         found = privacy.explain(campaign.protocol, reports=[*range(1, 21), 30, 50, 100])
-        shown = found.to_dict()
-        shown["text"] = str(privacy.explain(campaign.protocol))
+        shown = {**found.to_dict(), "text": text}
         about = {
             "campaign": fingerprint,
             "terms": stored.terms.to_dict(),

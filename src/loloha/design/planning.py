@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loloha.design.prospect import Prospect, prospect
+from loloha.design.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
@@ -22,6 +22,9 @@ CALIBRATIONS = ("tight", "published")
 AS_GOOD = 1.1
 """Errors up to this many times the least count as equally good: cap and cost decide then."""
 
+WEIGHED = {"cap": "cap", "round": "eps_round", "change": "change"}
+"""What decides among rows whose errors are equally good, and the column that holds it."""
+
 SAMPLED = 16
 """Buckets a user samples, beside one and all, in the rows of protocols that sample some."""
 
@@ -32,7 +35,7 @@ class Plan:
 
     Attributes
     ----------
-    k, n, eps_inf, eps_1, level, calibration
+    k, n, eps_inf, eps_1, level, calibration, weigh
         What was asked for.
     rows : tuple of Prospect
     recommendation : Prospect or None
@@ -49,6 +52,7 @@ class Plan:
     eps_1: float
     level: float
     calibration: str
+    weigh: str
     rows: tuple[Prospect, ...]
     recommendation: Prospect | None
     reason: str
@@ -132,6 +136,7 @@ def plan(
     *,
     level: float = 0.95,
     calibration: str = "tight",
+    weigh: str = "cap",
     protocols: Iterable[str | Protocol] | None = None,
 ) -> Plan:
     """Compare protocols for one survey and recommend one.
@@ -148,6 +153,9 @@ def plan(
         Of intervals and bounds, in (0, 1).
     calibration : {"tight", "published"}
         Of the protocols that have both.
+    weigh : {"cap", "round", "change"}
+        What decides among equally good errors: the most budget that can be spent, the loss of any
+        one round, or how surely a change shows.
     protocols : iterable of str or Protocol, optional
         Names in the registry, or protocols of domain size k with parameters of your own; by
         default the whole registry. One-round rules stand at eps = eps_1; dBitFlipPM has a bucket
@@ -165,13 +173,14 @@ def plan(
     Notes
     -----
     The rule: among the rows within both budgets, those whose error of one value is at most 1.1
-    times the least count as equally good; of these the one with the smallest cap, then the fewest
-    bytes a later report, then the cheapest server.
+    times the least count as equally good; of these the one with the smallest cap (or what else is
+    weighed), then the fewest bytes a later report, then the cheapest server.
     """
     k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     eps_inf, eps_1 = checks.budgets(eps_inf, eps_1)
     checks.choice("calibration", calibration, CALIBRATIONS)
+    checks.choice("weigh", weigh, WEIGHED)
     level = checks.level(level)
     budgets = {"k": k, "eps_inf": eps_inf, "eps_1": eps_1, "eps": eps_1, "calibration": calibration}
     rows = tuple(
@@ -180,9 +189,9 @@ def plan(
         else prospect(one.protocol, n, eps_inf, eps_1, level=level, label=one.label)
         for one in _candidates(budgets, REGISTRY if protocols is None else protocols)
     )
-    best, reason = _recommend(rows)
+    best, reason = _recommend(rows, weigh)
     warning = None if best is None else _warning(best, n, level)
-    return Plan(k, n, eps_inf, eps_1, level, calibration, rows, best, reason, warning)
+    return Plan(k, n, eps_inf, eps_1, level, calibration, weigh, rows, best, reason, warning)
 
 
 class _Candidate(NamedTuple):
@@ -215,14 +224,16 @@ def _candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> It
                 yield _Candidate(name, label, None, str(error))
 
 
-def _recommend(rows: tuple[Prospect, ...]) -> tuple[Prospect | None, str]:
+def _recommend(rows: tuple[Prospect, ...], weigh: str) -> tuple[Prospect | None, str]:
     """The row to take by the rule of `plan`, and why."""
     within = [row for row in rows if row.eligible]
     if not within:
         return None, "No protocol here keeps both budgets; see the notes of the rows."
     least = min(within, key=_error)
     as_good = [row for row in within if _error(row) <= AS_GOOD * _error(least)]
-    best = min(as_good, key=lambda row: (row.cap, row.report_bytes, row.server_operations))
+    best = min(
+        as_good, key=lambda row: (_weight(row, weigh), row.report_bytes, row.server_operations)
+    )
     named = best.label if best.g is None else f"{best.label} (g = {best.g})"
     reason = f"{named}: its error of one value, {_error(best):.3g}, is "
     if best is least:
@@ -230,14 +241,39 @@ def _recommend(rows: tuple[Prospect, ...]) -> tuple[Prospect | None, str]:
     else:
         reason += f"within 10 % of the least ({_error(least):.3g}, {least.label})"
     if len(as_good) == 1:
-        return best, f"{reason}, and no other comes within 10 % of it."
+        return best, f"{reason}, and no other comes within 10 % of it. {_over_time(best)}"
     others = ", ".join(
-        f"{row.label} {row.cap:.4g}/{row.report_bytes}" for row in as_good if row is not best
+        f"{row.label} {_weight(row, weigh):.4g}/{row.report_bytes}"
+        for row in as_good
+        if row is not best
     )
     return best, (
-        f"{reason}. Of the {len(as_good)} that are as good it has the smallest cap, then the "
-        f"fewest bytes a report, then the cheapest server: {best.cap:.4g}/{best.report_bytes}, "
-        f"against {others} (cap/bytes)."
+        f"{reason}. Of the {len(as_good)} that are as good it has {_LEAST[weigh]}, then the "
+        f"fewest bytes a report, then the cheapest server: {_weight(best, weigh):.4g}/"
+        f"{best.report_bytes}, against {others} ({weigh}/bytes). {_over_time(best)}"
+    )
+
+
+_LEAST = {
+    "cap": "the smallest cap",
+    "round": "the smallest loss of any one round",
+    "change": "changes that show least",
+}
+
+
+def _weight(row: Prospect, weigh: str) -> float:
+    number = getattr(row, WEIGHED[weigh])
+    return math.inf if number is None else float(number)
+
+
+def _over_time(row: Prospect) -> str:
+    """What the recommended protocol reveals of values that change."""
+    once = row.eps_round or 0.0
+    bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
+    shows = "not computed" if row.change is None else f"{row.change:.3f}"
+    return (
+        f"Any one round of it {bound}; a change shows with {shows} after {REPORTS_OF_A_CHANGE} "
+        "reports (0.5 is chance, 1 is certainty)."
     )
 
 

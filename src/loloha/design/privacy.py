@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from loloha.design.change import change_area, link_area
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
+from loloha.design.roc import Area
+from loloha.design.statement import leaks, protected, shares
 from loloha.design.transcript import (
     HistoryLoss,
     WorstLoss,
@@ -19,20 +22,23 @@ from loloha.design.transcript import (
 )
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.encodings import Hashed, SampledBuckets
-from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
+USUAL_WINDOWS = (1, 2, 10)
+USUAL_STRETCHES = (1, 10, 100)
 
 __all__ = [
+    "Area",
     "Explanation",
     "HistoryLoss",
     "WorstLoss",
     "cap",
+    "change_area",
     "eps_2",
     "explain",
     "growth",
+    "link_area",
     "loss_between",
     "loss_of",
     "window_loss",
@@ -55,6 +61,13 @@ class Explanation:
         Loss of all reports of one value, for ever; ``inf`` for one-round rules.
     cap : float
         Most that `loss_of` can become; ``inf`` for one-round rules.
+    windows : tuple of (int, float)
+        (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
+    change : tuple of (int, Area or None)
+        (T, area): how surely the best test of T reports before and T after a moment sees whether
+        the value changed; None where it is not computed.
+    link : Area or None
+        How surely two single reports show that one user, who did not change, sent both.
     parameters : dict
         g and what devices really draw with; see `loloha.rules.protocols.Realised`.
     protected, leaks : tuple of str
@@ -66,6 +79,9 @@ class Explanation:
     growth: tuple[tuple[int, float], ...]
     eps_inf: float
     cap: float
+    windows: tuple[tuple[int, float], ...]
+    change: tuple[tuple[int, Area | None], ...]
+    link: Area | None
     parameters: dict[str, Any]
     protected: tuple[str, ...]
     leaks: tuple[str, ...]
@@ -90,6 +106,9 @@ class Explanation:
             "growth": [{"reports": t, "eps": eps} for t, eps in self.growth],
             "eps_inf": checks.finite(self.eps_inf),
             "cap": checks.finite(self.cap),
+            "windows": [{"rounds": w, "eps": checks.finite(eps)} for w, eps in self.windows],
+            "change": [{"reports": t, **_plain(area)} for t, area in self.change],
+            "link": _plain(self.link),
             "parameters": self.parameters,
             "protected": list(self.protected),
             "leaks": list(self.leaks),
@@ -124,15 +143,20 @@ def explain(protocol: Protocol, *, reports: Any = None) -> Explanation:
     if not rounds:
         raise ParameterError("reports must hold at least one number, got none; leave it out")
     losses = growth(protocol, rounds)
+    change = tuple((t, change_area(protocol, t)) for t in USUAL_STRETCHES)
+    link = link_area(protocol, 1)
     return Explanation(
         protocol=protocol,
         eps_1=protocol.asked_first,
         growth=tuple((t, float(loss)) for t, loss in zip(rounds, losses, strict=True)),
         eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
         cap=protocol.cap,
+        windows=tuple((w, window_loss(protocol, w)) for w in USUAL_WINDOWS),
+        change=change,
+        link=link,
         parameters=protocol.numbers,
-        protected=_protected(protocol),
-        leaks=tuple(_leaks(protocol)),
+        protected=protected(protocol),
+        leaks=leaks(protocol, change, link),
     )
 
 
@@ -153,6 +177,12 @@ def _numbers(found: Explanation) -> list[str]:
             "eps_inf = none: nothing is memoised, so no bound holds for ever.",
             "cap = none: every report spends again.",
         ]
+    windows = ", ".join(f"{eps:.4g} for w = {w}" for w, eps in found.windows if math.isfinite(eps))
+    lines.append(f"Any w rounds, all others known: {windows or 'nothing bounds even one'}.")
+    lines.append(
+        "A change shows, T reports before and T after it: area under the ROC curve of the best "
+        f"test {shares(found.change)}; 0.5 is chance, 1 is certainty."
+    )
     shown = ", ".join(
         f"{name} = {number:.6g}" for name, number in found.parameters.items() if number is not None
     )
@@ -160,99 +190,5 @@ def _numbers(found: Explanation) -> list[str]:
     return lines
 
 
-def _protected(protocol: Protocol) -> tuple[str, ...]:
-    first, memo = protocol.asked_first, protocol.asked_memo
-    one = (
-        f"One report: whatever is sent, it shifts the odds between any two values by a factor of "
-        f"at most e^{first:.4g} = {math.exp(first):.4g}."
-    )
-    if not protocol.longitudinal:
-        return (one,)
-    constant = (
-        "A value that never changes: all its reports together, for ever, shift the odds between "
-        f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
-    )
-    pattern = (
-        f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
-        "equalities (alike in the same rounds, different in the same rounds) are indistinguishable "
-        f"up to {memo:.4g} times the number of distinct ones visited."
-    )
-    if protocol.encoding.kind in _CELLS:
-        pattern += " Moves between values of one cell do not show."
-    return one, constant, pattern
-
-
-_CELLS = {
-    "keyed symbol": "cells of the user's own hash",
-    "sampled bits": "cells (one of the user's own sampled buckets, or none of them)",
-}
-
-
-def _cells(protocol: Protocol) -> str:
-    """What one memoised answer belongs to."""
-    return _CELLS.get(protocol.encoding.kind, "values")
-
-
-def _leaks(protocol: Protocol) -> list[str]:
-    leaks = [_over_time(protocol)]
-    # One-round rules draw a fresh key, or none, for every report.
-    if protocol.longitudinal:
-        leaks.append(_link(protocol))
-    leaks.append(
-        "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
-        "the reports. A client that refuses because its limit is reached shows that too."
-    )
-    if protocol.longitudinal:
-        leaks.append(
-            "Reset: nothing renews by itself. A client that is reset, or installed again, is a new "
-            f"user on top: what was spent stays spent, and up to {protocol.cap:.4g} more can be."
-        )
-    leaks.append("Other collections about the same user: their losses add to these.")
-    return leaks
-
-
-def _over_time(protocol: Protocol) -> str:
-    """What more and more reports of one user show."""
-    if not protocol.longitudinal:
-        return (
-            f"Repetition: every report spends {protocol.asked_first:.4g} again. Repeated reports "
-            "of one value average the noise away, and nothing limits the total."
-        )
-    if protocol.second is None:
-        seen = (
-            "There is no second round: a report is repeated bit for bit while the value stays in "
-            "one cell, so a report that differs from an earlier one proves a change."
-        )
-    else:
-        seen = "The second round only slows this down."
-    return (
-        f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
-        "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
-        f"it: the cap is a budget spent, not a bound on what any history reveals. {seen}"
-    )
-
-
-def _link(protocol: Protocol) -> str:
-    """How the reports of one user can be joined."""
-    encoding = protocol.encoding
-    if isinstance(encoding, Hashed):
-        family = encoding.family
-        if not isinstance(family, AffineHash | XXHash):
-            return (
-                f"Linking: a user's reports carry the same key, one of {family.members}. About "
-                f"n/{family.members} of n users share it; where there are fewer users than keys it "
-                "can single one out."
-            )
-        return (
-            f"Linking: a user's reports carry the same {family.key_bits}-bit key, a pseudonym that "
-            "joins all reports of one user."
-        )
-    if isinstance(encoding, SampledBuckets):
-        carried = "repeat the memoised bits unchanged"
-        if encoding.d < encoding.b:
-            carried = f"carry the same {encoding.d} sampled buckets and {carried}"
-        return f"Linking: a user's reports {carried}, which can single a user out and join them."
-    return (
-        "Linking: no key is sent, but the memoised answer shows through repeated reports and can "
-        "serve as a fingerprint that joins the reports of one user."
-    )
+def _plain(area: Area | None) -> dict[str, float | None]:
+    return {"auc": None, "error": None} if area is None else area._asdict()

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from loloha.design.change import change_area
+from loloha.design.transcript import eps_2
 from loloha.rules import checks
 from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.hashing import LinearHash
@@ -13,6 +15,9 @@ from loloha.rules.protocols import Protocol
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import normal_quantile
 from loloha.server.variance import expected_reach, variance
+
+REPORTS_OF_A_CHANGE = 10
+"""Before and after a change, in what is said of how surely it shows."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,20 @@ class Prospect:
     cap: float | None = None
 
     @property
+    def eps_round(self) -> float | None:
+        """Loss of any one round, all others known; ``inf`` where nothing bounds it."""
+        return None if self.protocol is None else eps_2(self.protocol)
+
+    @property
+    def change(self) -> float | None:
+        """How surely a change shows to the best test of 10 reports before and 10 after it.
+
+        Area under its ROC curve; None where that is not computed.
+        """
+        shown = None if self.protocol is None else change_area(self.protocol, REPORTS_OF_A_CHANGE)
+        return None if shown is None else shown.auc
+
+    @property
     def spends_every_round(self) -> bool:
         """Whether nothing is memoised, so that no bound holds for ever."""
         return self.protocol is not None and not self.protocol.longitudinal
@@ -86,7 +105,8 @@ class Prospect:
         """As JSON data; what is infinite is None."""
         plain = {field.name: checks.finite(getattr(self, field.name)) for field in fields(self)}
         plain["protocol"] = self.protocol.to_dict() if self.protocol else None
-        return plain | {"spends_every_round": self.spends_every_round}
+        beside = ("eps_round", "change", "spends_every_round")
+        return plain | {name: checks.finite(getattr(self, name)) for name in beside}
 
 
 def prospect(

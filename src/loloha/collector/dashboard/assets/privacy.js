@@ -18,11 +18,15 @@ const MEANING = {
 
 export function showPrivacy({ privacy, campaign }) {
   const forever = privacy.eps_inf === null;
+  const once = privacy.windows[0].eps;
+  const { auc: shows, reports } = privacy.change.find((one) => one.reports === 10);
   show("privacy", true);
   tiles("privacy-tiles", [
     ["eps_1", plain(privacy.eps_1), "loss of the first report, at most"],
     ["eps_inf", plain(privacy.eps_inf), forever ? "nothing is memoised: no bound holds for ever" : "all reports of one value, for ever"],
     ["cap", plain(privacy.cap), forever ? "every report spends again" : "most budget that a user can spend; not a bound on change patterns"],
+    ["Any one round", once === null ? "none" : plain(once), once === null ? "the memoised answer is sent as it is: nothing bounds a changed round" : "loss, all other rounds known, for ever"],
+    ["A change shows", shows === null ? "–" : shows.toFixed(3), `best test of ${reports} reports before and after it: 0.5 is chance, 1 certainty`],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
@@ -32,6 +36,11 @@ export function showPrivacy({ privacy, campaign }) {
     caption: "Loss after t reports of one value",
     head: ["Reports t", "eps_t"],
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
+  });
+  twin("change-table", {
+    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve)",
+    head: ["Reports T", "A change shows"],
+    rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : one.auc.toFixed(3)]),
   });
   list("protected", privacy.protected);
   list("leaks", privacy.leaks);

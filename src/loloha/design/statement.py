@@ -1,0 +1,186 @@
+"""The guarantee of a protocol in plain words: what is protected, and what leaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from loloha.design.roc import Area
+from loloha.design.transcript import eps_2
+from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.hashing import AffineHash, XXHash
+from loloha.rules.protocols import Protocol
+
+
+def protected(protocol: Protocol) -> tuple[str, ...]:
+    """What holds whatever is sent, a statement each."""
+    first, memo = protocol.asked_first, protocol.asked_memo
+    one = (
+        f"One report: whatever is sent, it shifts the odds between any two values by a factor of "
+        f"at most e^{first:.4g} = {math.exp(first):.4g}."
+    )
+    if not protocol.longitudinal:
+        return (one, _one_round(protocol))
+    constant = (
+        "A value that never changes: all its reports together, for ever, shift the odds between "
+        f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
+    )
+    pattern = (
+        f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
+        "equalities (alike in the same rounds, different in the same rounds) are indistinguishable "
+        f"up to {memo:.4g} times the number of distinct ones visited."
+    )
+    if protocol.encoding.kind in _CELLS:
+        pattern += " Moves between values of one cell do not show."
+    rounds = () if _in_name_only(protocol) else (_one_round(protocol),)
+    return one, constant, *rounds, pattern
+
+
+_CELLS = {
+    "keyed symbol": "cells of the user's own hash",
+    "sampled bits": "cells (one of the user's own sampled buckets, or none of them)",
+}
+
+
+def _cells(protocol: Protocol) -> str:
+    """What one memoised answer belongs to."""
+    return _CELLS.get(protocol.encoding.kind, "values")
+
+
+def _one_round(protocol: Protocol) -> str:
+    """What any one round is protected by."""
+    once = eps_2(protocol)
+    return (
+        "Any one round, however often values change: two histories that differ in one round, all "
+        f"others known, are told apart by a factor of at most e^{once:.4g} = {math.exp(once):.4g}; "
+        f"if they differ in w rounds, e^({once:.4g} w). It does not grow with time."
+    )
+
+
+def _in_name_only(protocol: Protocol) -> bool:
+    """Whether what bounds one round grows with the number of bits, or nothing bounds it."""
+    return (protocol.longitudinal and protocol.g is None) or math.isinf(eps_2(protocol))
+
+
+def leaks(
+    protocol: Protocol, change: Sequence[tuple[int, Area | None]], link: Area | None
+) -> tuple[str, ...]:
+    """What the reports of a user show, a statement each.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    change : sequence of (int, Area or None)
+        How surely a change shows after so many reports.
+    link : Area or None
+        How surely two single reports show that they come from one user.
+    """
+    found = [_changes(protocol, change)]
+    if _in_name_only(protocol):
+        found.append(_any_round(protocol))
+    found.append(_link(protocol, link))
+    found.append(
+        "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
+        "the reports. A client that refuses because its limit is reached shows that too."
+    )
+    if protocol.longitudinal:
+        found.append(
+            "Reset: nothing renews by itself. A client that is reset, or installed again, is a new "
+            f"user on top: what was spent stays spent, and up to {protocol.cap:.4g} more can be."
+        )
+    found.append("Other collections about the same user: their losses add to these.")
+    return tuple(found)
+
+
+def shares(change: Sequence[tuple[int, Area | None]]) -> str:
+    """How surely a change shows, in one line."""
+    known = [f"{area.auc:.3f} at T = {t}" for t, area in change if area is not None]
+    return ", ".join(known) or "not computed for so many values"
+
+
+def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
+    return (
+        "Of a user whose value changed and one whose value did not, the best test of T reports "
+        f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
+        "chance)."
+    )
+
+
+def _any_round(protocol: Protocol) -> str:
+    """Why one round of bits is hardly bounded."""
+    once = eps_2(protocol)
+    if math.isinf(once):
+        return (
+            "Any one round: nothing bounds what a single changed round reveals, because the "
+            "memoised answer is sent as it is."
+        )
+    return (
+        f"Any one round: with all others known, a single changed round is bounded by e^{once:.4g} "
+        "only, which protects nothing in practice: the answers memoised for two values may differ "
+        "in every bit, and the bound grows with the number of values."
+    )
+
+
+def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+    """What more and more reports of one user show."""
+    if not protocol.longitudinal:
+        return (
+            f"Repetition: every report spends {protocol.asked_first:.4g} again. Repeated reports "
+            "of one value average the noise away, and nothing limits the total. A change of value "
+            f"shows with them. {_told_apart(change)}"
+        )
+    if protocol.second is None:
+        why = (
+            "There is no second round: a report is repeated bit for bit while the value stays in "
+            "one cell, so a report that differs from an earlier one proves a change. "
+        )
+    elif isinstance(protocol.encoding, Hashed):
+        why = (
+            "A move within one cell never shows, nor one between cells that drew the same answer: "
+            "that is what keeps the share below 1 for ever. "
+        )
+    else:
+        why = "Each value has a memoised answer of its own, so in time nearly every change shows. "
+    return (
+        f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
+        "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
+        f"it: the cap is a budget spent, not a bound on what any history reveals. {why}"
+        f"{_told_apart(change)}"
+    )
+
+
+def _link(protocol: Protocol, link: Area | None) -> str:
+    """How the reports of one user can be joined: by a key, or by the answers themselves."""
+    encoding = protocol.encoding
+    share = "" if link is None else f" From two single reports: {link.auc:.3f} (0.5 is chance)."
+    if not protocol.longitudinal:
+        return (
+            "Linking: nothing is kept and no key is carried on, so only the value itself, while "
+            f"it stays, joins the reports of one user.{share}"
+        )
+    if isinstance(encoding, Hashed):
+        family = encoding.family
+        if not isinstance(family, AffineHash | XXHash):
+            return (
+                f"Linking: by key. A user's reports carry the same key, one of {family.members}. "
+                f"About n/{family.members} of n users share it; where there are fewer users than "
+                "keys it can single one out."
+            )
+        return (
+            f"Linking: by key. A user's reports carry the same {family.key_bits}-bit key, a "
+            "pseudonym that joins all reports of one user."
+        )
+    if isinstance(encoding, SampledBuckets):
+        carried = "repeat the memoised bits unchanged"
+        if encoding.d < encoding.b:
+            carried = f"carry the same {encoding.d} sampled buckets and {carried}"
+        return (
+            f"Linking: by fingerprint. A user's reports {carried}, which can single a user out and "
+            "join them."
+        )
+    return (
+        "Linking: by fingerprint. No key is sent, but the memoised answer shows through the "
+        "reports: while the value stays, the best test picks the pair of reports of one user "
+        "before a pair of two users, so a pseudonym that changes every round does not prevent "
+        f"joining.{share}"
+    )
