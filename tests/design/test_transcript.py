@@ -181,10 +181,11 @@ def test_values_of_one_cell_are_one_history() -> None:
 
 def test_without_a_key_the_worst_of_all_keys_counts() -> None:
     rng = np.random.default_rng(1)
-    protocol = loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.0)
-    for _ in range(5):
-        one, other = rng.integers(0, 9, size=(2, 6))
-        under = [privacy.loss_between(protocol, one, other, key=key) for key in range(1, 9)]
+    linear = loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.0)
+    prime = loloha.OLOLOHA(k=5, g=3, hash="prime", eps_inf=2.0, eps_1=1.0)
+    for protocol, keys in [(linear, range(1, 9)), (prime, range(20))] * 3:
+        one, other = rng.integers(0, protocol.k, size=(2, 6))
+        under = [privacy.loss_between(protocol, one, other, key=key) for key in keys]
         found = privacy.loss_between(protocol, one, other)
         assert found.bound == pytest.approx(max(loss.bound for loss in under))
         assert found.exact == pytest.approx(max(loss.exact or 0 for loss in under))

@@ -20,7 +20,6 @@ from loloha.design.pairs import Pairs
 from loloha.errors import DomainError, ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
-from loloha.rules.hashing import LinearHash
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -307,8 +306,9 @@ def _as_they_are(encoding: Encoding, pairs: Pairs) -> tuple[Any, bool]:
 
 def _under_hashes(encoding: Hashed, pairs: Pairs) -> tuple[Any, bool] | None:
     family, values = encoding.family, pairs.values
-    if isinstance(family, LinearHash) and family.size * len(pairs.times) <= _PAIRS_AT_MOST:
-        keys = np.arange(1, family.size, dtype=np.int64)
+    if family.members * len(pairs.times) <= _PAIRS_AT_MOST:
+        keys = np.arange(family.members + 1, dtype=np.int64)
+        keys = keys[family.are_keys(keys)]
         return np.unique(family.hash_many(keys[:, None], values[None]), axis=0), True
     if len(values) <= _VALUES_AT_MOST:
         # Some of these partitions may have no key: the bound holds all the same.
