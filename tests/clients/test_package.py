@@ -1,0 +1,66 @@
+"""From an empty folder: the packed client is installed, and the lines of the docs report."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from collecting import ADMIN_KEY, START, Clock, campaign, created
+from javascript import CLIENT, node
+from loloha.collector.settings import Settings
+from serving import Poster, Served, get
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the packed client is installed, without a network."""
+    node()
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm: the package of the JavaScript client is not tested")
+    folder = tmp_path_factory.mktemp("application")
+    run = {"cwd": folder, "capture_output": True, "text": True, "check": True}
+    packed = subprocess.run([npm, "pack", str(CLIENT), "--json"], **run)  # type: ignore[call-overload]
+    name = json.loads(packed.stdout)[0]["filename"]
+    (folder / "package.json").write_text('{"type": "module"}')
+    options = ["--offline", "--no-audit", "--no-fund", "--cache", str(folder / "cache")]
+    subprocess.run([npm, "install", *options, name], **run)  # type: ignore[call-overload]
+    return folder
+
+
+def test_the_lines_of_the_docs_report_to_a_collector(installed: Path, tmp_path: Path) -> None:
+    (lines,) = re.findall(r"```js\n(.*?)```", DOCS.read_text(), re.S)
+    one = campaign()
+    settings = Settings(store=f"sqlite:///{tmp_path}/loloha.db", admin_key=ADMIN_KEY)
+    with Served(settings, Clock(START + 60)) as url:
+        path = created(Poster(url), one)
+        given = {"address": url + path, "value": "b"}
+        constants = "".join(f"const {name} = {json.dumps(text)};" for name, text in given.items())
+        script = f"{constants} const userAgreed = () => true;\nDate.now = () => {START}_000;\n"
+        (installed / "example.js").write_text(script + lines)
+        for sent in ("[ 0 ]", "[]"):
+            ran = subprocess.run(
+                [node(), "example.js"], cwd=installed, capture_output=True, text=True, timeout=60
+            )
+            assert ran.returncode == 0, ran.stderr
+            assert f"sent: {sent}" in ran.stdout
+        (first,) = get(url, f"{path}/rounds").json()["rounds"]
+        assert (first["round"], first["n"]) == (0, 1)
+
+
+def test_only_the_client_is_packed(installed: Path) -> None:
+    package = installed / "node_modules" / "loloha"
+    found = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
+    sources = {f"src/{path.name}" for path in (CLIENT / "src").iterdir()}
+    assert found == sources | {"package.json", "README.md", "LICENSE", "conform.js"}
+    plain = json.loads((package / "package.json").read_text())
+    assert "dependencies" not in plain
+
+
+def test_the_readme_licence_is_the_project_s() -> None:
+    assert (CLIENT / "LICENSE").read_text() == (CLIENT.parents[1] / "LICENSE").read_text()
