@@ -5,7 +5,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs bench bench-peers mutants torture clean reproduce reproduce-quick
+.PHONY: help setup demo test check docs bench bench-peers mutants torture torture-js clean reproduce reproduce-quick
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
@@ -65,6 +65,9 @@ torture: $(VENV)/.installed ## kill a collector 50 times under load, on each sto
 	$(BIN)/python tests/torture.py --store sqlite
 	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql; \
 	else echo "no PostgreSQL: LOLOHA_TEST_POSTGRES is not set"; fi
+
+torture-js: ## kill a JavaScript device 50 times
+	cd clients/js && LOLOHA_KILLS=50 node --test test/file.test.js
 
 mutants: $(VENV)/.installed ## plant known bugs and see each one caught
 	$(BIN)/python tests/mutants.py

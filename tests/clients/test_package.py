@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from collecting import ADMIN_KEY, START, Clock, campaign, created
+from collecting import ADMIN_KEY, START, Clock, campaign
 from javascript import CLIENT, node
 from loloha.collector.settings import Settings
-from serving import Poster, Served, get
+from serving import Served, create, get
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
@@ -38,7 +38,7 @@ def test_the_lines_of_the_docs_report_to_a_collector(installed: Path, tmp_path: 
     one = campaign()
     settings = Settings(store=f"sqlite:///{tmp_path}/loloha.db", admin_key=ADMIN_KEY)
     with Served(settings, Clock(START + 60)) as url:
-        path = created(Poster(url), one)
+        path = create(url, one)
         given = {"address": url + path, "value": "b"}
         constants = "".join(f"const {name} = {json.dumps(text)};" for name, text in given.items())
         script = f"{constants} const userAgreed = () => true;\nDate.now = () => {START}_000;\n"
