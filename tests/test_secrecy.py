@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from laws.variants import FLAGSHIPS, Variant
-from loloha.device.client import KEPT_ROUNDS, Client, _checksum
+from loloha.device.client import KEPT_ROUNDS, Client
+from loloha.device.state import checksum
 from loloha.errors import LolohaError
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import Report
@@ -36,7 +37,7 @@ def forged(state: dict[str, Any], field: str, junk: Any) -> dict[str, Any]:
     """A state with another field, under a checksum that fits."""
     body = {**state, field: junk}
     del body["checksum"]
-    return {**body, "checksum": _checksum(body)}
+    return {**body, "checksum": checksum(body)}
 
 
 def enlarged(variant: Variant) -> Any:

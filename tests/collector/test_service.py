@@ -180,9 +180,16 @@ def test_a_submit_token_is_shown_once_and_then_needed(serve: Any) -> None:
 def test_one_report_at_a_time_and_idempotent(serve: Any) -> None:
     client, one = serve(), campaign()
     path = created(client, one)
-    (message,) = messages(one, clients(one, 1), 0)
-    assert send(client, path, message).json() == {"accepted": 1, "duplicates": 0, "refused": []}
-    assert send(client, path, message).json() == {"accepted": 0, "duplicates": 1, "refused": []}
+    (device,) = clients(one, 1)
+    (message,) = messages(one, [device], 0)
+    # The answer says whose receipt it is: a device knows its own from one out of a cache.
+    whose = {"reporter": device.reporter(0), "refused": []}
+    assert send(client, path, message).json() == {"accepted": 1, "duplicates": 0, **whose}
+    assert send(client, path, message).json() == {"accepted": 0, "duplicates": 1, **whose}
+    other = json.dumps({**json.loads(message), "y": "00" if b'"y":"01"' in message else "01"})
+    refused = send(client, path, other.encode()).json()
+    assert (refused["reason"], refused["reporter"]) == ("conflict", device.reporter(0))
+    assert "reporter" not in send(client, path, b"[" + message + b"]").json()
 
 
 @pytest.mark.parametrize("form", ["lines", "array", "arrow"])

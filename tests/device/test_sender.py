@@ -23,7 +23,6 @@ from loloha.collector.settings import Settings
 from loloha.device.collector import Collector
 from loloha.device.sender import Connection, Patience, Sender, Unreachable
 from loloha.errors import (
-    BudgetError,
     CampaignError,
     DomainError,
     LolohaError,
@@ -34,6 +33,9 @@ from loloha.study.fleet import run_fleet
 from serving import Served, create, get
 
 ONCE = Patience(attempts=1)
+JSON = {"content-type": "application/json"}
+RECEIPT = b'{"accepted":1,"duplicates":0,"refused":[]}'
+"""As collectors of release 0.1.0 write it."""
 
 
 @pytest.fixture
@@ -61,6 +63,11 @@ def rounds(address: str) -> list[tuple[int, int, int]]:
 
 def sender(tmp_path: Path, clock: Clock, name: str = "state", **options: Any) -> Sender:
     return Sender(tmp_path / name, clock=clock, **{"patience": ONCE, **options})
+
+
+def queue(one: Sender) -> dict[int, str]:
+    (enrolment,) = one._agreed().enrolments
+    return dict(enrolment.queue)
 
 
 # -- consent
@@ -108,11 +115,11 @@ def test_a_round_is_answered_once_across_restarts(url: str, tmp_path: Path, cloc
     with sender(tmp_path, clock) as one:
         one.agree(where)
         one.report("a")
-        waiting = dict(one._queue)
+        waiting = queue(one)
     for label in "bcd":
         with sender(tmp_path, clock) as one:
             one.report(label)
-            assert one._queue == waiting
+            assert queue(one) == waiting
     with sender(tmp_path, clock) as one:
         assert one.deliver().sent == (0,)
         assert one.report("e") == 0
@@ -164,7 +171,7 @@ def test_resetting_is_explicit_and_keeps_the_loss(url: str, tmp_path: Path, cloc
         one.agree(address(url))
         one.report("a")
         assert "2 spent" in one.reset()
-        assert one._queue == {}
+        assert queue(one) == {}
         one.report("a")
         assert one.loss == 4.0
     with sender(tmp_path, clock) as one:
@@ -190,12 +197,10 @@ def test_the_user_may_accept_another_limit(url: str, tmp_path: Path, clock: Cloc
         with pytest.raises(ParameterError, match="limit"):
             one.agree(address(url), limit=0.0)
     with sender(tmp_path, clock) as one:
-        assert one._client is not None
-        assert one._client.limit == 2.0
+        assert one.limit == 2.0
         one.agree(address(url), limit=4.0)
     with sender(tmp_path, clock) as one:
-        assert one._client is not None
-        assert (one._client.limit, one.loss) == (4.0, 2.0)
+        assert (one.limit, one.loss) == (4.0, 2.0)
 
 
 @pytest.mark.parametrize("token", ["secret\r", "sec\nret", "s\u00e9cret", " ", ""])
@@ -218,9 +223,7 @@ def test_limits_domains_and_tokens(url: str, tmp_path: Path, clock: Clock) -> No
         one.report("a")
         assert one.deliver().sent == (0,)
         for round in range(1, 30):
-            try:
-                one.report("bcde"[round % 4], round=round)
-            except BudgetError:
+            if one.report("bcde"[round % 4], round=round) is None:
                 return
     pytest.fail("the limit was never reached")
 
@@ -271,7 +274,7 @@ def test_early_reports_wait_and_late_ones_are_dropped(
 
 def test_what_cannot_be_sent_now_stays_and_goes_out_later(tmp_path: Path, clock: Clock) -> None:
     one = campaign()
-    document, taken = (200, {}, one.to_json()), (200, {}, b"{}")
+    document, taken = (200, {}, one.to_json()), (200, JSON, RECEIPT)
     with answering([document, None, taken]) as (url, seen), sender(tmp_path, clock) as device:
         device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
         device.report("a", round=0)
@@ -348,18 +351,29 @@ def test_a_damaged_state_is_refused_and_not_shown(url: str, tmp_path: Path, cloc
     path = tmp_path / "state"
     good = json.loads(path.read_text())
     other = campaign("other").to_dict()
+    own = good["enrolments"][0]
+    damaged = [
+        {**own, **change}
+        for change in (
+            {"campaign": other}, {"queue": 3}, {"queue": [[9, "x"]]}, {"queue": [[0, 1]]},
+            {"client": {}}, {"url": "x"}, {"url": None}, {"token": 3}, {"ticket": []},
+        )
+    ]  # fmt: skip
+    damaged.append({name: own[name] for name in own if name != "queue"})
     for bad in (
-        b"", b"{", b"[]", b"{}", b"\xff",
+        b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"type":' * 100_000,
         *(json.dumps({**good, **change}).encode() for change in (
-            {"version": 2}, {"type": "x"}, {"campaign": other}, {"queue": 3}, {"client": {}},
-            {"url": "x"}, {"url": None}, {"answered": None},
+            {"version": 3}, {"version": 2.0}, {"type": "x"}, {"enrolments": []},
+            {"enrolments": [own, own]}, {"limit": -1}, {"limit": float("inf")},
+            {"spent_before": float("inf")}, {"spent_before": float("nan")}, {"limit": 10**400},
+            *({"enrolments": [one]} for one in damaged),
         )),
-        json.dumps({name: good[name] for name in good if name != "queue"}).encode(),
+        json.dumps({name: good[name] for name in good if name != "limit"}).encode(),
     ):  # fmt: skip
         path.write_bytes(bad)
         with pytest.raises(StateError) as caught:
             sender(tmp_path, clock)
-        assert good["client"]["secret"] not in str(caught.value)
+        assert own["client"]["secret"] not in str(caught.value)
         assert caught.value.__cause__ is None
     path.write_text(json.dumps(good))
     sender(tmp_path, clock).close()
@@ -392,9 +406,9 @@ def test_killed_between_saving_and_sending_the_same_bytes_go_out(
         arguments = [str(state), where, moment, str(clock.now)]
         ended = subprocess.run([sys.executable, "-c", script, *arguments], check=False)
         assert ended.returncode == -9
-        kept = json.loads(state.read_text())["queue"]
+        kept = json.loads(state.read_text())["enrolments"][0]["queue"]
         with sender(tmp_path, clock, moment) as one:
-            assert [[round, message] for round, message in one._queue.items()] == kept
+            assert [[round, message] for round, message in queue(one).items()] == kept
             assert one.deliver().sent == (0,)
         assert rounds(where) == [expected]
 

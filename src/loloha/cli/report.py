@@ -83,17 +83,20 @@ def report(
             )
         answered = sender.answered
         current = None if value is None else sender.report(value)
+        limited = value is not None and current is None
         delivery = sender.deliver()
         loss = sender.loss
+    if limited:
+        console.say("the limit is reached: nothing is reported for this value")
     if current in answered:
         console.say(f"round {current} was answered before; a round is answered once")
-    _show(delivery, loss, as_json=as_json)
+    _show(delivery, loss, limited=limited, as_json=as_json)
     if delivery.refused or delivery.waiting:
         raise typer.Exit(1)
 
 
 def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
-    if not sender.consent:
+    if not sender.consent and not sender.loss:
         raise StateError(
             f"consent must have been given, {str(state)!r} holds none, and nothing was "
             "deleted; check the path"
@@ -105,7 +108,7 @@ def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
         console.show_text(said)
 
 
-def _show(delivery: Delivery, loss: float, *, as_json: bool) -> None:
+def _show(delivery: Delivery, loss: float, *, limited: bool, as_json: bool) -> None:
     """Print what became of each report."""
     if as_json:
         found = {
@@ -114,6 +117,7 @@ def _show(delivery: Delivery, loss: float, *, as_json: bool) -> None:
             "waiting": list(delivery.waiting),
             "reason": delivery.reason,
             "loss": loss,
+            "limit_reached": limited,
         }
         console.show_json(found)
         return

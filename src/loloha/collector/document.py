@@ -75,7 +75,10 @@ SCHEMAS: dict[str, Any] = {
             # The first thousand; all of them are counted in `reasons`.
             "refused": _list(_object({"index": _COUNT, "reason": _TEXT})),
         },
-        {"reasons": {"type": "object", "additionalProperties": _COUNT}},
+        {
+            "reasons": {"type": "object", "additionalProperties": _COUNT},
+            "reporter": _TEXT,
+        },
     ),
     "AssignedKey": _object({"key": _TEXT, "ticket": _TEXT}),
     "Terms": _object({"late_seconds": _COUNT, "early_seconds": _COUNT, "minimum_cohort": _COUNT}),

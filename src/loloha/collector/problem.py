@@ -65,11 +65,12 @@ class Problem(HTTPException):
         self.extra = extra or {}
 
 
-def refused(reason: Refusal) -> Problem:
-    """The answer to a single report that is refused."""
+def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
+    """The answer to a single report that is refused, and whose it was, where that could be read."""
     status = STATUS_OF.get(reason, 422)
     headers = {"Retry-After": str(RETRY_SECONDS)} if reason is Refusal.EARLY else None
-    return Problem(status, reason.help, kind=reason, headers=headers, extra={"reason": str(reason)})
+    extra = {"reason": str(reason), **whose}
+    return Problem(status, reason.help, kind=reason, headers=headers, extra=extra)
 
 
 def unavailable(detail: str, seconds: int = RETRY_SECONDS) -> Problem:

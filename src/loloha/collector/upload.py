@@ -20,7 +20,7 @@ from loloha.errors import StoreError, WireError
 from loloha.rules.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.batch import Batch
-from loloha.wire.message import key_text
+from loloha.wire.message import REPORTER_BYTES, key_text
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -68,13 +68,16 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         receipt = await context.committer.commit(upload)
     except StoreError as error:
         raise unavailable(str(error)) from None
-    if not receipt.refused:
+    single = media == "application/json" and receipt.size == 1 and _is_object(body)
+    whose = _whose(upload) if single else {}
+    if not receipt.refused and not whose:
         content = _NONE_REFUSED % (receipt.accepted, receipt.duplicates)
         return Response(content, media_type="application/json")
-    if media == "application/json" and receipt.size == 1 and _is_object(body):
-        raise refused(receipt.refused[0][1])
+    if receipt.refused and single:
+        raise refused(receipt.refused[0][1], whose)
     return _json(
         {
+            **whose,
             "accepted": receipt.accepted,
             "duplicates": receipt.duplicates,
             "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
@@ -169,6 +172,17 @@ def _prepare(
     except WireError as error:
         raise _unreadable(error) from None
     return Submission.of(stored, batch)
+
+
+def _whose(upload: SmallUpload | Submission) -> dict[str, str]:
+    """Names the report of a single upload in its answer: a device knows its own from a cached one.
+
+    Nothing where it could not be read.
+    """
+    if isinstance(upload, SmallUpload):
+        return {"reporter": upload.rows[0].reporter} if upload.rows else {}
+    names = upload.batch.reporters
+    return {"reporter": bytes(names[0]).ljust(REPORTER_BYTES, b"\0").hex()} if len(names) else {}
 
 
 def _is_object(body: bytes) -> bool:

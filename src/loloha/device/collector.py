@@ -14,10 +14,11 @@ from loloha.device.connection import Answer, Connection, Patience, path_of
 from loloha.errors import CampaignError, ParameterError
 from loloha.rules.campaign import Campaign
 from loloha.rules.report import Key
-from loloha.wire.message import key_from_text
+from loloha.wire.message import TICKET_BYTES, key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CAMPAIGN = re.compile(r"^(?P<base>.*)/v1/campaigns/(?P<fingerprint>[0-9a-f]{64})$")
+_TICKET = re.compile(f"[0-9a-f]{{{2 * TICKET_BYTES}}}")
 _GOOD = (200, 201)
 
 
@@ -168,6 +169,9 @@ class Collector:
     def assign_key(self, campaign: Campaign) -> tuple[Key, str]:
         """A key that the collector draws, and the ticket that proves it.
 
+        A collector that gave each device a key or ticket of its own could join its rounds by it;
+        neither can be longer than those of this campaign.
+
         Raises
         ------
         CampaignError
@@ -176,11 +180,15 @@ class Collector:
         answer = self._connection.post(f"{self._campaign_path()}/keys", b"", JSON)
         said = _expect(answer, "assign a key")
         try:
-            return key_from_text(campaign, said["key"]), str(said["ticket"])
+            key, ticket = key_from_text(campaign, said["key"]), said["ticket"]
+            known = campaign.protocol.encoding.is_key(key) and _TICKET.fullmatch(ticket)
         except (TypeError, KeyError, ValueError):
+            known = None
+        if not known:
             raise CampaignError(
                 "collector must assign a key and a ticket, got neither; check the address"
-            ) from None
+            )
+        return key, ticket
 
     def submit(self, body: bytes, media: str = LINES) -> Receipt:
         """Send reports; sending the same again is safe.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import math
 import random
@@ -10,12 +11,17 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from socket import socket
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
 from loloha.errors import LolohaError, ParameterError
 
 _LARGEST_ANSWER = 64 << 20
+_LONGEST_DETAIL = 300
+_STEP = 1 << 16
+_REQUEST_STEPS = 6
 _BUSY = frozenset((429, 500, 502, 503, 504))
 
 
@@ -43,15 +49,18 @@ class Answer:
         """The body as JSON data; None if it is none."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property
     def detail(self) -> str:
-        """What a problem document says, for people."""
+        """What a problem document says, for people: a short line without control characters."""
         plain = self.json()
         detail = plain.get("detail") if isinstance(plain, dict) else None
-        return str(detail or f"the collector answered {self.status}")
+        if not isinstance(detail, str) or not detail:
+            return f"the collector must send a receipt or a reason, it answered {self.status} alone"
+        shown = "".join(c if c.isprintable() else " " for c in detail[: _LONGEST_DETAIL + 1])
+        return shown if len(detail) <= _LONGEST_DETAIL else f"{shown[:_LONGEST_DETAIL]}..."
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ class Connection:
     token : str, optional
         Sent as bearer token.
     timeout : float
-        Seconds for each step of a request.
+        Seconds for each step of a request; a whole one takes at most six times as long.
     patience : Patience, optional
 
     Raises
@@ -152,6 +161,9 @@ class Connection:
             asked = None
             try:
                 answer = self._once(method, path, body, sent)
+            except ssl.SSLCertVerificationError as error:
+                self.close()
+                raise Unreachable(_distrusted(error)) from error
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 reason = f"answer, got {type(error).__name__}; try again later"
@@ -181,11 +193,13 @@ class Connection:
     ) -> Answer:
         if self._open is None:
             self._open = self._connect()
+        if self._open.sock is not None:
+            self._open.sock.settimeout(self._timeout)
+        until = time.monotonic() + _REQUEST_STEPS * self._timeout
+        self._open.response_class = partial(_Response, until, self._timeout)  # type: ignore[assignment]
         self._open.request(method, path, body, dict(headers))
         response = self._open.getresponse()
-        content = response.read(_LARGEST_ANSWER + 1)
-        if len(content) > _LARGEST_ANSWER:
-            raise http.client.HTTPException("answer too large")
+        content = _body(response)
         found = {name.lower(): value for name, value in response.getheaders()}
         if response.will_close:
             self.close()
@@ -200,6 +214,59 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"Connection({self._url.scheme}://{self._url.hostname})"
+
+
+class _Timed(io.RawIOBase):
+    """What comes from a socket until a moment: a byte now and then does not hold us for ever."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket, until: float, timeout: float) -> None:
+        self._raw, self._socket = raw, sock
+        self._until, self._timeout = until, timeout
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("answer must be whole in time")
+        self._socket.settimeout(min(self._timeout, left))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that must be whole by a moment, its headers included."""
+
+    def __init__(self, until: float, timeout: float, sock: socket, **options: Any) -> None:
+        super().__init__(sock, **options)
+        self.fp.close()
+        raw = sock.makefile("rb", buffering=0)
+        self.fp = io.BufferedReader(_Timed(raw, sock, until, timeout))
+
+
+def _body(response: http.client.HTTPResponse) -> bytes:
+    """The whole body: a short one is no answer."""
+    parts, size = [], 0
+    while part := response.read(_STEP):
+        parts.append(part)
+        size += len(part)
+        if size > _LARGEST_ANSWER:
+            raise http.client.HTTPException("answer too large")
+    if response.length:
+        raise http.client.IncompleteRead(b"", response.length)
+    return b"".join(parts)
+
+
+def _distrusted(error: ssl.SSLCertVerificationError) -> str:
+    return (
+        f"collector must show a certificate that this device trusts, got: {error.verify_message}; "
+        "for a private authority name its certificate in the variable SSL_CERT_FILE, else check "
+        "the address and the clock"
+    )
 
 
 def path_of(url: str) -> str:

@@ -1,89 +1,307 @@
-"""A private file, written whole or not at all, and used by one process at a time."""
+"""A private file: written whole or not at all, and used by one opener at a time."""
 
 from __future__ import annotations
 
+import json
 import os
-import tempfile
-from pathlib import Path
-from typing import IO
+import re
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from io import FileIO
+from typing import Any
 
 from loloha.errors import StateError
 
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
 
-def write_private(path: Path, content: bytes) -> None:
+# Release 0.1.0 wrote eight other characters after the hyphen.
+_TEMPORARY = re.compile(r"\.loloha-[0-9a-z_]{8,16}")
+
+
+def resolved(path: str | os.PathLike[str]) -> str:
+    """The file that a path means: absolute, ``~`` expanded, links followed."""
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def write_private(path: str, content: bytes) -> None:
     """Replace a file that only its owner can read, durably.
 
     Raises
     ------
     StateError
-        If it cannot be written; what was there before is untouched.
+        If it cannot be written: the file holds what it held, or, if only its name could not be made
+        durable, the new content.
     """
-    target = path.absolute()
+    _release(_write(path, content), os.getpid())
+
+
+def read_private(path: str) -> bytes:
+    """The content of a file.
+
+    Raises
+    ------
+    StateError
+        If it cannot be read.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".loloha-")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _sync(target.parent)
+        with _open(path) as file:
+            return file.readall()
     except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def read_json(path: str, content: bytes) -> Any:
+    """The JSON data of a file, whose name goes into the error.
+
+    Raises
+    ------
+    StateError
+        If it is none. Nothing of it is shown.
+    """
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
         raise StateError(
-            f"state must be writable at {str(path)!r}: {error.strerror}; nothing was changed"
-        ) from error
+            f"state must be JSON at {path!r}; it is damaged: withdraw, and agree again only if the "
+            "user does"
+        ) from None
 
 
-class FileLock:
-    """Holds ``PATH.lock`` for one process; released by the system if that dies.
+def sweep(path: str) -> None:
+    """Delete what killed writers left beside a file: each holds secrets, and nobody reads it."""
+    folder = os.path.dirname(path)
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if _TEMPORARY.fullmatch(name):
+                _delete_if_left(os.path.join(folder, name))
 
-    Where the system has no such locks, keeping processes apart is left to the application.
+
+class StateFile:
+    """A private file that one opener has for itself: no other process, thread, link or fork.
+
+    Locked are a file beside it, which exists before the state does, and the state itself, which
+    cannot be deleted unnoticed. Where the platform has no such locks (Windows), nothing is.
+
+    Parameters
+    ----------
+    path : path
+        The file need not exist; a link stands for what it points to.
+
+    Raises
+    ------
+    StateError
+        If somebody else has it, or its folder cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ".lock")
-        self._file: IO[bytes] | None = None
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = resolved(path)
+        self._process = os.getpid()
+        self._state: FileIO | None = None
+        self._beside: FileIO | None = None
+        try:
+            self._beside = FileIO(self.path + ".lock", "a", opener=_opened)
+            _lock(self._beside)
+            sweep(self.path)
+        except OSError as error:
+            self.close()
+            raise StateError(
+                f"state must be writable at {self.path!r}: {error.strerror}; check the folder"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
 
-    def acquire(self) -> None:
-        """Take the lock.
+    def read(self) -> bytes | None:
+        """The content, None if there is no file; what is read is on the disk.
 
         Raises
         ------
         StateError
-            If another process has it.
+            If it cannot be read, or somebody else uses it under another name.
         """
+        self.must_be_ours()
+        self._let_go()
         try:
-            import fcntl
-        except ImportError:
-            return
+            self._state = _open(self.path)
+            _lock(self._state)
+            if not _is(self.path, self._state) or os.fstat(self._state.fileno()).st_nlink > 1:
+                raise StateError("state must be one file with one name; delete its other names")
+            content = self._state.readall()
+            # Who wrote it may have been killed just before this.
+            os.fsync(self._state.fileno())
+            sync_folder(os.path.dirname(self.path))
+        except FileNotFoundError:
+            self._let_go()
+            return None
+        except OSError as error:
+            self._let_go()
+            raise _unreadable(self.path, error) from error
+        except BaseException:
+            self._let_go()
+            raise
+        return content
+
+    def write(self, content: bytes) -> None:
+        """Replace the file, durably; see `write_private`. After an error, `read` it again."""
+        self.check()
+        before = self._state
+        self._state = _write(self.path, content, self.must_be_ours)
+        if before is not None:
+            _release(before, self._process)
+
+    def delete(self) -> None:
+        """Delete the file and all that was left beside it; it need not exist.
+
+        Raises
+        ------
+        StateError
+            If it cannot be deleted.
+        """
+        self.must_be_ours()
+        self._let_go()
         try:
-            file = self._path.open("ab")
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
+            sync_folder(os.path.dirname(self.path))
         except OSError as error:
             raise StateError(
-                f"state must be writable at {str(self._path)!r}: {error.strerror}; check the folder"
+                f"state must be deletable at {self.path!r}: {error.strerror}; it is still there"
             ) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
+        sweep(self.path)
+
+    def check(self) -> None:
+        """Refuse to go on with a file that is not ours alone any more.
+
+        Raises
+        ------
+        StateError
+            If it was closed, deleted, replaced, or its lock was, or this is a fork.
+        """
+        self.must_be_ours()
+        if self._state is None:
+            same = not os.path.lexists(self.path)
+        else:
+            same = _is(self.path, self._state)
+        if not same:
             raise StateError(
-                "state must be used by one process at a time, another has it; wait for that"
-            ) from None
-        self._file = file
+                "state must be left alone while it is open, it was deleted or replaced; "
+                "close it, and open it again"
+            )
 
-    def release(self) -> None:
-        """Give the lock back."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def close(self) -> None:
+        """Let others use the file; a fork leaves it to the process that opened it."""
+        self._let_go()
+        if self._beside is not None:
+            _release(self._beside, self._process)
+            self._beside = None
+
+    def must_be_ours(self) -> None:
+        """Refuse to go on once it was closed, its lock was deleted, or in a fork."""
+        if self._beside is None:
+            raise StateError("state must be open, it was closed; open it again")
+        if os.getpid() != self._process:
+            raise StateError("state must be used by the process that opened it; open it anew")
+        if not _is(self.path + ".lock", self._beside):
+            raise StateError(
+                "state must keep its lock, somebody deleted the file; close it, and open it again"
+            )
+
+    def _let_go(self) -> None:
+        if self._state is not None:
+            _release(self._state, self._process)
+            self._state = None
 
 
-def _sync(folder: Path) -> None:
-    """Make the rename durable where the platform lets a folder be synced."""
+def _write(path: str, content: bytes, check: Callable[[], None] | None = None) -> FileIO:
+    """Replace a file, durably; the new one, open and locked."""
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, f".loloha-{secrets.token_hex(8)}")
+    try:
+        try:
+            file = FileIO(temporary, "x", opener=_opened)
+            try:
+                # What is locked is no leftover.
+                _lock(file)
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
+                os.fsync(file.fileno())
+                if check is not None:
+                    check()
+                os.replace(temporary, path)
+                sync_folder(folder)
+            except BaseException:
+                file.close()
+                raise
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StateError(
+            f"state must be writable at {path!r}: {error.strerror}; try again when it is"
+        ) from error
+    return file
+
+
+def _open(path: str) -> FileIO:
+    """A regular file, open for reading."""
+    file = FileIO(path, opener=_opened)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise StateError(f"state must be a regular file at {path!r}; check the path")
+    return file
+
+
+def _opened(path: str, flags: int) -> int:
+    # A pipe in place of a file must not hang whoever opens it.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+
+
+def _is(path: str, file: FileIO) -> bool:
+    """Whether a path names an open file."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except OSError:
+        return False
+
+
+def _delete_if_left(path: str) -> None:
+    with suppress(OSError, StateError), _open(path) as file:
+        _lock(file)
+        os.unlink(path)
+
+
+def _lock(file: FileIO) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StateError(
+            "state must be used by one process at a time, another has it; wait for that"
+        ) from None
+
+
+def _release(file: FileIO, owner: int) -> None:
+    """Close a file; a fork's copy shares its lock, which stays with the owner."""
+    with suppress(OSError):
+        if fcntl is not None and not file.closed and os.getpid() == owner:
+            fcntl.flock(file, fcntl.LOCK_UN)
+        file.close()
+
+
+def _unreadable(path: str, error: OSError) -> StateError:
+    return StateError(f"state must be readable at {path!r}: {error.strerror}; check the path")
+
+
+def sync_folder(folder: str) -> None:
+    """Make a name durable where the platform lets a folder be synced."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

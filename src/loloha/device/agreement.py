@@ -1,0 +1,265 @@
+"""What one user agreed to, as a sender keeps it, and what outlives the agreement."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from loloha.device.client import Account, Client
+from loloha.device.connection import path_of
+from loloha.device.rounds import Rounds, are_rounds, including
+from loloha.errors import LolohaError, ParameterError, StateError
+from loloha.rules.campaign import Campaign
+from loloha.rules.report import LARGEST_ROUND
+
+STATE_TYPE, STATE_VERSION = "loloha-sender", 2
+LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
+_FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
+_BEYOND_REPAIR = "it is damaged; delete it, and agree again only if the user does"
+_UNREADABLE = (
+    LolohaError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+def fingerprint_of(url: str) -> str:
+    """The fingerprint that the address of a campaign ends with.
+
+    Raises
+    ------
+    ParameterError
+        If it ends otherwise.
+    """
+    found = _FINGERPRINT.search(path_of(url))
+    if found is None:
+        raise ParameterError(
+            "url must end with /v1/campaigns/FINGERPRINT, got another; copy the campaign's address"
+        )
+    return found[1]
+
+
+@dataclass(frozen=True, repr=False)
+class Enrolment:
+    """One user in one campaign.
+
+    Attributes
+    ----------
+    url : str
+    token, ticket : str or None
+        The campaign's submit token, and what the collector gave with an assigned key.
+    campaign : Campaign
+    client : Client
+        Never changed: a step is made by a twin of it.
+    queue : dict of int to str
+        For each round the message that the collector has not settled yet.
+    """
+
+    url: str
+    token: str | None
+    ticket: str | None
+    campaign: Campaign
+    client: Client
+    queue: Mapping[int, str] = field(default_factory=dict)
+
+    def without(self, round: int) -> Enrolment:
+        """The same, with one message less in the queue."""
+        return replace(self, queue={r: m for r, m in self.queue.items() if r != round})
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON data, secrets included."""
+        return {
+            "url": self.url,
+            "token": self.token,
+            "ticket": self.ticket,
+            "campaign": self.campaign.to_dict(),
+            "client": self.client.to_dict(),
+            "queue": [[round, message] for round, message in sorted(self.queue.items())],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What `to_plain` wrote."""
+        campaign = Campaign.from_dict(plain["campaign"])
+        client = Client.from_dict(plain["client"], protocol=campaign.protocol)
+        if fingerprint_of(plain["url"]) != campaign.fingerprint:
+            raise StateError(f"state must hold the campaign that was agreed to; {_BEYOND_REPAIR}")
+        queue = dict(plain["queue"])
+        if not all(
+            type(round) is int and isinstance(message, str) and client.has_answered(round)
+            for round, message in queue.items()
+        ):
+            raise StateError(f"state must hold a queue of answered rounds; {_BEYOND_REPAIR}")
+        token, ticket = plain["token"], plain["ticket"]
+        if not all(text is None or isinstance(text, str) for text in (token, ticket)):
+            raise StateError(f"state must hold its token and ticket as texts; {_BEYOND_REPAIR}")
+        return cls(plain["url"], token, ticket, campaign, client, queue)
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement:
+    """One consent: to one campaign, or to several under one limit.
+
+    Attributes
+    ----------
+    enrolments : tuple of Enrolment
+        Of campaigns with different names.
+    limit : float or None
+        Hard limit on `loss`.
+    spent_before : float
+        What the same user spent under agreements before this one.
+    """
+
+    enrolments: tuple[Enrolment, ...]
+    limit: float | None
+    spent_before: float = 0.0
+
+    @property
+    def loss(self) -> float:
+        """Everything spent so far: the losses of all campaigns add up."""
+        return self.spent_before + sum(one.client.loss for one in self.enrolments)
+
+    def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
+        """The same, with one enrolment in place of another."""
+        enrolments = tuple(after if one is before else one for one in self.enrolments)
+        return replace(self, enrolments=enrolments)
+
+    def twin(self, enrolment: Enrolment) -> Client:
+        """A client that may spend what the others leave of the limit."""
+        client = enrolment.client._twin()
+        if self.limit is not None:
+            client.limit = self.limit - (self.loss - client.loss)
+        return client
+
+    def to_bytes(self) -> bytes:
+        """As JSON, secrets included."""
+        plain = {
+            "type": STATE_TYPE,
+            "version": STATE_VERSION,
+            "limit": self.limit,
+            "spent_before": self.spent_before,
+            "enrolments": [one.to_plain() for one in self.enrolments],
+        }
+        return json.dumps(plain).encode()
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What a sender wrote, of this version and the one before.
+
+        Raises
+        ------
+        StateError
+            If it is damaged, foreign, or of another version. Nothing of it is shown.
+        """
+        try:
+            return cls._read(plain)
+        except StateError:
+            raise
+        except _UNREADABLE:
+            # The cause could quote the state, so it is cut off.
+            raise StateError(f"state must be what a sender wrote; {_BEYOND_REPAIR}") from None
+
+    @classmethod
+    def _read(cls, plain: Any) -> Self:
+        version = plain.get("version")
+        if plain.get("type") != STATE_TYPE or type(version) is not int or version not in (1, 2):
+            raise StateError(
+                f"state must be of type {STATE_TYPE!r}, version 1 or {STATE_VERSION}; use the "
+                "release of loloha that wrote it"
+            )
+        if version == 1:
+            one = Enrolment.from_plain(plain)
+            limit, one.client.limit = one.client.limit, None
+            return cls((one,), limit)
+        enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
+        names = {one.campaign.name for one in enrolments}
+        if not enrolments or len(names) < len(enrolments):
+            raise StateError(f"state must hold campaigns of different names; {_BEYOND_REPAIR}")
+        limit = plain["limit"]
+        return cls(
+            enrolments, None if limit is None else _amount(limit), _amount(plain["spent_before"])
+        )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What outlives a withdrawal, in a file of its own: no key, no memo, no report.
+
+    Attributes
+    ----------
+    spent : float
+        Everything that was spent with this state file.
+    answered : dict of str to Rounds
+        For each campaign, by fingerprint, the rounds that were answered.
+    """
+
+    spent: float = 0.0
+    answered: Mapping[str, Rounds] = field(default_factory=dict)
+
+    def account(self, campaign: Campaign) -> Account:
+        """The rounds of one campaign; what was spent is the agreement's."""
+        return Account(0.0, self.answered.get(campaign.fingerprint, ()))
+
+    def including(self, agreement: Agreement) -> Ledger:
+        """With what an agreement spent; including it twice changes nothing."""
+        answered = dict(self.answered)
+        for one in agreement.enrolments:
+            name = one.campaign.fingerprint
+            rounds = including(answered.get(name, ()), one.client.account.answered)
+            if rounds:
+                answered[name] = rounds
+        # The agreement began with what was spent before.
+        return Ledger(max(self.spent, agreement.loss), answered)
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        plain = {
+            "type": LEDGER_TYPE,
+            "version": LEDGER_VERSION,
+            "spent": self.spent,
+            "answered": {name: list(map(list, rounds)) for name, rounds in self.answered.items()},
+        }
+        return json.dumps(plain).encode()
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What `to_bytes` wrote.
+
+        Raises
+        ------
+        StateError
+            If it is damaged, foreign, or of another version.
+        """
+        try:
+            if (plain["type"], plain["version"]) != (LEDGER_TYPE, LEDGER_VERSION):
+                raise StateError(
+                    f"ledger must be of type {LEDGER_TYPE!r}, version {LEDGER_VERSION}; use the "
+                    "release of loloha that wrote it"
+                )
+            answered = {
+                str(name): tuple((first, last) for first, last in rounds)
+                for name, rounds in plain["answered"].items()
+            }
+            if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
+                raise ValueError
+            return cls(_amount(plain["spent"]), answered)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise StateError(
+                "ledger must be what a sender wrote, it is damaged; delete it only if the user "
+                "accepts that what was spent before is not counted"
+            ) from None
+
+
+def _amount(plain: Any) -> float:
+    number = float(plain) if type(plain) in (int, float) else math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError("an amount must be a number >= 0")
+    return number
