@@ -37,7 +37,6 @@ _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lin
 
 _PATH = "/v1/campaigns/{fingerprint}/reports"
 _UPLOAD = re.compile(r"/v1/campaigns/([0-9a-f]{64})/reports")
-_NONE_REFUSED = b'{"accepted":%d,"duplicates":%d,"refused":[]}'
 
 
 async def receive_reports(context: Context, fingerprint: str, request: Request) -> Response:
@@ -70,16 +69,14 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         raise unavailable(str(error)) from None
     single = media == "application/json" and receipt.size == 1 and _is_object(body)
     whose = _whose(upload) if single else {}
-    if not receipt.refused and not whose:
-        content = _NONE_REFUSED % (receipt.accepted, receipt.duplicates)
-        return Response(content, media_type="application/json")
-    if receipt.refused and single:
+    if single and receipt.refused:
         raise refused(receipt.refused[0][1], whose)
+    counted = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
+    if not receipt.refused:
+        return _json({**counted, "refused": [], **whose})
     return _json(
         {
-            **whose,
-            "accepted": receipt.accepted,
-            "duplicates": receipt.duplicates,
+            **counted,
             "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
             "reasons": {str(reason): count for reason, count in receipt.reasons.items()},
         }

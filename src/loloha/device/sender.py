@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from threading import RLock
+from threading import Lock, get_ident
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from loloha.device.agreement import Agreement, Enrolment, Ledger, fingerprint_of
@@ -69,14 +69,14 @@ def _alone(
     def alone(self: Sender, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # Before the lock, which a fork may have inherited from another thread.
         self._file.must_be_ours()
+        if self._owner == get_ident() and self._lock.locked():
+            raise StateError("sender must have ended one call before the next; call later")
         with self._lock:
-            if self._entered:
-                raise StateError("sender must have ended one call before the next; call later")
+            self._owner = get_ident()
             try:
-                self._entered = True
                 return method(self, *args, **kwargs)
             finally:
-                self._entered = False
+                self._owner = 0
 
     return alone
 
@@ -128,8 +128,8 @@ class Sender:
         self._clock = clock
         self._timeout = timeout
         self._patience = patience
-        self._lock = RLock()
-        self._entered = False
+        self._lock = Lock()
+        self._owner = 0
         self._agreement: Agreement | _Unread | None = _UNREAD
         self._file = StateFile(path)
         try:
