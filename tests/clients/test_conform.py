@@ -117,7 +117,7 @@ FAULTS = [
     Fault(
         "a forgotten round is answered again",
         "client.js",
-        "if (round <= this.#floor)",
+        "if (holds(this.#answered, round))",
         "if (false)",
         "lives",
     ),

@@ -6,9 +6,10 @@ import { canonical, Float, parse } from "./json.js";
 import { hex, hmac256, sha256, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
 import { SecureRng } from "./rng.js";
+import { areRounds, holds, including } from "./rounds.js";
 
 const TYPE = "loloha-client";
-const VERSION = 1;
+const VERSION = 2;
 const SECRET_BYTES = 32;
 
 /** How many answered rounds a client remembers. */
@@ -20,7 +21,7 @@ export class Client {
   #key;
   #memo;
   #sent;
-  #floor;
+  #answered;
   #reports;
   #spentBefore = 0;
   #secret;
@@ -50,7 +51,7 @@ export class Client {
     this.#memo = new Map();
     this.#sent = new Map();
     this.#reports = 0;
-    this.#floor = -1;
+    this.#answered = [];
     this.#secret = globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   }
 
@@ -64,10 +65,10 @@ export class Client {
     check.integer("round", round, ...check.ROUND);
     const before = this.#sent.get(round);
     if (before) return copied(before);
-    if (round <= this.#floor) {
+    if (holds(this.#answered, round)) {
       throw new StateError(
-        `round must be above ${this.#floor}, got ${round}; reports of older rounds are forgotten, ` +
-          "and answering one again would spend more",
+        `round must be one that was not answered, got ${round}; its report is forgotten, and ` +
+          "answering it again would spend more",
       );
     }
     const report = this.protocol.longitudinal ? this.#memoised(value) : this.#fresh(value);
@@ -109,12 +110,9 @@ export class Client {
   #remember(round, report) {
     this.#reports += 1;
     this.#sent.set(round, report);
-    if (this.#sent.size > KEPT_ROUNDS) {
-      let oldest = Infinity;
-      for (const one of this.#sent.keys()) if (one < oldest) oldest = one;
-      this.#sent.delete(oldest);
-      this.#floor = Math.max(this.#floor, oldest);
-    }
+    this.#answered = including(this.#answered, round);
+    // A map keeps the order of answering.
+    if (this.#sent.size > KEPT_ROUNDS) this.#sent.delete(this.#sent.keys().next().value);
   }
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
@@ -163,20 +161,18 @@ export class Client {
     return canonical(await this.plain());
   }
 
-  /** The same, ready for `canonical`. */
-  async plain() {
+  /** The same, ready for `canonical`; version 1 held a floor, up to which all counted as answered. */
+  async plain(floor = null) {
     const { encoding } = this.protocol;
     const byNumber = ([one], [other]) => one - other;
     const state = {
       type: TYPE,
-      version: VERSION,
+      version: floor === null ? VERSION : 1,
       protocol: this.protocol.plain(),
       key: this.#key,
       memo: [...this.#memo].sort(byNumber).map(([x, kept]) => [x, encoding.answerPlain(kept)]),
-      sent: [...this.#sent]
-        .sort(byNumber)
-        .map(([round, { key, y }]) => [round, key, encoding.answerPlain(y)]),
-      floor: this.#floor,
+      sent: [...this.#sent].map(([round, { key, y }]) => [round, key, encoding.answerPlain(y)]),
+      ...(floor === null ? { answered: this.#answered } : { floor }),
       reports: this.#reports,
       spent_before: new Float(this.#spentBefore),
       limit: this.#limit === null ? null : new Float(this.#limit),
@@ -198,9 +194,9 @@ export class Client {
 
   /** The client of a state that is parsed already. */
   static async restore(state, { protocol, rng } = {}) {
-    if (state?.type !== TYPE || state.version !== VERSION) {
+    if (state?.type !== TYPE || ![1, VERSION].includes(state.version)) {
       throw new StateError(
-        `state must be of type '${TYPE}', version ${VERSION}; use the release that wrote it`,
+        `state must be of type '${TYPE}', version 1 or ${VERSION}; use the release that wrote it`,
       );
     }
     let client;
@@ -218,7 +214,7 @@ export class Client {
     if (protocol && canonical(protocol.plain()) !== rules) {
       throw new StateError("state must be for the given protocol, it is for another one");
     }
-    const checksum = (await client.plain()).checksum;
+    const { checksum } = await client.plain(state.version === 1 ? state.floor : null);
     if (state.checksum !== checksum) {
       throw new StateError("state must match its checksum; it is damaged");
     }
@@ -243,16 +239,24 @@ export class Client {
         { key: encoding.keyPlain(key), y: answer(y) },
       ]),
     );
-    this.#floor = state.floor;
+    const before = state.version === 1 ? [[0, state.floor]] : state.answered;
+    this.#answered = before.filter(([, last]) => state.version > 1 || last >= 0).map((one) => [...one]);
     this.#reports = state.reports;
     this.#spentBefore = state.spent_before;
     this.#secret = unhex(state.secret);
     count(this.#reports);
-    count(this.#floor + 1);
+    must(areRounds(this.#answered));
+    if (state.version === 1) {
+      count(state.floor + 1);
+      for (const round of this.#sent.keys()) {
+        must(round > state.floor);
+        this.#answered = including(this.#answered, round);
+      }
+    }
     for (const x of this.#memo.keys()) must(Number.isSafeInteger(x) && 0 <= x && x < encoding.memoSymbols);
     for (const [round, { key }] of this.#sent) {
       count(round);
-      must(round > this.#floor && encoding.isKey(key));
+      must(holds(this.#answered, round) && encoding.isKey(key));
     }
     must(this.#memo.size <= encoding.memoCells);
     must(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));

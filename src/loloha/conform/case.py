@@ -267,7 +267,7 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"without {name}", json.dumps(_sealed(fewer) if name != "checksum" else fewer)
     rounds = state["sent"]
     for name, wrong in (
-        ("version", 2),
+        ("version", 3),
         ("key", None),
         ("key", 0),
         ("key", 1 << 40),
@@ -279,7 +279,9 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ("sent", [[round, key, 99] for round, key, _ in rounds]),
         ("sent", [[round, 0, y] for round, _, y in rounds]),
         ("sent", [[-1, key, y] for _, key, y in rounds]),
-        ("floor", 1 << 20),
+        ("answered", []),
+        ("answered", [[0, 2], [3, 1 << 20]]),
+        ("answered", [[-1, 1 << 20]]),
         ("reports", 0),
         ("reports", -1),
         ("spent_before", -1.0),
