@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from loloha.server.estimate import Estimate, variance
     from loloha.server.tally import Tally
     from loloha.study import datasets
+    from loloha.study.comparison import compare
     from loloha.study.population import simulate
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _NAMES = {
     "Protocol": "protocols",
     "Report": "report",
     "Tally": "tally",
+    "compare": "study.comparison",
     "plan": "planning",
     "plan_for": "sizing",
     "sweep": "design.sweep",
@@ -114,6 +116,7 @@ __all__ = [
     "Protocol",
     "Report",
     "Tally",
+    "compare",
     "datasets",
     "plan",
     "plan_for",

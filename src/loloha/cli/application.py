@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from loloha import __version__
 from loloha.cli import (
     campaign,
+    compare,
     conform,
     console,
     data,
@@ -30,6 +31,7 @@ from loloha.errors import LolohaError, ParameterError
 
 COMMANDS = (
     run,
+    compare,
     plan,
     explain,
     demo,

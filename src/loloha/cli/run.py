@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loloha.cli import console
+from loloha.cli import console, source
 from loloha.cli.console import AsJson
 from loloha.cli.folder import FILES, new_folder
 from loloha.cli.parameter import find_protocol, with_parameters
-from loloha.cli.source import load
 from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from loloha.study.datasets import Dataset
     from loloha.study.trial import Trial
 
-TABLE = "The table"
 LARGEST_SEED = (1 << 63) - 1
 
 Seed = Annotated[
@@ -37,15 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="CSV or Parquet file (wide: one user a row, one round a column; long: one report "
-            "a row), or a data set: syn, adult, acs:MT (any state).",
-            show_default=False,
-        ),
-    ],
+    table: source.Table,
     *,
     protocol: Annotated[
         str,
@@ -54,47 +44,13 @@ def run(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the results.", show_default=False)
     ],
-    layout: Annotated[
-        str,
-        typer.Option(metavar="auto|wide|long", help="Form of the table.", rich_help_panel=TABLE),
-    ] = "auto",
-    user: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of users.", rich_help_panel=TABLE),
-    ] = None,
-    round_: Annotated[
-        str | None,
-        typer.Option(
-            "--round", metavar="COLUMN", help="Long: column of rounds.", rich_help_panel=TABLE
-        ),
-    ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Long: column of values.", rich_help_panel=TABLE),
-    ] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|LABELS",
-            help="All labels that can occur: a file (JSON, CSV, a label a line) or "
-            '"a,b,c". Without it they are read off the data, which a deployment must not do.',
-            rich_help_panel=TABLE,
-        ),
-    ] = None,
-    on_unknown: Annotated[
-        str,
-        typer.Option(
-            metavar="error|missing",
-            help="Labels outside the domain: refuse them, or take them as not reported.",
-            rich_help_panel=TABLE,
-        ),
-    ] = "error",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=TABLE
-        ),
-    ] = None,
+    layout: source.Layout = "auto",
+    user: source.User = None,
+    round_: source.Round = None,
+    value: source.Value = None,
+    domain: source.Domain = None,
+    on_unknown: source.OnUnknown = "error",
+    data: source.Data = None,
     seed: Seed = None,
     top: Top = 8,
     level: Level = 0.95,
@@ -109,12 +65,10 @@ def run(
     """
     check(top, level, seed)
     cls = find_protocol(protocol, parameters, known={"k"})
-    options = {"user": user, "round": round_, "value": value}
-    options |= {"layout": None if layout == "auto" else layout}
-    options |= {"on_unknown": None if on_unknown == "error" else on_unknown}
+    options = source.options(layout, user, round_, value, on_unknown)
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
-            dataset = load(table, data, domain, **options)
+            dataset = source.load(table, data, domain, **options)
         rules = cls.from_params({**parameters, "k": dataset.k})
         found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:

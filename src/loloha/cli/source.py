@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from loloha.cli import console
 from loloha.errors import ParameterError
@@ -14,6 +16,69 @@ if TYPE_CHECKING:
     from loloha.study.datasets import Dataset
 
 BUILT_IN = ("syn", "adult", "acs:STATE")
+PANEL = "The table"
+
+Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV or Parquet file (wide: one user a row, one round a column; long: one report "
+        "a row), or a data set: syn, adult, acs:MT (any state).",
+        show_default=False,
+    ),
+]
+Layout = Annotated[
+    str, typer.Option(metavar="auto|wide|long", help="Form of the table.", rich_help_panel=PANEL)
+]
+User = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of users.", rich_help_panel=PANEL)
+]
+Round = Annotated[
+    str | None,
+    typer.Option(
+        "--round", metavar="COLUMN", help="Long: column of rounds.", rich_help_panel=PANEL
+    ),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Long: column of values.", rich_help_panel=PANEL),
+]
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|LABELS",
+        help="All labels that can occur: a file (JSON, CSV, a label a line) or "
+        '"a,b,c". Without it they are read off the data, which a deployment must not do.',
+        rich_help_panel=PANEL,
+    ),
+]
+OnUnknown = Annotated[
+    str,
+    typer.Option(
+        metavar="error|missing",
+        help="Labels outside the domain: refuse them, or take them as not reported.",
+        rich_help_panel=PANEL,
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=PANEL
+    ),
+]
+
+
+def options(
+    layout: str, user: str | None, round_: str | None, value: str | None, on_unknown: str
+) -> dict[str, Any]:
+    """What `load` takes further; None where the default was left."""
+    return {
+        "user": user,
+        "round": round_,
+        "value": value,
+        "layout": None if layout == "auto" else layout,
+        "on_unknown": None if on_unknown == "error" else on_unknown,
+    }
 
 
 def load(table: str, data: Path | None, domain: str | None, **options: Any) -> Dataset:

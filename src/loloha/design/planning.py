@@ -187,21 +187,23 @@ def plan(
         Prospect(one.name, one.label, None, False, one.note)
         if one.protocol is None
         else prospect(one.protocol, n, eps_inf, eps_1, level=level, label=one.label)
-        for one in _candidates(budgets, REGISTRY if protocols is None else protocols)
+        for one in candidates(budgets, REGISTRY if protocols is None else protocols)
     )
     best, reason = _recommend(rows, weigh)
     warning = None if best is None else _warning(best, n, level)
     return Plan(k, n, eps_inf, eps_1, level, calibration, weigh, rows, best, reason, warning)
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
+    """A protocol to look at, or why there is none."""
+
     name: str
     label: str
     protocol: Protocol | None
     note: str = ""
 
 
-def _candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> Iterator[_Candidate]:
+def candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> Iterator[Candidate]:
     """What to compare; protocols that these budgets rule out come with the reason."""
     for one in [wanted] if isinstance(wanted, str | Protocol) else wanted:
         if isinstance(one, Protocol):
@@ -209,7 +211,7 @@ def _candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> It
                 raise ParameterError(
                     f"protocols must have k = {budgets['k']}, got {one!r}; plan for one domain"
                 )
-            yield _Candidate(one.name, repr(one), one)
+            yield Candidate(one.name, repr(one), one)
             continue
         name = checks.choice("protocols", one.lower() if isinstance(one, str) else one, REGISTRY)
         known = {field.name for field in fields(REGISTRY[name])}
@@ -219,9 +221,9 @@ def _candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> It
             label = name if d is None else f"{name} d={d}"
             try:
                 protocol = REGISTRY[name].from_params(params if d is None else {**params, "d": d})
-                yield _Candidate(name, label, protocol)
+                yield Candidate(name, label, protocol)
             except ParameterError as error:
-                yield _Candidate(name, label, None, str(error))
+                yield Candidate(name, label, None, str(error))
 
 
 def _recommend(rows: tuple[Prospect, ...], weigh: str) -> tuple[Prospect | None, str]:

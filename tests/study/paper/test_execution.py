@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loloha.study.paper import archive, execution
-from loloha.study.paper.archive import Archive, Row
+from loloha.study import archive
+from loloha.study.archive import Archive, Row
+from loloha.study.paper import execution
 from loloha.study.paper.execution import measure_grid
 from loloha.study.paper.grid import Cell, Grid, cells
 from loloha.study.paper.workload import Facts, prepare

@@ -14,8 +14,8 @@ from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import simultaneous_error, unbiased
 from loloha.server.postprocess import clip_and_renormalise
+from loloha.study.archive import Row
 from loloha.study.attacks import detect_changes, detect_memoised, record_answers
-from loloha.study.paper.archive import Row
 from loloha.study.paper.grid import Attack, Cell, Point, seed_sequence
 from loloha.study.paper.workload import Facts, Material
 from loloha.study.population import Supports, supports

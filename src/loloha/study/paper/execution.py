@@ -6,22 +6,20 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from loloha.study.paper import archive
-from loloha.study.paper.archive import Archive, Row
+from loloha.study import archive
+from loloha.study.archive import Archive, Row
 from loloha.study.paper.cell import measure, measure_attack
 from loloha.study.paper.grid import Attack, Cell, Grid, attacks, cells
 from loloha.study.paper.workload import Facts, material
+from loloha.study.parallel import measure_each
 
-# Cells of small populations take milliseconds: the processes fetch several at a time.
-CELLS_AT_ONCE = 4
-# A process whose parent was killed waits for work; it should not wait for long.
-IDLE_SECONDS = 10
 Progress = Callable[[int, int], None]
 Task = Cell | Attack
 
@@ -95,7 +93,8 @@ def measure_grid(
     progress(len(rows), len(wanted))
     started = time.perf_counter()
     peaks: dict[int, int] = {}
-    for task, row, process, peak in _measured(missing, grid.seed, facts, out, jobs):
+    measure_one = partial(measure_task, seed=grid.seed, facts=facts, out=out)
+    for task, row, process, peak in measure_each(measure_one, missing, jobs):
         kept.keep(task.name, wanted[task], row)
         rows[task] = row
         peaks[process] = max(peak, peaks.get(process, 0))
@@ -113,7 +112,9 @@ def measure_grid(
     )
 
 
-def measure_task(task: Task, seed: int, facts: Facts, out: Path) -> tuple[Task, Row, int, int]:
+def measure_task(
+    task: Task, *, seed: int, facts: Mapping[str, Facts], out: Path
+) -> tuple[Task, Row, int, int]:
     """Measure one cell or attack.
 
     Returns
@@ -121,35 +122,12 @@ def measure_task(task: Task, seed: int, facts: Facts, out: Path) -> tuple[Task, 
     tuple
         The task, its row, the number of this process and its largest resident size in bytes.
     """
-    population = material(out, facts)
+    population = material(out, facts[task.point.workload])
     if isinstance(task, Cell):
         row = measure(task, population, seed)
     else:
         row = measure_attack(task, population, seed)
     return task, row, os.getpid(), _peak_bytes()
-
-
-def _measured(
-    missing: list[Task], seed: int, facts: Mapping[str, Facts], out: Path, jobs: int
-) -> Iterator[tuple[Task, Row, int, int]]:
-    """Results as they come, from ``jobs`` processes with one thread each."""
-    alone = missing if jobs == 1 else missing[:1]
-    # Compiled once, here: the processes then read the compiler's cache instead of racing for it.
-    for task in alone:
-        yield measure_task(task, seed, facts[task.point.workload], out)
-    if len(alone) == len(missing):
-        return
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config(
-        "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
-    ):
-        yield from Parallel(
-            return_as="generator_unordered", batch_size=CELLS_AT_ONCE, pre_dispatch="4*n_jobs"
-        )(
-            delayed(measure_task)(task, seed, facts[task.point.workload], out)
-            for task in missing[1:]
-        )
 
 
 def _mixed(missing: list[Task], seed: int) -> list[Task]:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from loloha.rules.counting.arrays import Floats
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import variance
-from loloha.study.paper.archive import Row
+from loloha.study.archive import Row
 from loloha.study.paper.cell import truth_of
 from loloha.study.paper.contender import PUBLISHED, TIGHT, Contender
 from loloha.study.paper.grid import Grid, Point, locate, points

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from loloha.study.archive import Row
 from loloha.study.attacks import Detection
-from loloha.study.paper.archive import Row
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT, Contender
 from loloha.study.paper.costs import FORMULAS, Cost
 from loloha.study.paper.grid import Point

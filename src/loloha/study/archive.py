@@ -18,9 +18,10 @@ class Archive:
 
     Parameters
     ----------
-    path : Path
-        Made with the first measurement. A line that a killed process left half-written, or that
-        was damaged, is no measurement: it is made anew, and the newest line of a name counts.
+    path : Path or None
+        Made with the first measurement; None keeps nothing. A line that a killed process left
+        half-written, or that was damaged, is no measurement: it is made anew, and the newest line
+        of a name counts.
 
     Notes
     -----
@@ -28,14 +29,13 @@ class Archive:
     a row of other data, rules or seeds is as absent as a damaged one.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self._lines: dict[str, tuple[str, Row]] = {}
         self._torn = False
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
+        if path is None or not path.exists():
             return
+        text = path.read_bytes()
         self._torn = not text.endswith(b"\n")
         for line in text.split(b"\n"):
             try:
@@ -54,7 +54,7 @@ class Archive:
         Parameters
         ----------
         name, identity : str
-            Those of a `loloha.study.paper.grid.Cell` or `Attack`.
+            Of a measurement, and of all that decides it.
 
         Returns
         -------
@@ -66,6 +66,8 @@ class Archive:
 
     def keep(self, name: str, identity: str, row: Row) -> None:
         """Add a measurement, safe from the death of this process once this returns."""
+        if self.path is None:
+            return
         line = json.dumps([name, _seal(row, identity), row]) + "\n"
         with self.path.open("a", encoding="utf-8") as file:
             # The half line of a killed process must not swallow this one.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loloha.study.paper.archive import Archive
+from loloha.study.archive import Archive
 
 ROW = {
     "workload": "Syn",

@@ -1,0 +1,133 @@
+"""``loloha compare``: protocols side by side on one table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console, source
+from loloha.cli.console import AsJson
+
+if TYPE_CHECKING:
+    from loloha.study.comparison import Comparison
+
+KEPT = "runs.ndjson"
+SHOWN = (
+    "protocol", "eps_inf", "eps_1", "eps_2", "mse", "mse_expected", "mse_clipped", "coverage",
+    "eps_avg", "cap", "change_seen", "change_alarms",
+)  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
+
+
+def compare(
+    table: source.Table,
+    *,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Repeat it; see `loloha protocols`. By default the paper's with two rounds.",
+            show_default=False,
+        ),
+    ] = None,
+    eps_inf: Annotated[
+        list[float] | None,
+        typer.Option(help="Repeat it; 1, 2 and 4 by default.", show_default=False),
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="eps_1 / eps_inf.")] = 0.5,
+    runs: Annotated[int, typer.Option(help="Repetitions of each.")] = 3,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    calibration: Annotated[str, typer.Option(metavar="tight|published")] = "tight",
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes; one a core by default.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for a table, a figure, and the runs, so that a comparison that was "
+            "stopped goes on where it was.",
+            show_default=False,
+        ),
+    ] = None,
+    layout: source.Layout = "auto",
+    user: source.User = None,
+    round_: source.Round = None,
+    value: source.Value = None,
+    domain: source.Domain = None,
+    on_unknown: source.OnUnknown = "error",
+    data: source.Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate protocols at several budgets on one table, and hold each against the truth.
+
+    Writes comparison.csv and .parquet, and comparison.png and .svg, to DIR.
+    """
+    import loloha
+    from loloha.study.comparison import PROTOCOLS
+
+    options = source.options(layout, user, round_, value, on_unknown)
+    with console.working("reading the table"):
+        dataset = source.load(table, data, domain, **options)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    with console.working("simulating") as progress:
+        found = loloha.compare(
+            dataset,
+            protocol or PROTOCOLS,
+            eps_inf or (1.0, 2.0, 4.0),
+            alpha=alpha,
+            runs=runs,
+            level=level,
+            calibration=calibration,
+            seed=seed,
+            jobs=_cores() if jobs is None else jobs,
+            keep=None if out is None else out / KEPT,
+            progress=lambda done, total: progress(done / total),
+        )
+    if out is not None:
+        _save(found, out)
+    if as_json:
+        console.show_json({"note": found.note, "level": found.level, "rows": list(found.rows)})
+        return
+    console.show(console.visible(found.note))
+    console.show_table(SHOWN, [[row[name] for name in SHOWN] for row in found.rows])
+    uniform = found.rows[0]["mse_uniform"]
+    console.show(f"Always answering 'uniform' has a mean squared error of {uniform:.4g}.")
+    if out is not None:
+        console.show(f"Results: {out}/ (comparison.csv, .parquet, .png, .svg)")
+
+
+def _cores() -> int:
+    """Cores to use: one where the extra that starts processes is not installed."""
+    try:
+        import joblib  # noqa: F401
+    except ModuleNotFoundError:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _save(found: Comparison, out: Path) -> None:
+    from matplotlib.figure import Figure
+    from pyarrow import csv, parquet
+
+    from loloha.study.figure import save
+
+    frame = found.to_frame(backend="pyarrow")
+    csv.write_csv(frame, out / "comparison.csv")
+    parquet.write_table(frame, out / "comparison.parquet")
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    axes: Any
+    for axes, column in ((left, "mse"), (right, "mse_clipped")):
+        found.plot(column, ax=axes)
+    save(figure, out / "comparison")

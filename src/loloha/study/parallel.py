@@ -1,0 +1,54 @@
+"""Many independent measurements on all cores, each as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from loloha.errors import ExtraError
+
+# Measurements of small populations take milliseconds: the processes fetch several at a time.
+AT_ONCE = 4
+# A process whose parent was killed waits for work; it should not wait for long.
+IDLE_SECONDS = 10
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def measure_each(
+    measure: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
+) -> Iterator[Result]:
+    """Results as they come, from ``jobs`` processes with one thread each.
+
+    Parameters
+    ----------
+    measure : callable
+        Can be pickled; its result says which task it is of.
+    tasks : sequence
+    jobs : int
+        1 measures in this process, in order.
+
+    Raises
+    ------
+    ExtraError
+        If joblib is not installed and there is more than one process.
+    """
+    alone = tasks if jobs == 1 else tasks[:1]
+    # Compiled once, here: the processes then read the compiler's cache instead of racing for it.
+    yield from map(measure, alone)
+    if len(alone) == len(tasks):
+        return
+    try:
+        from joblib import Parallel, delayed, parallel_config
+    except ModuleNotFoundError:
+        raise ExtraError(
+            "joblib must be installed for several processes; pip install 'loloha[paper]', or take "
+            "one with jobs=1"
+        ) from None
+    with parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
+    ):
+        yield from Parallel(
+            return_as="generator_unordered", batch_size=AT_ONCE, pre_dispatch="4*n_jobs"
+        )(delayed(measure)(task) for task in tasks[1:])
