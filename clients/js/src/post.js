@@ -7,10 +7,11 @@ const LARGEST_ANSWER = 2 ** 26;
 const LARGEST_RECEIPT = 2 ** 16;
 const BUSY = [429, 500, 502, 503, 504];
 const PROBLEM = "urn:loloha:problem:";
-/** Why a report is never counted: it need not be sent again. Others than these settle nothing. */
-const REFUSALS = [
-  "malformed",
-  "unknown_version",
+/**
+ * Why a report is never counted. Others settle nothing: what cannot be read may have been mangled on
+ * the way, or be for a later release of the collector, and early reports only have to wait.
+ */
+const FINAL = [
   "foreign_campaign",
   "bad_reporter",
   "bad_key",
@@ -59,7 +60,8 @@ export class Post {
   /** What became of a report: {settled, refusal, reason, stop}. */
   async report({ url, token }, message) {
     try {
-      return verdict(await this.fetch(`${url}/reports`, { token, body: message, largest: LARGEST_RECEIPT }));
+      const asked = { token, body: message, largest: LARGEST_RECEIPT };
+      return verdict(await this.fetch(`${url}/reports`, asked), message);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       return { settled: false, reason: error.message, stop: true };
@@ -74,7 +76,7 @@ export class Post {
       largest: LARGEST_RECEIPT,
       keepalive: true,
     });
-    return answer === null ? { settled: false } : verdict(answer);
+    return answer === null ? { settled: false } : verdict(answer, message);
   }
 
   /** One answer, null if there was none. */
@@ -127,27 +129,24 @@ function answerOf(response, text) {
   }
   const { status, headers } = response;
   const after = Number(headers.get("retry-after") ?? 0);
-  const isProblem =
-    /^application\/problem\+json\b/.test(headers.get("content-type") ?? "") &&
-    isObject(json) &&
-    json.status === status &&
-    String(json.type).startsWith(PROBLEM);
-  return {
-    status,
-    text,
-    json,
-    after: after >= 0 ? after : 0,
-    problem: isProblem ? json.type.slice(PROBLEM.length) : null,
-    detail: isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`,
-  };
+  const media = (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
+  const isProblem = media === "application/problem+json" && isObject(json) && json.status === status;
+  const detail = isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`;
+  return { status, text, json, media, isProblem, detail, after: after >= 0 ? after : 0 };
 }
 
-/** A status code is no receipt: only what this service alone says settles a report. */
-function verdict({ status, json, problem, detail }) {
-  const isReceipt =
-    status === 200 && isObject(json) && json.accepted + json.duplicates === 1 && Array.isArray(json.refused);
+/** A status code is no receipt: only what this service says of this report settles it. */
+function verdict({ status, json, media, isProblem, detail }, message) {
+  const { reporter } = JSON.parse(message);
+  // A receipt that names another report is an old one, out of somebody's cache.
+  const isOurs = isObject(json) && (json.reporter ?? reporter) === reporter;
+  const isReceipt = status === 200 && media === "application/json" && isOurs && isCounted(json);
   if (isReceipt) return { settled: true };
-  if (REFUSALS.includes(problem)) return { settled: true, refusal: detail };
+  const reason = isProblem && isOurs && json.type === PROBLEM + json.reason ? json.reason : null;
+  if (FINAL.includes(reason) && status < 500) return { settled: true, refusal: detail };
   // A report that is too early must not hold up the others.
-  return { settled: false, reason: detail, stop: problem !== "early" };
+  return { settled: false, reason: detail, stop: reason !== "early" };
 }
+
+const isCounted = ({ accepted, duplicates, refused }) =>
+  (accepted === 1 ? duplicates === 0 : accepted === 0 && duplicates === 1) && refused?.length === 0;

@@ -94,8 +94,13 @@ test("only what this service alone says settles a report", async (context) => {
     "null": json(200, null),
     "a list": json(200, []),
     "a problem of another service": json(410, { type: "about:blank", status: 410 }, "application/problem+json"),
+    "malformed, perhaps on its way": () => problem(422, "malformed"),
+    "another version": () => problem(422, "unknown_version"),
+    "a refusal by a gateway's code": () => problem(502, "late"),
+    "a receipt of another report": json(200, { accepted: 1, duplicates: 0, refused: [], reporter: "0" }),
+    "a receipt as a page": json(200, { accepted: 1, duplicates: 0, refused: [] }, "text/html"),
     "a problem of another status": json(404, { type: "urn:loloha:problem:late", status: 410 }, "application/problem+json"),
-    "a refusal as plain JSON": json(410, { type: "urn:loloha:problem:late", status: 410 }),
+    "a refusal as plain JSON": json(410, { type: "urn:loloha:problem:late", status: 410, reason: "late" }),
     "an unknown problem": () => problem(422, "new-in-a-later-version"),
     "an inherited problem": () => problem(422, "constructor"),
     "too early": () => problem(425, "early", { "retry-after": "2" }),
@@ -120,7 +125,7 @@ test("only what this service alone says settles a report", async (context) => {
       assert.equal(new Set(collector.messages).size, 1, "the same bytes are sent again");
     });
   }
-  for (const kind of ["late", "conflict", "bad_key", "malformed", "foreign_campaign"]) {
+  for (const kind of ["late", "conflict", "bad_key", "bad_ticket", "foreign_campaign"]) {
     await context.test(`${kind} drops it`, async () => {
       const { sender, collector } = await made();
       collector.answers = [() => problem(422, kind)];

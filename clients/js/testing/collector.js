@@ -35,7 +35,7 @@ export const receipt = (accepted = 1) =>
   Response.json({ accepted, duplicates: 1 - accepted, refused: [] });
 
 export function problem(status, kind, headers = {}) {
-  const body = { type: `urn:loloha:problem:${kind}`, title: "", status, detail: `it is ${kind}` };
+  const body = { type: `urn:loloha:problem:${kind}`, title: "", status, detail: `it is ${kind}`, reason: kind };
   return new Response(JSON.stringify(body), {
     status,
     headers: { "content-type": "application/problem+json", ...headers },

@@ -3,7 +3,37 @@
 A port answers questions on its standard input, one JSON object a line; see docs/protocol.md.
 """
 
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
 from loloha.conform.port import Port, PortError, connect
 from loloha.conform.suite import Result, conform
+from loloha.rules import checks
 
-__all__ = ["Port", "PortError", "Result", "conform", "connect"]
+__all__ = ["SCHEMAS", "Port", "PortError", "Result", "conform", "connect", "schema"]
+
+SCHEMAS = ("campaign", "report", "receipt", "problem", "client-state")
+"""What there is a JSON schema of."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a message.
+
+    Parameters
+    ----------
+    name : str
+        One of `SCHEMAS`.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such schema.
+    """
+    checks.choice("name", name, SCHEMAS)
+    found: dict[str, Any] = json.loads(
+        files(__package__).joinpath("schema", f"{name}.json").read_text(encoding="utf-8")
+    )
+    return found
