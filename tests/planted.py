@@ -154,15 +154,15 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the second round is not tightened to eps_1",
         "rules/channels.py",
-        "return SymbolChannel(g, min(tightest, int(asked.p * SCALE)))",
-        "return SymbolChannel(g, int(asked.p * SCALE) + 1)",
+        "return SymbolChannel(g, min(tightest, int(float(asked) * SCALE)))",
+        "return SymbolChannel(g, int(float(asked) * SCALE) + 1)",
         CHANNELS + " -k chain_over_symbols",
     ),
     Mutant(
         "the first second round over bits is taken",
         "rules/channels.py",
-        "if p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star:",
-        "if p_star >= q_star:",
+        "return p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star",
+        "return p_star >= q_star",
         CHANNELS + " -k chain_over_bits",
     ),
     Mutant(
@@ -549,8 +549,8 @@ SERVER = [
     Mutant(
         "g is rounded instead of compared",
         "rules/protocols/hashed.py",
-        "return min(candidates, key=lambda g: (noise(g), g))",
-        "return min(candidates, key=lambda g: abs(g - round(1 / w + 1)))",
+        "key=lambda g: (noise(name, k, g, eps), g))",
+        "key=lambda g: abs(g - round(math.exp(eps) + 1)))",
         PROTOCOLS + " -k exact_argmin",
     ),
     Mutant(

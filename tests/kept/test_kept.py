@@ -80,7 +80,7 @@ def test_a_store_goes_on(tmp_path: Path) -> None:
     file = shutil.copy(KEPT / "store.sqlite", tmp_path / "store.sqlite")
     store = Store(f"sqlite:///{file}")
     for kept in read("stored.json"):
-        entry = store.entry(kept["fingerprint"])
+        entry = store.campaign(kept["fingerprint"])
         assert entry is not None
         tally = store.tally(entry, kept["round"])
         assert (tally.n, tally.counts.tolist()) == (kept["n"], kept["counts"])
