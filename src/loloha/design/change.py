@@ -290,7 +290,16 @@ def _one_round_hashes(protocol: Protocol, reports: int) -> Area | None:
 
 
 def _repeated_bits(protocol: Protocol, reports: int) -> Area:
-    """Memoised bits sent as they are: once is enough, and another answer proves a change.
+    """Memoised bits sent as they are: once is enough, and another answer proves a change."""
+    stayed, repeated = repeated_answers(protocol)
+    scores = np.divide(repeated, stayed, out=np.zeros(len(stayed)), where=stayed > 0)
+    proven = max(0.0, 1 - float(repeated.sum()))
+    auc = exact_area(np.append(scores, np.inf), np.append(stayed, 0.0), np.append(repeated, proven))
+    return Area(auc, 0.0)
+
+
+def repeated_answers(protocol: Protocol) -> tuple[Floats, Floats]:
+    """By the number of ones: how often an answer is seen twice if the value stayed, or moved.
 
     Buckets are taken as equally likely; the best test knows which are larger by one value.
     """
@@ -310,11 +319,7 @@ def _repeated_bits(protocol: Protocol, reports: int) -> Area:
         apart += one * _ones(d, q * q, (1 - q) ** 2, shared)
     if both:
         apart += both * _ones(d, q * q, (1 - q) ** 2, shared, shared)
-    repeated = same * stayed + (1 - same) * apart
-    scores = np.divide(repeated, stayed, out=np.zeros(d + 1), where=stayed > 0)
-    proven = max(0.0, 1 - float(repeated.sum()))
-    auc = exact_area(np.append(scores, np.inf), np.append(stayed, 0.0), np.append(repeated, proven))
-    return Area(auc, 0.0)
+    return stayed, same * stayed + (1 - same) * apart
 
 
 def _ones(d: int, one: float, zero: float, *own: list[float]) -> Floats:
