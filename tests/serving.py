@@ -9,6 +9,7 @@ from typing import Any
 import uvicorn
 
 from collecting import ADMIN_KEY
+from loloha.collector.connections import BoundedProtocol
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.device.collector import Collector
@@ -23,7 +24,9 @@ class Served:
         self.app = create_app(settings, clock=clock)
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(self.app, access_log=False, log_level="error", ws="none")
+        config = uvicorn.Config(
+            self.app, access_log=False, log_level="error", http=BoundedProtocol, ws="none"
+        )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
 

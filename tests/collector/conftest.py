@@ -74,10 +74,10 @@ def serve(sqlite_url: str, clock: Clock) -> Iterator[Serve]:
     """Start a collector; settings may be changed."""
     running: list[TestClient] = []
 
-    def start(**changes: Any) -> TestClient:
+    def start(*, steady: Callable[[], float] | None = None, **changes: Any) -> TestClient:
         plain = {"store": sqlite_url, "admin_key": ADMIN_KEY, "rate_limit": "", **changes}
-        app = create_app(Settings(**plain), clock=clock)
-        client = TestClient(app, raise_server_exceptions=False)
+        app = create_app(Settings(**plain), clock=clock, steady=steady)
+        client = TestClient(app, "http://127.0.0.1", raise_server_exceptions=False)
         client.__enter__()
         running.append(client)
         return client

@@ -62,7 +62,7 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     codes = [-1, 0, 0, 0, 0, 0, -1, -1]
     assert [future.result() for future in more] == [Receipt.of([code]) for code in codes]
     assert large.result() == Receipt.of([0] * 6)
-    assert store.tally(entry, 0).n == 12
+    assert store.rounds(entry)[0].n == 12
     with pytest.raises(StoreError):
         committer.submit(SmallUpload(entry, [], bytearray()))
     store.close()

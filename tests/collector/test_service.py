@@ -72,7 +72,12 @@ def test_a_campaign_is_created_once_and_shown_to_everybody(serve: Any) -> None:
     assert not again.json()["created"]
     shown = client.get(path).json()
     assert shown["document"] == one.to_dict()
-    assert shown["terms"] == {"late_seconds": 5, "early_seconds": 60, "minimum_cohort": 100}
+    assert shown["terms"] == {
+        "late_seconds": 5,
+        "early_seconds": 60,
+        "minimum_cohort": 100,
+        "publish_every": 100,
+    }
     assert shown["now"] == {"round": 0, "first_open": 0, "last_open": 0}
     assert client.get(f"{path}/document").content == one.to_json()
     (listed,) = client.get("/v1/campaigns").json()["campaigns"]
@@ -138,7 +143,7 @@ def test_admin_calls_need_a_key(serve: Any) -> None:
         assert answer.status_code == status, headers
         assert ADMIN_KEY not in answer.text
         assert ("www-authenticate" in answer.headers) == (status == 401)
-    assert client.get("/v1/campaigns").json() == {"campaigns": []}
+    assert client.get("/v1/campaigns").json() == {"campaigns": [], "more": False}
 
 
 def test_keys_of_the_store_work_and_only_their_hash_is_kept(serve: Any, sqlite_url: str) -> None:

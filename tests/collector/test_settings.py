@@ -29,6 +29,7 @@ def test_flags_outrank_variables_which_outrank_the_file(
         "late_seconds": 7,
         "early_seconds": 3,
         "minimum_cohort": 100,
+        "publish_every": 100,
     }
 
 

@@ -109,7 +109,7 @@ def test_clients_that_hang_up_harm_nobody(sqlite_url: str, clock: Clock) -> None
         path = create(url, one)
         (message,) = messages(one, clients(one, 1), 0)
         head = (
-            f"POST {path}/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"POST {path}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(message)}\r\n\r\n"
         ).encode()
         port = int(url.rpartition(":")[2])

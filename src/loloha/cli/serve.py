@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from contextlib import suppress
@@ -66,6 +67,13 @@ def serve(
     new_admin_key: Annotated[
         bool, typer.Option("--new-admin-key", help="Add an admin key, shown once.")
     ] = False,
+    accept_clock: Annotated[
+        bool,
+        typer.Option(
+            "--accept-clock",
+            help="The clock is right, although the store was last used more than 7 days before.",
+        ),
+    ] = False,
     until_eof: Annotated[
         bool,
         typer.Option(
@@ -84,8 +92,18 @@ def serve(
         from loloha.collector.settings import Settings
     except ModuleNotFoundError as error:
         raise checks.missing(error.name or "", "serve", "collector") from None
-    flags = {"store": store, "host": host, "port": port, "keep_reports": keep_reports}
+    flags = {
+        "store": store,
+        "host": host,
+        "port": port,
+        "keep_reports": keep_reports,
+        "accept_clock": accept_clock or None,
+    }
     settings = Settings.read(config, **flags)
+    for name in Settings.unknown_variables(os.environ):
+        console.warn(f"{name} is no setting, perhaps a slip; see docs/collector.md")
+    # What is written from here on is the owner's alone: store, its side files, log of reports.
+    os.umask(0o077)
     # First of all: a key that is shown once must not be drawn for a start that fails.
     with _listen(settings) as listening:
         _prepare_store(settings, new_admin_key)
@@ -93,11 +111,18 @@ def serve(
 
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
-    """Bring the store up to date, and make sure that somebody can create campaigns."""
+    """Bring the store up to date, and make sure that somebody can create campaigns.
+
+    A collector that runs on it goes on: the store is taken over once everything else is in order.
+    """
     from loloha.collector.secret import hashed, new_secret
     from loloha.collector.store import Store
 
-    opened = Store(settings.store)
+    if settings.keep_reports is not None:
+        from loloha.collector.kept_reports import KeptReports
+
+        KeptReports(settings.keep_reports).prepare()
+    opened = Store(settings.store, take_over=False)
     try:
         lacks = settings.admin_key is None and not opened.admin_keys()
         if lacks or new_admin_key:
@@ -113,6 +138,7 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
 
     import uvicorn
 
+    from loloha.collector.connections import BoundedProtocol
     from loloha.collector.service import create_app
 
     # Our own log names routes and times, never an address; theirs would.
@@ -125,7 +151,9 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
             access_log=False,
             log_level="warning",
             server_header=False,
+            http=BoundedProtocol,
             ws="none",
+            proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             timeout_graceful_shutdown=SECONDS_TO_FINISH,
         )

@@ -2,41 +2,89 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect
 
-from loloha.collector.problem import Problem
+from loloha.collector.problem import Problem, unavailable
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
+"""A body may take so long, and a second more for each so many bytes that have come."""
 
 _GZIP = 31
 _STEP = 1 << 20
 
 
-async def read_body(request: Request, largest: int) -> bytes:
-    """The body as it was sent, at most ``largest`` bytes.
+class Bodies:
+    """Reads bodies, of all requests together at most so many bytes at a time.
 
-    Raises
-    ------
-    Problem
-        413 if there is more, 400 if the client hangs up.
+    Parameters
+    ----------
+    most : int
+        Bytes.
     """
-    claimed = request.headers.get("content-length", "0")
-    if claimed.isdecimal() and int(claimed) > largest:
-        raise _too_large(largest)
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > largest:
-                raise _too_large(largest)
-            parts.append(part)
-    except ClientDisconnect:
-        raise Problem(400, "body must be whole, the client hung up; send it again") from None
-    return b"".join(parts)
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+
+    @asynccontextmanager
+    async def read(self, request: Request, largest: int) -> AsyncIterator[bytes]:
+        """The body as it was sent, at most ``largest`` bytes, held until it is done with.
+
+        Raises
+        ------
+        Problem
+            413 if there is more, 408 if it comes too slowly, 400 if the client hangs up, 503 while
+            too much else is held.
+        """
+        claimed = request.headers.get("content-length", "0")
+        if claimed.isdecimal() and int(claimed) > largest:
+            raise _too_large(largest)
+        held = 0
+        try:
+            parts: list[bytes] = []
+            async for part in self._parts(request):
+                held += len(part)
+                self._held += len(part)
+                if held > largest:
+                    raise _too_large(largest)
+                if self._held > self._most:
+                    raise unavailable("uploads must fit into memory, others fill it; come back")
+                parts.append(part)
+            yield b"".join(parts)
+        finally:
+            self._held -= held
+
+    @staticmethod
+    async def _parts(request: Request) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        began, size = loop.time(), 0
+        stream = request.stream()
+        try:
+            while True:
+                async with asyncio.timeout_at(began + BODY_SECONDS + size / BYTES_A_SECOND):
+                    part = await anext(stream, None)
+                if part is None:
+                    return
+                size += len(part)
+                yield part
+        except TimeoutError:
+            raise Problem(
+                408,
+                "body must come faster; send it again, in smaller batches",
+                kind="too-slow",
+                headers={"Connection": "close"},
+            ) from None
+        except ClientDisconnect:
+            raise Problem(400, "body must be whole, the client hung up; send it again") from None
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes:

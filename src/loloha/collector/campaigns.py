@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
-from loloha.collector.body import read_body
+from loloha.collector import shape
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems, takes
 from loloha.collector.etag import tagged
 from loloha.collector.problem import Problem
+from loloha.collector.query import known_parameters
 from loloha.collector.secret import hashed, new_secret
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design.verdict import require_strong_privacy, verdict
@@ -20,31 +21,34 @@ from loloha.errors import LolohaError
 from loloha.rules.campaign import Campaign
 from loloha.rules.campaign.schedule import to_text
 
+Newest = Annotated[int, Query(ge=1, le=1000, description="How many, the newest ones")]
+_CAMPAIGNS_A_REQUEST = 50
 _KNOWN = {"campaign", "terms", "token", "expected_users", "accept_weak_privacy"}
 
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["campaigns"])
+    router = APIRouter(tags=["campaigns"], dependencies=[Depends(known_parameters)])
 
     @router.post(
         "/v1/campaigns",
         status_code=201,
         summary="Create a campaign",
         responses={
-            **described("Created"),
-            **described("Created", status=201),
-            **problems(400, 401, 403, 413),
+            **described(shape.Created),
+            **described(shape.Created, status=201),
+            **problems(400, 401, 403, 408, 413),
         },
-        openapi_extra={**takes("NewCampaign"), "security": [{"admin": []}]},
+        openapi_extra={**takes(shape.NewCampaign), "security": [{"admin": []}]},
     )
     async def create(request: Request) -> Response:
         """Create a campaign; it can never be changed.
 
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
-        context.require_admin(request)
-        asked = _asked(await read_body(request, context.settings.largest_body))
+        await context.require_admin(request)
+        async with context.bodies.read(request, context.settings.largest_body) as body:
+            asked = _asked(body)
         try:
             campaign = Campaign.from_dict(asked.get("campaign"))
             terms = context.settings.terms(asked.get("terms", {}), campaign.schedule)
@@ -56,17 +60,14 @@ def routes(context: Context) -> APIRouter:
         except LolohaError as error:
             raise Problem(422, str(error), kind="campaign") from None
         token = new_secret() if _flag(asked, "token") else None
-        stored, new = await context.run(
+        stored, new = await context.decode(
             lambda: context.store.create(
                 campaign, terms, token=hashed(token) if token else None, now=context.clock()
             )
         )
-        answer = {
-            "campaign": show_campaign(stored, context.clock()),
-            "created": new,
-            "verdict": found,
-            "token": token if new else None,
-        }
+        answer = shape.Created(
+            show_campaign(stored, context.clock()), new, found, token if new else None
+        )
         return Response(
             msgspec.json.encode(answer),
             201 if new else 200,
@@ -77,19 +78,31 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns",
         summary="List campaigns",
-        responses={**described("Campaigns"), **problems()},
+        responses={**described(shape.Campaigns), **problems()},
     )
-    async def list_all(request: Request) -> Response:
-        """All campaigns, the oldest first."""
-        fingerprints = await context.run(context.store.fingerprints)
-        stored = [await context.known(fingerprint) for fingerprint in fingerprints]
+    async def list_some(
+        request: Request,
+        newest: Newest = 100,
+        before: Annotated[
+            str | None, Query(pattern="^[0-9a-f]{64}$", description="Only older ones than this")
+        ] = None,
+    ) -> Response:
+        """The newest campaigns, the oldest of them first."""
+        fingerprints = await context.read(
+            lambda: context.store.fingerprints(before=before, newest=newest + 1)
+        )
+        more = len(fingerprints) > newest
+        fingerprints = fingerprints[-newest:]
+        context.rate.charge(request.scope, len(fingerprints) / _CAMPAIGNS_A_REQUEST)
+        some = [await context.known(fingerprint) for fingerprint in fingerprints]
         now = context.clock()
-        return tagged(request, {"campaigns": [summary(one, now) for one in stored]})
+        found = [shape.Summary(**summary(one, now)) for one in some]
+        return tagged(request, shape.Campaigns(found, more))
 
     @router.get(
         "/v1/campaigns/{fingerprint}",
         summary="Show a campaign",
-        responses={**described("Campaign"), **problems(404)},
+        responses={**described(shape.Campaign), **problems(404)},
     )
     async def show(fingerprint: str, request: Request) -> Response:
         """One campaign with its document, its terms, and which rounds are open."""
@@ -116,7 +129,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
-    """A campaign without its labels, which can be many, as JSON data."""
+    """What is told of a campaign in a list."""
     campaign = stored.campaign
     first, last = stored.terms.open_rounds(campaign.schedule, now)
     return {
@@ -137,9 +150,9 @@ def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
     }
 
 
-def show_campaign(stored: StoredCampaign, now: float) -> dict[str, Any]:
-    """A campaign with its document, as JSON data."""
-    return {**summary(stored, now), "document": stored.campaign.to_dict()}
+def show_campaign(stored: StoredCampaign, now: float) -> shape.Campaign:
+    """A campaign with its document."""
+    return shape.Campaign(**summary(stored, now), document=stored.campaign.to_dict())
 
 
 def _asked(body: bytes) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class _Waiting(NamedTuple):
 
 MOST_AT_ONCE = 100_000
 TIDY_SECONDS = FAILING_SECONDS = 30.0
+HANGING_SECONDS = 5.0
 FEW_REPORTS, GATHER_SECONDS = 1_000, 0.002
 
 
@@ -76,6 +77,8 @@ class Committer:
         self._arrived = threading.Condition()
         self._stopping = False
         self._failed = -math.inf
+        # While no commit is under way it begins in the future.
+        self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
 
     def start(self) -> None:
@@ -91,8 +94,9 @@ class Committer:
 
     @property
     def failing(self) -> bool:
-        """Whether the last commit failed, some seconds ago at most: then more would, perhaps."""
-        return monotonic() - self._failed < FAILING_SECONDS
+        """Whether a commit failed or hangs: the last one, some seconds ago at most."""
+        hangs = monotonic() - self._began > HANGING_SECONDS
+        return hangs or monotonic() - self._failed < FAILING_SECONDS
 
     async def commit(self, upload: Upload) -> Receipt:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
@@ -156,6 +160,13 @@ class Committer:
         return taken
 
     def _commit(self, taken: list[_Waiting]) -> None:
+        self._began = monotonic()
+        try:
+            self._write(taken)
+        finally:
+            self._began = math.inf
+
+    def _write(self, taken: list[_Waiting]) -> None:
         try:
             submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
@@ -178,7 +189,7 @@ class Committer:
                 _answer(taken, [error])
             else:
                 for one in taken:
-                    self._commit([one])
+                    self._write([one])
 
     def _run_tidy(self) -> None:
         if self._tidy is None:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
-from loloha.collector.problem import Problem, unavailable
+from loloha.collector.problem import Problem
+from loloha.collector.rate import RateLimit
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.timekeeper import Timekeeper, steady_seconds
+from loloha.collector.workers import Workers
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+# Threads, and pieces of work that may run and wait. Readers are apart from the committer, which has
+# a thread of its own, and there are fewer of them than connections to the store.
+_WORKERS = {
+    "reading": (3, 300),
+    "computing": (1, 8),
+    "decoding": (2, 64),
+    "checking": (1, 100),
+}
+NUMBERS_A_REQUEST = 1 << 20
+"""Numbers of an answer that cost as much as one more request."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -34,16 +50,28 @@ class Context:
     clock : callable
         Unix seconds.
     metrics : Metrics
+    steady : callable
+        Seconds that no setting of the clock moves.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float],
+        metrics: Metrics,
+        steady: Callable[[], float] = steady_seconds,
+    ) -> None:
+        self._steady = steady
         self.settings = settings
         self.clock = clock
         self.metrics = metrics
         self._known: dict[str, StoredCampaign] = {}
+        self.rate = RateLimit(settings.rate_limit)
+        self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
+        self.bodies = Bodies(settings.largest_held)
+        self._timekeeper: Timekeeper | None = None
         self._store: Store | None = None
         self._committer: Committer | None = None
-        self._admin_hashes: list[bytes] = []
 
     @property
     def store(self) -> Store:
@@ -59,22 +87,41 @@ class Context:
             raise StoreError("store must be open, the service is stopped; start it")
         return self._committer
 
+    @property
+    def timekeeper(self) -> Timekeeper:
+        """Tells the time by which rounds are closed."""
+        if self._timekeeper is None:
+            raise StoreError("store must be open, the service is stopped; start it")
+        return self._timekeeper
+
     def open(self) -> None:
-        """Open the store and begin to write."""
-        keep = self._keep()
-        self._store = Store(self.settings.store, keeps=keep.pack if keep else None)
-        self._admin_hashes = self._store.admin_keys()
-        if self.settings.admin_key is not None:
-            self._admin_hashes.append(hashed(self.settings.admin_key.get_secret_value()))
-        store = self._store
-        self._committer = Committer(
-            store,
-            clock=self.clock,
-            metrics=self.metrics,
-            largest_queue=self.settings.largest_queue,
-            tidy=(lambda: store.take_kept(keep.deliver)) if keep else None,
-        )
-        self._committer.start()
+        """Open the store, check everything, then take it over and begin to write."""
+        kept = self._kept_reports()
+        store = Store(self.settings.store, keeps=kept.pack if kept else None, take_over=False)
+        try:
+            self._timekeeper = Timekeeper(
+                self.clock,
+                self._steady,
+                seen=store.seen(),
+                accepted=self.settings.accept_clock,
+            )
+            committer = Committer(
+                store,
+                clock=self._timekeeper.now,
+                metrics=self.metrics,
+                largest_queue=self.settings.largest_queue,
+                tidy=lambda: self._tidy(store, kept),
+            )
+            store.take_over()
+        except BaseException:
+            store.close()
+            raise
+        self._store, self._committer = store, committer
+        if kept is None and (dropped := store.drop_kept()):
+            _log.warning(
+                "reports of %d commits waited for a log that is no longer kept: deleted", dropped
+            )
+        committer.start()
 
     def close(self) -> None:
         """Write what waits, then close the store."""
@@ -82,23 +129,46 @@ class Context:
             self._committer.stop()
         if self._store is not None:
             self._store.close()
+        for workers in self._workers.values():
+            workers.close()
         self._committer = self._store = None
 
-    def _keep(self) -> Any:
+    def _tidy(self, store: Store, kept: Any) -> None:
+        """What is done every half a minute: close rounds on time, write the log of reports."""
+        if kept is not None:
+            store.take_kept(kept.deliver)
+        now = self.timekeeper.now()
+        store.see(now)
+        store.close_rounds(now)
+
+    def _kept_reports(self) -> Any:
         if self.settings.keep_reports is None:
             return None
         from loloha.collector.kept_reports import KeptReports
 
-        keep = KeptReports(self.settings.keep_reports)
-        keep.prepare()
-        return keep
+        kept = KeptReports(self.settings.keep_reports)
+        kept.prepare()
+        return kept
 
-    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Do in a thread what would hold up the event loop; failures of the store become 503."""
-        try:
-            return await asyncio.to_thread(work, *arguments)
-        except StoreError as error:
-            raise unavailable(str(error)) from None
+    async def read(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Read a little from the store."""
+        return await self._workers["reading"].run(work, *arguments)
+
+    async def decode(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Unpack and decode a large upload."""
+        return await self._workers["decoding"].run(work, *arguments)
+
+    async def check(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Look whether the store answers: not behind anything else."""
+        return await self._workers["checking"].run(work, *arguments)
+
+    async def compute(
+        self, request: Request, numbers: int, work: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Compute an answer from so many numbers: charged for, and one at a time where many."""
+        self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
+        which = "reading" if numbers <= NUMBERS_A_REQUEST else "computing"
+        return await self._workers[which].run(work, *arguments)
 
     async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint.
@@ -111,7 +181,7 @@ class Context:
         stored = self._known.get(fingerprint)
         if stored is None:
             if _FINGERPRINT.fullmatch(fingerprint):
-                stored = await self.run(self.store.campaign, fingerprint)
+                stored = await self.read(self.store.campaign, fingerprint)
             if stored is None:
                 raise Problem(
                     404,
@@ -121,7 +191,7 @@ class Context:
             stored = self._known.setdefault(fingerprint, stored)
         return stored
 
-    def require_admin(self, request: Request) -> None:
+    async def require_admin(self, request: Request) -> None:
         """Refuse a request without an admin key.
 
         Raises
@@ -129,7 +199,10 @@ class Context:
         Problem
             401 without a key, 403 with a wrong one.
         """
-        self._require(request, self._admin_hashes, "an admin key")
+        hashes = await self.read(self.store.admin_keys)
+        if self.settings.admin_key is not None:
+            hashes.append(hashed(self.settings.admin_key.get_secret_value()))
+        self._require(request, hashes, "an admin key")
 
     def require_token(self, request: Request, stored: StoredCampaign) -> None:
         """Refuse a submission without the campaign's token, where it has one; as above."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from loloha.collector.store import Store
+from loloha.collector import shape
+from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.rules.campaign.schedule import to_text
 from loloha.server import postprocess
@@ -20,8 +21,8 @@ from loloha.server.estimate import Estimate
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats
 
-NO_REPORTS, TOO_FEW = "no_reports", "minimum_cohort"
-_MOST_NUMBERS = 20_000_000
+NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
+_MOST_NUMBERS = 4_000_000
 
 
 class Estimates:
@@ -40,7 +41,7 @@ class Estimates:
         self._lock = Lock()
 
     def of(self, stored: StoredCampaign, round: int, n: int) -> Estimate | None:
-        """The estimate of a round that is known to have ``n`` reports or more, None without any."""
+        """The estimate of a round that has published ``n`` reports or more, None without any."""
         place = (stored.id, round)
         with self._lock:
             kept = self._kept.get(place)
@@ -67,11 +68,14 @@ class Estimates:
                 self._numbers -= dropped.frequencies.size
 
 
-def withheld(stored: StoredCampaign, n: int) -> str | None:
-    """Why estimates of a round with n reports are not shown, None if they are."""
-    if n == 0:
+def withheld(stored: StoredCampaign, one: Round) -> str | None:
+    """Why estimates of a round are not shown, None if they are."""
+    if one.n == 0:
         return NO_REPORTS
-    return TOO_FEW if n < stored.terms.minimum_cohort else None
+    least = stored.terms.minimum_cohort
+    if one.n < least:
+        return TOO_FEW
+    return NOT_YET if one.published < least else None
 
 
 def parameters(stored: StoredCampaign) -> dict[str, Any]:
@@ -80,24 +84,26 @@ def parameters(stored: StoredCampaign) -> dict[str, Any]:
     return {"protocol": protocol.to_dict(), **protocol.numbers}
 
 
-def frame(stored: StoredCampaign, round: int, n: int, level: float, now: float) -> dict[str, Any]:
-    """Everything about a round's estimates but the numbers."""
+def frame(
+    stored: StoredCampaign, round: int, n: int, why: str | None, level: float, now: float
+) -> shape.Estimates:
+    """Everything about a round's estimates but the numbers, which are withheld if ``why`` tells."""
     schedule = stored.campaign.schedule
-    return {
-        "campaign": stored.campaign.fingerprint,
-        "round": round,
-        "begins": to_text(schedule.begins(round)),
-        "ends": to_text(schedule.ends(round)),
-        "state": state(stored, round, now),
-        "n": n,
-        "minimum_cohort": stored.terms.minimum_cohort,
-        "level": level,
-        "withheld": withheld(stored, n),
-        "parameters": parameters(stored),
-    }
+    return shape.Estimates(
+        campaign=stored.campaign.fingerprint,
+        round=round,
+        begins=to_text(schedule.begins(round)),
+        ends=to_text(schedule.ends(round)),
+        state=state(stored, round, now),
+        n=n,
+        minimum_cohort=stored.terms.minimum_cohort,
+        level=level,
+        withheld=why,
+        parameters=parameters(stored),
+    )
 
 
-def state(stored: StoredCampaign, round: int, now: float) -> str:
+def state(stored: StoredCampaign, round: int, now: float) -> Literal["future", "open", "closed"]:
     """Whether a round takes reports: "future", "open" or "closed"."""
     first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
     if round > last:
@@ -186,14 +192,19 @@ def to_parquet(rows: Any) -> bytes:
     return sink.getvalue()
 
 
-def most_frequent(shown: Sequence[Estimate], top: int) -> list[int]:
-    """The ``top`` values that are most frequent over the rounds shown, in ascending order."""
-    if not shown:
+def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
+    """The ``top`` values that are most frequent over the rounds shown, in ascending order.
+
+    Of all rounds but one at a time only a sum is held.
+    """
+    rounds: Any = 0
+    total: Any = 0.0
+    for estimate in shown:
+        known = np.isfinite(estimate.frequencies)
+        rounds = rounds + known
+        total = total + np.where(known, estimate.frequencies, 0.0)
+    if np.ndim(total) == 0:
         return []
-    stacked = np.stack([estimate.frequencies for estimate in shown])
-    known = np.isfinite(stacked)
-    rounds = known.sum(axis=0)
-    total = np.where(known, stacked, 0).sum(axis=0)
     # A value that nobody reported on in any round comes last.
     mean = np.where(rounds > 0, total / np.maximum(rounds, 1), -np.inf)
     order = np.argsort(-mean, kind="stable")

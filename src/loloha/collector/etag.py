@@ -1,8 +1,12 @@
-"""Answers with an ETag: whoever polls gets 304 and no body while nothing has changed."""
+"""Answers with an ETag: whoever polls gets 304 and no body while nothing has changed.
+
+A tag stands for the bytes of one answer: for the content, and for its encoding.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +14,10 @@ from fastapi import Response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+# Within one run the numbers of a round tell its counts. After it another store may stand in their
+# place, a backup with as many reports, or another release that writes them in another way.
+_RUN = secrets.token_bytes(8)
 
 
 def tagged(request: Request, content: Any) -> Response:
@@ -20,8 +28,8 @@ def tagged(request: Request, content: Any) -> Response:
 
 
 def tag_of(*parts: Any) -> str:
-    """A tag of everything that an answer depends on."""
-    return _quoted(hashlib.sha256(repr(parts).encode()).hexdigest()[:32])
+    """A tag of everything that an answer of this run depends on."""
+    return _quoted(hashlib.sha256(repr((_RUN, parts)).encode()).hexdigest()[:32])
 
 
 def not_modified(request: Request, tag: str) -> Response | None:

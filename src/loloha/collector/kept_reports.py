@@ -37,7 +37,9 @@ class KeptReports:
             If they cannot: reports would pile up in the store.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Nobody but the owner, also where it was there before.
+            self.folder.chmod(0o700)
             with TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
@@ -56,11 +58,14 @@ class KeptReports:
         return packed
 
     def deliver(self, stored: StoredCampaign, round: int, packed: Sequence[bytes]) -> None:
-        """Write one file with the reports of ``packed``, durable when this returns."""
+        """Write one file with the reports of ``packed``, durable when this returns.
+
+        They are in the order of their pseudonyms, which are random: not in that of their arrival.
+        """
         import pyarrow as pa
 
         form = reportlog.schema(stored.campaign, round=round)
         batches = [pa.ipc.read_record_batch(pa.py_buffer(one), form) for one in packed]
-        table = pa.Table.from_batches(batches, form).combine_chunks()
+        table = pa.Table.from_batches(batches, form).sort_by("reporter").combine_chunks()
         with reportlog.ReportLog(self.folder, stored.campaign).writer() as writer:
             writer.write(round, *reportlog.from_arrow(stored.campaign, table))

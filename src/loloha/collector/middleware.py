@@ -6,12 +6,9 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from limits import RateLimitItem, parse
-from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter
-
 from loloha.collector.metric import Metrics
 from loloha.collector.problem import Problem, response
+from loloha.collector.rate import TOO_FAST, RateLimit
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,18 +38,26 @@ class Protection:
     ----------
     app : ASGI application
     metrics : Metrics
-    rate_limit : str
-        Requests per address under /v1; empty for no limit.
+    rate : RateLimit
+    hosts : set of str, optional
+        Names under which it may be asked, lower case and without port; by default any.
     shared : bool
         Answers may be read by pages of other origins (those that the CORS layer allows).
     """
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, rate_limit: str, shared: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        rate: RateLimit,
+        hosts: frozenset[str] | None,
+        shared: bool,
+    ) -> None:
         self.app = app
         self.metrics = metrics
-        self.limit: RateLimitItem | None = parse(rate_limit) if rate_limit else None
-        # In memory only: addresses are never written anywhere.
-        self.limiter = FixedWindowRateLimiter(MemoryStorage())
+        self.rate = rate
+        self.hosts = hosts
         policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
         self.headers = [
             (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
@@ -73,18 +78,18 @@ class Protection:
             await send(message)
 
         try:
-            if self._is_too_fast(scope):
-                await response(_TOO_FAST)(scope, receive, send_with_headers)
-            else:
-                await self.app(scope, receive, send_with_headers)
+            problem = self._problem(scope)
+            answer = self.app if problem is None else response(problem)
+            await answer(scope, receive, send_with_headers)
         finally:
             self._note(scope, status, perf_counter() - began)
 
-    def _is_too_fast(self, scope: Scope) -> bool:
-        if self.limit is None or not scope["path"].startswith("/v1"):
-            return False
-        address = (scope.get("client") or ("unknown", 0))[0]
-        return not self.limiter.hit(self.limit, address)
+    def _problem(self, scope: Scope) -> Problem | None:
+        if self.hosts is not None and _host(scope) not in self.hosts:
+            return _ELSEWHERE
+        # Health has a count of its own: whoever watches is not locked out by whoever reports.
+        kind = "health" if scope["path"] == "/healthz" else ""
+        return None if self.rate.allows(scope, kind=kind) else TOO_FAST
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # The route as it was declared: a path could hold anything.
@@ -95,9 +100,15 @@ class Protection:
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-_TOO_FAST = Problem(
-    429,
-    "requests must keep within the rate limit; send batches, or wait",
-    kind="rate-limit",
-    headers={"Retry-After": "1"},
+# A page of another site whose name was made to lead here is not answered.
+_ELSEWHERE = Problem(
+    421, "host must be a name of this collector; see its setting allowed_hosts", kind="host"
 )
+
+
+def _host(scope: Scope) -> str:
+    """The host that was asked for, without port."""
+    asked: str = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+    if asked.startswith("["):
+        return asked.partition("]")[0][1:]
+    return asked.partition(":")[0]

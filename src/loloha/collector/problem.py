@@ -8,9 +8,12 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from loloha.collector import shape
 from loloha.wire import Refusal
 
 MEDIA_TYPE = "application/problem+json"
+TYPE = "urn:loloha:problem:"
+"""How the type of each problem begins that this service, and no gateway before it, answers."""
 
 TITLES = {
     400: "The request cannot be read",
@@ -18,10 +21,12 @@ TITLES = {
     403: "The key or token is not the right one",
     404: "There is no such thing",
     405: "The method does not exist here",
+    408: "The body came too slowly",
     409: "The request contradicts what is known",
     410: "The round is closed",
     413: "The body is too large",
     415: "The type of the body is not known",
+    421: "This is not the host that was asked for",
     422: "The request is not valid",
     425: "The round has not begun",
     429: "Too many requests",
@@ -82,12 +87,12 @@ def response(error: HTTPException) -> Response:
     """The problem document of an error."""
     status = error.status_code
     kind = getattr(error, "kind", None)
-    document = {
-        "type": f"urn:loloha:problem:{kind}" if kind else "about:blank",
-        "title": TITLES.get(status, "The request failed"),
-        "status": status,
-        "detail": str(error.detail),
+    document = shape.Problem(
+        f"{TYPE}{kind}" if kind else "about:blank",
+        TITLES.get(status, "The request failed"),
+        status,
+        str(error.detail),
         **getattr(error, "extra", {}),
-    }
+    )
     body = msgspec.json.encode(document)
     return Response(body, status, headers=dict(error.headers or {}), media_type=MEDIA_TYPE)

@@ -17,7 +17,7 @@ from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 from loloha.wire.message import TICKET_BYTES
 
-_LONGEST = 512
+LONGEST_SECRET = 512
 
 
 def new_secret() -> str:
@@ -34,7 +34,7 @@ def bearer(authorization: str | None) -> str | None:
     """The key or token in an Authorization header, None if there is none."""
     kind, _, secret = (authorization or "").partition(" ")
     secret = secret.strip()
-    return secret if kind.lower() == "bearer" and 0 < len(secret) <= _LONGEST else None
+    return secret if kind.lower() == "bearer" and 0 < len(secret) <= LONGEST_SECRET else None
 
 
 def is_one_of(secret: str | None, hashes: Iterable[bytes]) -> bool:

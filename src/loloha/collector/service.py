@@ -8,19 +8,22 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
-from loloha.collector import campaigns, dashboard, results, upload
+from loloha.collector import campaigns, dashboard, results, shape, upload
 from loloha.collector.context import Context
-from loloha.collector.document import SCHEMAS, described, problems
+from loloha.collector.document import described, problems
 from loloha.collector.metric import CONTENT_TYPE, Metrics
 from loloha.collector.middleware import HEADERS, Protection
 from loloha.collector.problem import Problem, response, unavailable
 from loloha.collector.settings import Settings
+from loloha.collector.shape import schemas
+from loloha.collector.timekeeper import steady_seconds
 from loloha.collector.upload import FastLane
 from loloha.errors import StoreError
 
@@ -31,7 +34,12 @@ Sending reports is idempotent: a reporter counts once a round. Errors are proble
 """
 
 
-def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] | None = None,
+) -> FastAPI:
     """The ASGI application of one collector.
 
     Parameters
@@ -39,6 +47,9 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
     settings : Settings
     clock : callable
         Unix seconds: decides which rounds are open.
+    steady : callable, optional
+        Seconds that no setting of the clock moves, to see it jump. By default the system's, and
+        none for another clock, which may be set as its owner likes.
 
     Returns
     -------
@@ -46,7 +57,9 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
         Opens the store when it starts, and writes what waits before it ends.
     """
     metrics = Metrics()
-    context = Context(settings, clock, metrics)
+    if steady is None:
+        steady = steady_seconds if clock is time.time else clock
+    context = Context(settings, clock, metrics, steady)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -83,7 +96,8 @@ def create_app(settings: Settings, *, clock: Callable[[], float] = time.time) ->
     app.add_middleware(
         Protection,
         metrics=metrics,
-        rate_limit=settings.rate_limit,
+        rate=context.rate,
+        hosts=settings.hosts,
         shared=bool(settings.allowed_origins),
     )
     return app
@@ -95,15 +109,16 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         "/healthz",
         tags=["operations"],
         summary="Whether reports can be counted",
-        responses={**described("Health"), **problems()},
+        responses={**described(shape.Health), **problems()},
     )
     async def health() -> Response:
-        """Answers 200 if the store can be read and no commit has failed just now, else 503."""
-        await context.run(lambda: context.store.ping())
+        """Answers 200 if the store can be read, commits take place and the clock is right."""
+        context.timekeeper.now()
         if context.committer.failing:
             raise StoreError("store must take reports, the last commit failed; see its disk")
-        body = b'{"status":"ok","version":"%s"}' % __version__.encode()
-        return Response(body, media_type="application/json")
+        await context.check(lambda: context.store.ping())
+        found = shape.Health("ok", __version__)
+        return Response(msgspec.json.encode(found), media_type="application/json")
 
     @app.get(
         "/metrics",
@@ -149,7 +164,7 @@ def _complete_openapi(app: FastAPI) -> None:
         if app.openapi_schema is None:
             document = generate()
             components = document.setdefault("components", {})
-            components.setdefault("schemas", {}).update(SCHEMAS)
+            components.setdefault("schemas", {}).update(schemas())
             bearer = {"type": "http", "scheme": "bearer"}
             components["securitySchemes"] = {"admin": bearer}
             app.openapi_schema = document

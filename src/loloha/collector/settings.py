@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,11 +15,15 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import MOST_OPEN, Terms
 from loloha.errors import ParameterError
 from loloha.rules.campaign import Schedule
 
 SHORTEST_KEY = 16
+_LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
+# Of other commands, and of the tests.
+_OTHER_VARIABLES = frozenset(("LOLOHA_TOKEN", "LOLOHA_TEST_POSTGRES"))
 _YEAR = 366 * 86400
 
 
@@ -32,22 +37,30 @@ class Settings(BaseSettings):
     host, port
         Where to listen; by default only this machine can connect.
     admin_key : str, optional
-        An admin key beside those of the store, of at least 16 characters. Only as a variable or
-        in the file, never as a flag.
-    late_seconds, early_seconds, minimum_cohort : int
+        An admin key beside those of the store, of 16 to 512 visible ASCII characters. Only as a
+        variable or in the file, never as a flag.
+    late_seconds, early_seconds, minimum_cohort, publish_every : int
         Defaults for the `Terms` of new campaigns.
     rate_limit : str
-        Requests that one address may send, e.g. "200/second"; empty for no limit.
+        Requests that one address, or IPv6 network of 64 bits, may send, e.g. "200/second"; what
+        makes more work counts for more. Empty for no limit.
     largest_body, largest_unpacked : int
         Bytes of an upload, as received and after decompression.
+    largest_held : int
+        Bytes of bodies, of all requests together, that may be in memory at a time.
     largest_queue : int
         Reports that may wait for a commit before uploads are asked to come back later.
     keep_reports : path, optional
         Folder of a Parquet log of all reports; by default none is kept.
     allowed_origins : list of str
         Web pages that may send reports, e.g. "https://app.example".
+    allowed_hosts : list of str
+        Names under which the collector may be asked. By default those of this machine where it
+        listens on loopback, else any.
     trusted_proxies : str
-        Addresses whose X-Forwarded-For is believed, separated by commas.
+        Addresses whose X-Forwarded-For is believed, separated by commas; by default none.
+    accept_clock : bool
+        Believe the clock, although the store has seen no other time for long.
     """
 
     model_config = SettingsConfigDict(env_prefix="LOLOHA_", extra="forbid", frozen=True)
@@ -59,19 +72,33 @@ class Settings(BaseSettings):
     late_seconds: int = 86_400
     early_seconds: int = 60
     minimum_cohort: int = 100
+    publish_every: int | None = None
     rate_limit: str = "200/second"
     largest_body: int = Field(16 << 20, ge=1024)
     largest_unpacked: int = Field(64 << 20, ge=1024)
+    largest_held: int = Field(128 << 20, ge=1024)
     largest_queue: int = Field(1_000_000, ge=1)
     keep_reports: Path | None = None
     allowed_origins: list[str] = []
-    trusted_proxies: str = "127.0.0.1"
+    allowed_hosts: list[str] = []
+    trusted_proxies: str = ""
+    accept_clock: bool = False
 
     @field_validator("admin_key")
     @classmethod
     def _is_long(cls, key: SecretStr | None) -> SecretStr | None:
-        if key is not None and len(key.get_secret_value()) < SHORTEST_KEY:
-            raise ValueError(f"must have at least {SHORTEST_KEY} characters; draw a random one")
+        if key is None:
+            return None
+        text = key.get_secret_value()
+        if not SHORTEST_KEY <= len(text) <= LONGEST_SECRET:
+            raise ValueError(
+                f"must have {SHORTEST_KEY} to {LONGEST_SECRET} characters; draw a random one"
+            )
+        if not (text.isascii() and text.isprintable() and text == text.strip()):
+            # No header could carry it: it would never match.
+            raise ValueError(
+                "must be visible ASCII characters without a space at either end; mend its end"
+            )
         return key
 
     @field_validator("rate_limit")
@@ -127,6 +154,20 @@ class Settings(BaseSettings):
             raise ParameterError(f"settings must be valid: {error}") from None
         return settings
 
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """Names under which the collector may be asked, None for any."""
+        if self.allowed_hosts:
+            return frozenset(host.lower() for host in self.allowed_hosts)
+        return _LOOPBACK if self.host in _LOOPBACK else None
+
+    @classmethod
+    def unknown_variables(cls, names: Iterable[str]) -> list[str]:
+        """Variables that look like settings and are none: perhaps misspelt."""
+        prefix = cls.model_config["env_prefix"]
+        known = {f"{prefix}{name}".upper() for name in cls.model_fields} | _OTHER_VARIABLES
+        return sorted(one for one in names if one.upper().startswith(prefix) and one not in known)
+
     def terms(self, plain: Any, schedule: Schedule | None = None) -> Terms:
         """The terms of a new campaign: what was asked for, else the defaults set here.
 
@@ -148,6 +189,8 @@ class Settings(BaseSettings):
             "early_seconds": min(self.early_seconds, longest),
             "minimum_cohort": self.minimum_cohort,
         }
+        if self.publish_every is not None:
+            defaults["publish_every"] = self.publish_every
         terms = Terms.from_dict({**defaults, **plain} if isinstance(plain, dict) else plain)
         if schedule is not None:
             terms.require_few_rounds(schedule)

@@ -9,6 +9,9 @@ from loloha.collector.terms import Terms
 from loloha.rules.campaign import Campaign
 from loloha.wire.batch import Reader
 
+MOST_WORK = 1 << 25
+"""Numbers that may be read for one answer, a few hundred MB on the way."""
+
 
 @dataclass(frozen=True)
 class StoredCampaign:
@@ -44,6 +47,16 @@ class StoredCampaign:
     def bins(self) -> int:
         """How many frequencies are estimated."""
         return self.campaign.protocol.bins
+
+    @property
+    def work(self) -> int:
+        """Numbers that the estimates of one round are made of."""
+        return max(self.bins, self.campaign.protocol.encoding.cells)
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Rounds that one answer may need to read."""
+        return max(1, MOST_WORK // self.work)
 
     @cached_property
     def labels(self) -> list[str]:

@@ -19,7 +19,7 @@ _YEAR = 366 * 86400
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Tolerances and the minimum cohort; fixed when the campaign is created.
+    """Tolerances, and when estimates are shown; fixed when the campaign is created.
 
     Parameters
     ----------
@@ -29,17 +29,31 @@ class Terms:
         And from so long before its beginning, for clocks that run ahead.
     minimum_cohort : int
         Estimates of a round with fewer reports are withheld.
+    publish_every : int, optional
+        Estimates of a round change only by so many new reports at a time: what two of them differ
+        by tells of a group, not of one report. By default the minimum cohort; 1 shows each report
+        at once, 0 shows a round once it is closed. Reports at the end of a round that are too few
+        for a step are counted and never shown.
     """
 
     late_seconds: int = 86_400
     early_seconds: int = 60
     minimum_cohort: int = 100
+    publish_every: int | None = None
 
     def __post_init__(self) -> None:
         advice = "0 tolerates nothing"
         checks.integer("late_seconds", self.late_seconds, 0, _YEAR, advice)
         checks.integer("early_seconds", self.early_seconds, 0, _YEAR, advice)
         checks.integer("minimum_cohort", self.minimum_cohort, 1, 1 << 53, "1 shows every round")
+        if self.publish_every is None:
+            object.__setattr__(self, "publish_every", self.minimum_cohort)
+        checks.integer("publish_every", self.publish_every, 0, 1 << 53, "1 shows every report")
+
+    def publishes(self, n: int, waiting: int) -> bool:
+        """Whether the ``waiting`` last of n reports of an open round are to be shown now."""
+        step = self.publish_every or 0
+        return 0 < step <= waiting and n >= self.minimum_cohort
 
     def open_rounds(self, schedule: Schedule, now: float) -> tuple[int, int]:
         """First and last round that takes reports at ``now``; last < first if none does."""

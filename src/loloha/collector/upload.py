@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
+from msgspec import UNSET
 
-from loloha.collector.body import read_body, unpack
+from loloha.collector import shape
+from loloha.collector.body import unpack
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems, uploads
 from loloha.collector.problem import Problem, refused, response, unavailable
+from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import SmallUpload, Submission
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
 
 # Smaller bodies are read faster than a thread is woken.
 _SMALL = 1 << 15
+# Reports that cost as much as one more request.
+_REPORTS_A_REQUEST = 1_000
+SECONDS_TO_COMMIT = 30.0
+"""Then the client is asked to send it again, which is safe: perhaps it will have been counted."""
 
 _READERS = {
     "application/json": "read_json",
@@ -47,6 +55,8 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
     Problem
         If the request cannot be read, is not allowed, or cannot be counted now.
     """
+    if request.scope["query_string"]:
+        raise Problem(422, "query must be empty; leave it out", kind="invalid")
     stored = await context.known(fingerprint)
     context.require_token(request, stored)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -54,33 +64,33 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         raise Problem(
             415, f"content-type must be one of {', '.join(_READERS)}; say which", kind="type"
         )
-    body = await read_body(request, context.settings.largest_body)
     packing = request.headers.get("content-encoding", "").strip().lower()
     upload: SmallUpload | Submission
-    if packing or len(body) > _SMALL or media not in _DECODERS:
-        upload = await context.run(
-            _prepare, stored, media, body, packing, context.settings.largest_unpacked
-        )
-    else:
-        upload = _decode(stored, media, body)
+    async with context.bodies.read(request, context.settings.largest_body) as body:
+        if packing or len(body) > _SMALL or media not in _DECODERS:
+            upload = await context.decode(
+                _prepare, stored, media, body, packing, context.settings.largest_unpacked
+            )
+        else:
+            upload = _decode(stored, media, body)
+        single = media == "application/json" and _is_object(body)
+    context.rate.charge(request.scope, upload.size / _REPORTS_A_REQUEST)
     try:
-        receipt = await context.committer.commit(upload)
+        receipt = await asyncio.wait_for(context.committer.commit(upload), SECONDS_TO_COMMIT)
+    except TimeoutError:
+        raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:
         raise unavailable(str(error)) from None
-    single = media == "application/json" and receipt.size == 1 and _is_object(body)
+    single = single and receipt.size == 1
     whose = _whose(upload) if single else {}
     if single and receipt.refused:
         raise refused(receipt.refused[0][1], whose)
-    counted = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
     if not receipt.refused:
-        return _json({**counted, "refused": [], **whose})
-    return _json(
-        {
-            **counted,
-            "refused": [{"index": i, "reason": str(reason)} for i, reason in receipt.refused],
-            "reasons": {str(reason): count for reason, count in receipt.reasons.items()},
-        }
-    )
+        mine = whose.get("reporter", UNSET)
+        return _json(shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=mine))
+    listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
+    reasons = {str(reason): count for reason, count in receipt.reasons.items()}
+    return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
 
 
 class FastLane:
@@ -111,12 +121,12 @@ class FastLane:
 
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
-    router = APIRouter(tags=["devices"])
+    router = APIRouter(tags=["devices"], dependencies=[Depends(known_parameters)])
 
     @router.post(
         _PATH,
         summary="Send reports",
-        responses={**described("Receipt"), **problems(400, 401, 403, 404, 409, 410, 413, 415)},
+        responses={**described(shape.Receipt), **problems(400, 401, 403, 404, 409, 410, 413, 415)},
         openapi_extra=uploads(),
     )
     async def send_reports(fingerprint: str, request: Request) -> Response:
@@ -130,7 +140,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         "/v1/campaigns/{fingerprint}/keys",
         summary="Have a key assigned",
-        responses={**described("AssignedKey"), **problems(401, 403, 404, 409)},
+        responses={**described(shape.AssignedKey), **problems(401, 403, 404, 409)},
     )
     async def assign_key(fingerprint: str, request: Request) -> Response:
         """Draw a key for a new device, where the campaign's keys are assigned.
@@ -145,7 +155,7 @@ def routes(context: Context) -> APIRouter:
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"
             )
         key = campaign.protocol.enroll(SecureRng())
-        return _json({"key": key_text(campaign, key), "ticket": ticket(stored, key)})
+        return _json(shape.AssignedKey(key_text(campaign, key), ticket(stored, key)))
 
     return router
 

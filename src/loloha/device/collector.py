@@ -143,14 +143,15 @@ class Collector:
     def campaigns(self) -> list[dict[str, Any]]:
         """All campaigns, the oldest first, as the collector sums them up."""
         found: list[dict[str, Any]] = []
-        while True:
-            query = f"?after={found[-1]['fingerprint']}" if found else ""
-            said = _expect(
-                self._connection.get(f"{self._base}/v1/campaigns{query}"), "list its campaigns"
-            )
-            found += said["campaigns"]
-            if not said.get("more") or not said["campaigns"]:
-                return found
+        more = True
+        while more:
+            query = f"?before={found[0]['fingerprint']}" if found else ""
+            answer = self._connection.get(f"{self._base}/v1/campaigns{query}")
+            said = _expect(answer, "list its campaigns")
+            found = said["campaigns"] + found
+            # A collector of 0.1.0 lists all of them.
+            more = said.get("more", False)
+        return found
 
     def document(self) -> Campaign:
         """The campaign, checked against the fingerprint of the address.

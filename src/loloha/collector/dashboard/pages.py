@@ -41,16 +41,16 @@ def routes(context: Context) -> APIRouter:
     @router.get("/")
     async def show_page(request: Request) -> Response:
         found = asset.page()
-        tag = tag_of(found.body)
+        tag = tag_of(found.body, _packs(request))
         answer = not_modified(request, tag) or with_tag(_answer(request, found), tag)
         answer.headers["Content-Security-Policy"] = POLICY
         return answer
 
     @router.get(asset.charts_path())
     async def show_charts(request: Request) -> Response:
-        found = await context.run(asset.charts)
+        found = await context.read(asset.charts)
         # Packing takes a moment, the first time.
-        await context.run(lambda: found.packed)
+        await context.read(lambda: found.packed)
         return _answer(request, found, _FOR_EVER)
 
     @router.get("/assets/{digest}/{name}")
@@ -63,8 +63,8 @@ def routes(context: Context) -> APIRouter:
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
         stored = await context.known(fingerprint)
-        found = await context.run(matches, stored.labels, q)
-        return tagged(request, {"total": len(stored.labels), "matches": found})
+        found = await context.compute(request, stored.bins, lambda: matches(stored.labels, q))
+        return tagged(request, {"total": stored.bins, "matches": found})
 
     return router
 
@@ -88,10 +88,14 @@ def matches(labels: list[str], text: str) -> list[dict[str, int | str]]:
     return [{"value": value, "label": labels[value]} for value in best]
 
 
+def _packs(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
 def _answer(request: Request, found: Asset, headers: dict[str, str] | None = None) -> Response:
     headers = {"Vary": "Accept-Encoding", **(headers or {})}
     body = found.body
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if _packs(request):
         body = found.packed
         headers["Content-Encoding"] = "gzip"
     return Response(body, headers=headers, media_type=found.media_type)

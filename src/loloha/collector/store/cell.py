@@ -57,6 +57,18 @@ def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) 
     return changed
 
 
+def add_parts(parts: dict[int, bytes], more: dict[int, bytes], total: int) -> dict[int, bytes]:
+    """The parts that ``more`` has, after adding those of ``parts``."""
+    added = {}
+    for number, packed in more.items():
+        size = min(CELLS, total - number * CELLS)
+        counts = unpack_part(packed, size)
+        if number in parts:
+            counts += unpack_part(parts[number], size)
+        added[number] = pack_part(counts)
+    return added
+
+
 def pack_part(counts: Ints) -> bytes:
     """Counts >= 0 in the narrowest integers that hold them, little-endian."""
     largest = int(counts.max())

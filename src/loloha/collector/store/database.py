@@ -17,6 +17,9 @@ from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
 _SECONDS_TO_WAIT = 5
+_SECONDS_TO_RUN = 60
+# More than threads that read: nobody waits for a connection.
+_READERS = 8
 
 
 class Database:
@@ -65,6 +68,33 @@ class Database:
         with _translated(), self.reader.begin() as connection:
             yield connection
 
+    def erase(self, table: sql.Table) -> bool:
+        """Let deleted rows leave the files; whether they have, which a long reader can delay."""
+        with _translated():
+            if self.dialect == "postgresql":
+                with self.writer.connect() as connection:
+                    direct = connection.execution_options(isolation_level="AUTOCOMMIT")
+                    direct.execute(sql.text(f"VACUUM {table.name}"))
+                return True
+            return self._truncate_log()
+
+    def _truncate_log(self) -> bool:
+        connection = self.writer.raw_connection()
+        try:
+            cursor = connection.cursor()
+            # Uploads must not wait for a reader.
+            cursor.execute("PRAGMA busy_timeout = 0")
+            busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            cursor.execute(f"PRAGMA busy_timeout = {1000 * _SECONDS_TO_WAIT}")
+            cursor.close()
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"store must be writable, got {type(error).__name__}; try again"
+            ) from None
+        finally:
+            connection.close()
+        return not busy
+
     def close(self) -> None:
         """Close all connections."""
         self.reader.dispose()
@@ -89,9 +119,12 @@ def _translated() -> Iterator[None]:
 
 
 def _make_private(path: Path) -> None:
-    """Create the file so that only its owner can read it; SQLite's side files follow suit."""
+    """See that only the owner can read the file, old or new, and SQLite's files beside it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for side in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(path.name + side).chmod(0o600)
 
 
 def _parsed(url: str) -> URL:
@@ -118,20 +151,27 @@ def _engine(url: URL, *, writes: bool) -> Engine:
     options: dict[str, Any] = {"hide_parameters": True}
     try:
         if url.get_backend_name() == "postgresql":
-            return sql.create_engine(
+            engine = sql.create_engine(
                 url,
-                pool_size=1 if writes else 4,
+                pool_size=1 if writes else _READERS,
                 max_overflow=0,
                 pool_pre_ping=True,
                 pool_timeout=_SECONDS_TO_WAIT,
                 isolation_level="READ COMMITTED" if writes else "REPEATABLE READ",
-                connect_args={"connect_timeout": _SECONDS_TO_WAIT},
+                connect_args={
+                    "connect_timeout": _SECONDS_TO_WAIT,
+                    # A network that swallows everything is a failure, too.
+                    "keepalives_idle": _SECONDS_TO_WAIT,
+                    "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
+                },
                 **options,
             )
+            sql.event.listen(engine, "connect", _set_up_postgresql)
+            return engine
         engine = sql.create_engine(
             url,
             poolclass=sql.QueuePool,
-            pool_size=1 if writes else 4,
+            pool_size=1 if writes else _READERS,
             max_overflow=0,
             pool_timeout=_SECONDS_TO_WAIT,
             connect_args={"timeout": _SECONDS_TO_WAIT, "check_same_thread": False},
@@ -153,6 +193,8 @@ def _set_up_writer(connection: sqlite3.Connection, _: Any) -> None:
     # Every commit is on the disk before it returns.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # What is deleted is overwritten, wherever SQLite's own default is another.
+    connection.execute("PRAGMA secure_delete = ON")
     connection.execute("PRAGMA cache_size = -65536")
 
 
@@ -161,6 +203,18 @@ def _set_up_reader(connection: sqlite3.Connection, _: Any) -> None:
     # One connection alone writes and checkpoints: SQLite below 3.51.3 has a race between several.
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+
+
+def _set_up_postgresql(connection: Any, _: Any) -> None:
+    """Wait for locks and statements for a while only: an upload that waits is sent again."""
+    with connection.cursor() as cursor:
+        for name, seconds in (
+            ("lock_timeout", _SECONDS_TO_WAIT),
+            ("statement_timeout", _SECONDS_TO_RUN),
+            ("idle_in_transaction_session_timeout", _SECONDS_TO_RUN),
+        ):
+            cursor.execute(f"SET {name} = '{int(1000 * seconds)}ms'")
+    connection.commit()
 
 
 def _begin_writing(connection: Connection) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha.collector.guard import Guard, Seen, pack, unpack
 from loloha.collector.store import statement
-from loloha.collector.store.cell import CELLS, add_to_parts, count_cells
+from loloha.collector.store.counts import Counts
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
 from loloha.wire import Refusal
@@ -20,18 +20,18 @@ from loloha.wire.refusal import REASONS
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
-ACCEPTED, DUPLICATES = "accepted", "duplicate"
+ACCEPTED, DUPLICATES, WAITING = "accepted", "duplicate", "waiting"
 NO_ROUND = -1
 _MOST_SEGMENTS = 256
-_PARTS_AT_ONCE = 500
 
 
 @dataclass
 class _Open:
-    """The guard of a round that is in memory, and where its next segment goes."""
+    """The guard of a round in memory, where its next segment goes, how many reports wait."""
 
     guard: Guard
     segment: int
+    waiting: int
 
 
 @dataclass
@@ -41,6 +41,7 @@ class _Change:
     open: _Open
     reporters: Any
     digests: Any
+    waiting: int
 
 
 class Record:
@@ -61,7 +62,8 @@ class Record:
         self.keeps = keeps
         self._guards: OrderedDict[tuple[int, int], _Open] = OrderedDict()
         self._changes: list[_Change] = []
-        self._put_parts = statement.put_parts(dialect)
+        self.has_deleted = False
+        self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
     def forget(self) -> None:
@@ -74,6 +76,7 @@ class Record:
         for change in self._changes:
             change.open.guard.add(change.reporters, change.digests)
             change.open.segment += 1
+            change.open.waiting = change.waiting
         self._changes.clear()
         rows = sum(one.guard.room for one in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
@@ -103,7 +106,7 @@ class Record:
         self, connection: sql.Connection, mine: list[Submission], codes: list[Any], now: float
     ) -> None:
         stored = mine[0].stored
-        first, last = self._close_rounds(connection, stored, now)
+        first, last = self.close_rounds(connection, stored, now)
         events: Counter[tuple[int, str]] = Counter()
         rounds = np.concatenate([one.batch.rounds for one in mine])
         fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
@@ -111,7 +114,9 @@ class Record:
         columns = _Columns.of(mine)
         for round in np.unique(rounds[fates == 0]):
             rows = np.flatnonzero(rounds == round)
-            fates[rows] = self._write_round(connection, stored, int(round), columns.take(rows))
+            found, waiting = self._write_round(connection, stored, int(round), columns.take(rows))
+            fates[rows] = found
+            events[int(round), WAITING] += waiting
             for kind, code in ((ACCEPTED, 0), (DUPLICATES, DUPLICATE)):
                 events[int(round), kind] += int(np.count_nonzero(fates[rows] == code))
             conflicts = int(np.count_nonzero(fates[rows] == Refusal.CONFLICT.code))
@@ -127,28 +132,41 @@ class Record:
                 events[arrived, REASONS[code - 1]] += count
         self._count(connection, stored, events)
 
-    def _close_rounds(
+    def close_rounds(
         self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
         """First and last open round; what is closed is closed for ever, and its guard deleted."""
         first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
-        first_stored: int = connection.execute(
-            statement.FIRST_OPEN, {"entry": stored.id}
-        ).scalar_one()
-        if first_stored >= first:
-            return first_stored, last
-        closing = {"entry": stored.id, "first": first}
+        place = {"entry": stored.id}
+        closed: int = connection.execute(statement.FIRST_OPEN, place).scalar_one()
+        if closed >= first:
+            return closed, last
+        closing = {**place, "first": first}
         connection.execute(statement.SET_FIRST_OPEN, closing)
-        connection.execute(statement.DELETE_CLOSED, closing)
-        for place in [place for place in self._guards if place[0] == stored.id]:
-            if place[1] < first:
-                del self._guards[place]
+        if stored.terms.publish_every == 0:
+            for round in connection.execute(statement.WAITING_ROUNDS, closing).scalars().all():
+                self._publish_closed(connection, stored, round)
+        self.has_deleted |= connection.execute(statement.DELETE_CLOSED, closing).rowcount > 0
+        for at in [at for at in self._guards if at[0] == stored.id]:
+            if at[1] < first:
+                del self._guards[at]
         return first, last
+
+    def _publish_closed(
+        self, connection: sql.Connection, stored: StoredCampaign, round: int
+    ) -> None:
+        """Show a round that has ended, all at once, if it is large enough."""
+        place = {"entry": stored.id, "at": round}
+        found = statement.by_first(connection.execute(statement.OUTCOMES, place))
+        if found[ACCEPTED] >= stored.terms.minimum_cohort:
+            self._counts.publish(connection, stored, round)
+            events = Counter({(round, WAITING): -found[WAITING]})
+            self._count(connection, stored, events)
 
     def _write_round(
         self, connection: sql.Connection, stored: StoredCampaign, round: int, columns: _Columns
-    ) -> Any:
-        """Count the new reports of one round; the fate of each."""
+    ) -> tuple[Any, int]:
+        """Count the new reports of one round; the fate of each, and how many more wait."""
         opened = self._opened(connection, stored, round)
         seen = opened.guard.classify(columns.reporters, columns.digests)
         fates = np.zeros(len(seen), dtype=np.int8)
@@ -156,7 +174,7 @@ class Record:
         fates[seen == Seen.DIFFERENT] = Refusal.CONFLICT.code
         new = np.flatnonzero(seen == Seen.NEW)
         if not new.size:
-            return fates
+            return fates, 0
         fresh = columns if new.size == len(seen) else columns.take(new)
         place = {"campaign_id": stored.id, "round": round, "segment": opened.segment}
         rows = pack(fresh.reporters, fresh.digests)
@@ -164,9 +182,14 @@ class Record:
         if self.keeps is not None:
             reports = self.keeps(stored.campaign, round, fresh.reporters, fresh.keys, fresh.ys)
             connection.execute(statement.INSERT_KEPT, {**place, "reports": reports})
-        self._add_cells(connection, stored, round, fresh)
-        self._changes.append(_Change(opened, fresh.reporters, fresh.digests))
-        return fates
+        waiting = opened.waiting + new.size
+        publish = stored.terms.publishes(len(opened.guard) + new.size, waiting)
+        if publish and opened.waiting:
+            self._counts.publish(connection, stored, round)
+        self._counts.add(connection, stored, round, fresh.keys, fresh.ys, publish=publish)
+        left = 0 if publish else waiting
+        self._changes.append(_Change(opened, fresh.reporters, fresh.digests, left))
+        return fates, left - opened.waiting
 
     def _opened(self, connection: sql.Connection, stored: StoredCampaign, round: int) -> _Open:
         place = (stored.id, round)
@@ -180,7 +203,9 @@ class Record:
         found = connection.execute(statement.GUARD, place).all()
         guard = Guard()
         if not found:
-            return _Open(guard, 0)
+            return _Open(guard, 0, 0)
+        happened = statement.by_first(connection.execute(statement.OUTCOMES, place))
+        waiting = happened.get(WAITING, 0)
         reporters, digests = unpack(b"".join(rows for _, rows in found))
         guard.add(reporters, digests)
         if len(found) > _MOST_SEGMENTS:
@@ -188,27 +213,7 @@ class Record:
             merged = {"campaign_id": campaign_id, "round": round, "segment": found[-1].segment}
             rows = pack(reporters, digests)
             connection.execute(statement.INSERT_GUARD, {**merged, "rows": rows})
-        return _Open(guard, found[-1].segment + 1)
-
-    def _add_cells(
-        self, connection: sql.Connection, stored: StoredCampaign, round: int, columns: _Columns
-    ) -> None:
-        encoding = stored.campaign.protocol.encoding
-        cells, added = count_cells(encoding, columns.keys, columns.ys)
-        touched = np.unique(cells // CELLS).tolist()
-        place = {"entry": stored.id, "at": round}
-        parts: dict[int, bytes] = {}
-        for start in range(0, len(touched), _PARTS_AT_ONCE):
-            few = {"parts": touched[start : start + _PARTS_AT_ONCE]}
-            found = connection.execute(statement.PARTS, {**place, **few})
-            parts.update((part, counts) for part, counts in found)
-        changed = add_to_parts(parts, cells, added, encoding.cells)
-        rows = [
-            {"campaign_id": stored.id, "round": round, "part": part, "counts": counts}
-            for part, counts in changed.items()
-        ]
-        if rows:
-            connection.execute(self._put_parts, rows)
+        return _Open(guard, found[-1].segment + 1, waiting)
 
     def _count(
         self, connection: sql.Connection, stored: StoredCampaign, events: Counter[tuple[int, str]]

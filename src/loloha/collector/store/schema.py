@@ -17,6 +17,8 @@ writer = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
+    # Unix seconds that a collector saw last, by a clock that it believed.
+    Column("seen", BigInteger, nullable=False, server_default="0"),
 )
 
 # SHA-256 of each admin key.
@@ -49,15 +51,23 @@ outcome = Table(
     sqlite_with_rowid=False,
 )
 
-# The counts of a round, `CELLS` to a part, in the narrowest integers that hold them.
-cell = Table(
-    "cell",
-    metadata,
-    _of_campaign(),
-    Column("round", BigInteger, primary_key=True),
-    Column("part", Integer, primary_key=True),
-    Column("counts", LargeBinary, nullable=False),
-)
+
+def _counts(name: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        _of_campaign(),
+        Column("round", BigInteger, primary_key=True),
+        Column("part", Integer, primary_key=True),
+        Column("counts", LargeBinary, nullable=False),
+    )
+
+
+# The published counts of a round, `CELLS` to a part, in the narrowest integers that hold them.
+cell = _counts("cell")
+
+# Counts of the reports since, until there are enough of them to be published together.
+waiting_cell = _counts("waiting_cell")
 
 # Reporters and digests, a segment a commit; gone when the round is closed.
 guard = Table(

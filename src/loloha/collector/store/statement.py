@@ -7,7 +7,15 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
-from loloha.collector.store.schema import campaign, cell, guard, kept, outcome, writer
+from loloha.collector.store.schema import (
+    campaign,
+    cell,
+    guard,
+    kept,
+    outcome,
+    waiting_cell,
+    writer,
+)
 
 _entry: sql.BindParameter[int] = sql.bindparam("entry")
 _round: sql.BindParameter[int] = sql.bindparam("at")
@@ -31,11 +39,34 @@ DELETE_GUARD = sql.delete(guard).where(guard.c.campaign_id == _entry, guard.c.ro
 INSERT_GUARD = sql.insert(guard)
 INSERT_KEPT = sql.insert(kept)
 
-PARTS = sql.select(cell.c.part, cell.c.counts).where(
-    cell.c.campaign_id == _entry,
-    cell.c.round == _round,
-    cell.c.part.in_(sql.bindparam("parts", expanding=True)),
+OUTCOMES = sql.select(outcome.c.kind, outcome.c.count).where(
+    outcome.c.campaign_id == _entry, outcome.c.round == _round
 )
+
+
+def parts_of(table: sql.Table) -> Any:
+    """The parts of a round that are asked for by their numbers."""
+    return sql.select(table.c.part, table.c.counts).where(
+        table.c.campaign_id == _entry,
+        table.c.round == _round,
+        table.c.part.in_(sql.bindparam("parts", expanding=True)),
+    )
+
+
+PARTS = {table: parts_of(table) for table in (cell, waiting_cell)}
+WAITING_PARTS = sql.select(waiting_cell.c.part).where(
+    waiting_cell.c.campaign_id == _entry, waiting_cell.c.round == _round
+)
+DELETE_WAITING = sql.delete(waiting_cell).where(
+    waiting_cell.c.campaign_id == _entry, waiting_cell.c.round == _round
+)
+WAITING_ROUNDS = sql.select(outcome.c.round).where(
+    outcome.c.campaign_id == _entry,
+    outcome.c.kind == "waiting",
+    outcome.c.count > 0,
+    outcome.c.round < sql.bindparam("first"),
+)
+GUARDED = sql.select(guard.c.campaign_id, guard.c.round).distinct()
 
 
 def insert(dialect: str, table: sql.Table) -> Any:
@@ -43,9 +74,9 @@ def insert(dialect: str, table: sql.Table) -> Any:
     return {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](table)
 
 
-def put_parts(dialect: str) -> Any:
+def put_parts(dialect: str, table: sql.Table) -> Any:
     """Write parts, whether they were there or not."""
-    statement = insert(dialect, cell)
+    statement = insert(dialect, table)
     return statement.on_conflict_do_update(
         index_elements=["campaign_id", "round", "part"],
         set_={"counts": statement.excluded.counts},
@@ -59,3 +90,8 @@ def add_outcomes(dialect: str) -> Any:
         index_elements=["campaign_id", "round", "kind"],
         set_={"count": outcome.c.count + statement.excluded.count},
     )
+
+
+def by_first(rows: Any) -> dict[Any, Any]:
+    """The rows of two columns, the second by the first."""
+    return {row[0]: row[1] for row in rows}

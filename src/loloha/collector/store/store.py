@@ -13,8 +13,14 @@ import sqlalchemy as sql
 from loloha.collector.store import schema
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, Record
-from loloha.collector.store.statement import EPOCH, insert
+from loloha.collector.store.record import (
+    ACCEPTED,
+    DUPLICATES,
+    NO_ROUND,
+    WAITING,
+    Record,
+)
+from loloha.collector.store.statement import EPOCH, GUARDED, by_first, insert
 from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
@@ -39,12 +45,20 @@ class Round:
     refused : dict of str to int
         By reason. Conflicts belong to the round of the report, others to the round in which they
         arrived.
+    waiting : int
+        Reports counted that are not published yet.
     """
 
     number: int
     n: int = 0
     duplicates: int = 0
     refused: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
+
+    @property
+    def published(self) -> int:
+        """Reports that its estimates are made of."""
+        return self.n - self.waiting
 
     @property
     def conflicts(self) -> int:
@@ -66,6 +80,9 @@ class Store:
         ``sqlite:///PATH`` or ``postgresql://USER@HOST/DATABASE``.
     keeps : callable, optional
         Packs reports for the log of reports, where one is kept.
+    take_over : bool
+        Become the one that writes. Who only looks, or has still to check whether it can serve,
+        leaves the store to the collector that has it.
 
     Raises
     ------
@@ -75,23 +92,33 @@ class Store:
         If the database cannot be opened.
     """
 
-    def __init__(self, url: str, *, keeps: Callable[..., bytes] | None = None) -> None:
+    def __init__(
+        self, url: str, *, keeps: Callable[..., bytes] | None = None, take_over: bool = True
+    ) -> None:
         self.database = Database(url)
         self._record = Record(self.database.dialect, keeps=keeps)
+        self._epoch = -1
         try:
             upgrade(self.database)
-            self._epoch = self._take_over()
+            if take_over:
+                self.take_over()
         except BaseException:
             self.database.close()
             raise
 
-    def _take_over(self) -> int:
+    def take_over(self) -> None:
         """Become the one that writes: the newest epoch."""
         epoch = schema.writer.c.epoch
         with self.database.write() as connection:
             connection.execute(sql.update(schema.writer).values(epoch=epoch + 1))
-            taken: int = connection.execute(sql.select(epoch)).scalar_one()
-        return taken
+            self._epoch = connection.execute(sql.select(epoch)).scalar_one()
+
+    def give_back(self) -> None:
+        """Let the one that wrote before go on; only right while nothing was written here."""
+        writer = schema.writer
+        mine = sql.update(writer).where(writer.c.epoch == self._epoch)
+        with self.database.write() as connection:
+            connection.execute(mine.values(epoch=self._epoch - 1))
 
     def close(self) -> None:
         """Close all connections."""
@@ -133,7 +160,8 @@ class Store:
         """
         with self.database.write() as connection:
             self._must_be_newest(connection)
-            found = self._campaigns(connection, campaign.fingerprint)
+            mine = schema.campaign.c.fingerprint == campaign.fingerprint
+            found = self._campaigns(connection, mine)
             if not found:
                 row = {
                     "fingerprint": campaign.fingerprint,
@@ -145,13 +173,55 @@ class Store:
                     "first_open": 0,
                 }
                 connection.execute(sql.insert(schema.campaign), row)
-            return self._campaigns(connection, campaign.fingerprint)[0], not found
+            return self._campaigns(connection, mine)[0], not found
+
+    def close_rounds(self, now: float) -> None:
+        """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
+
+        What was deleted leaves the files as well: SQLite overwrites it and empties its log,
+        PostgreSQL frees it for reuse.
+        """
+        with self.database.read() as connection:
+            ids = {row.campaign_id for row in connection.execute(GUARDED)}
+        if ids:
+            with self.database.write() as connection:
+                self._must_be_newest(connection)
+                for stored in self._campaigns(connection, schema.campaign.c.id.in_(ids)):
+                    self._record.close_rounds(connection, stored, now)
+        if self._record.has_deleted:
+            self._record.has_deleted = not self.database.erase(schema.guard)
+
+    def see(self, now: float) -> None:
+        """Remember the time, by a clock that is believed."""
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            connection.execute(sql.update(schema.writer).values(seen=int(now)))
+
+    def seen(self) -> int:
+        """The time that a collector saw last, 0 if none did."""
+        with self.database.read() as connection:
+            found: int = connection.execute(sql.select(schema.writer.c.seen)).scalar_one()
+        return found
+
+    def drop_kept(self) -> int:
+        """Delete reports that wait for a log no longer kept; of how many commits they were."""
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            dropped: int = connection.execute(sql.delete(schema.kept)).rowcount
+        self._record.has_deleted |= dropped > 0
+        return dropped
 
     def add_admin_key(self, sha256: bytes) -> None:
         """Accept one more admin key, given by its hash."""
         with self.database.write() as connection:
             statement = insert(self.database.dialect, schema.admin_key)
             connection.execute(statement.on_conflict_do_nothing(), {"sha256": sha256})
+
+    def remove_admin_key(self, sha256: bytes) -> None:
+        """Accept an admin key no longer."""
+        key = schema.admin_key
+        with self.database.write() as connection:
+            connection.execute(sql.delete(key).where(key.c.sha256 == sha256))
 
     def take_kept(
         self, deliver: Callable[[StoredCampaign, int, list[bytes]], None], *, least: int = 1
@@ -199,48 +269,69 @@ class Store:
     def campaign(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None if there is none."""
         with self.database.read() as connection:
-            found = self._campaigns(connection, fingerprint)
+            found = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
         return found[0] if found else None
 
-    def fingerprints(self) -> list[str]:
-        """Of all campaigns, the oldest first."""
-        select = sql.select(schema.campaign.c.fingerprint).order_by(schema.campaign.c.id)
+    def fingerprints(self, *, before: str | None = None, newest: int = 1 << 30) -> list[str]:
+        """Of the newest campaigns, or of those before one of them, the oldest first."""
+        table = schema.campaign
+        select = sql.select(table.c.fingerprint).order_by(table.c.id.desc()).limit(newest)
+        if before is not None:
+            other = sql.select(table.c.id).where(table.c.fingerprint == before).scalar_subquery()
+            select = select.where(table.c.id < other)
         with self.database.read() as connection:
-            return list(connection.execute(select).scalars())
+            return list(connection.execute(select).scalars())[::-1]
 
     def rounds(
-        self, stored: StoredCampaign, *, first: int = NO_ROUND, last: int | None = None
+        self,
+        stored: StoredCampaign,
+        *,
+        first: int = NO_ROUND,
+        last: int | None = None,
+        newest: int | None = None,
     ) -> list[Round]:
-        """What happened in each round in which anything did, in ascending order."""
+        """What happened in each round in which anything did, the newest ones in ascending order."""
         table = schema.outcome
         wanted = (table.c.campaign_id == stored.id) & (table.c.round >= first)
         if last is not None:
             wanted = wanted & (table.c.round <= last)
         select = sql.select(table.c.round, table.c.kind, table.c.count).where(wanted)
+        numbers = sql.select(table.c.round).where(wanted).distinct()
         with self.database.read() as connection:
+            if newest is not None:
+                few = numbers.order_by(table.c.round.desc()).limit(newest)
+                oldest = connection.scalar(sql.select(sql.func.min(few.subquery().c.round)))
+                if oldest is None:
+                    return []
+                select = select.where(table.c.round >= oldest)
             found = connection.execute(select.order_by(table.c.round, table.c.kind)).all()
         by_round: dict[int, dict[str, int]] = {}
         for number, kind, count in found:
             by_round.setdefault(number, {})[kind] = count
         return [
-            Round(number, kinds.pop(ACCEPTED, 0), kinds.pop(DUPLICATES, 0), kinds)
+            Round(
+                number,
+                kinds.pop(ACCEPTED, 0),
+                kinds.pop(DUPLICATES, 0),
+                waiting=kinds.pop(WAITING, 0),
+                refused=kinds,
+            )
             for number, kinds in by_round.items()
         ]
 
     def tally(self, stored: StoredCampaign, round: int) -> Tally:
-        """The counts of one round; empty if nothing was counted."""
+        """The published counts of one round; empty if there are none."""
         cell, outcome = schema.cell, schema.outcome
         parts = sql.select(cell.c.part, cell.c.counts).where(
             (cell.c.campaign_id == stored.id) & (cell.c.round == round)
         )
-        accepted = sql.select(outcome.c.count).where(
-            (outcome.c.campaign_id == stored.id)
-            & (outcome.c.round == round)
-            & (outcome.c.kind == ACCEPTED)
+        happened = sql.select(outcome.c.kind, outcome.c.count).where(
+            (outcome.c.campaign_id == stored.id) & (outcome.c.round == round)
         )
         tally = Tally(stored.campaign.protocol)
         with self.database.read() as connection:
-            tally.n = connection.execute(accepted).scalar_one_or_none() or 0
+            counts = by_first(connection.execute(happened))
+            tally.n = counts.get(ACCEPTED, 0) - counts.get(WAITING, 0)
             found = [(part, counts) for part, counts in connection.execute(parts)]
         tally.counts = whole(found, len(tally.counts))
         return tally
@@ -251,13 +342,10 @@ class Store:
             self._must_be_newest(connection, sql.select(schema.writer.c.epoch))
 
     @staticmethod
-    def _campaigns(
-        connection: sql.Connection, fingerprint: str | None = None
-    ) -> list[StoredCampaign]:
-        table = schema.campaign
-        select = sql.select(table).order_by(table.c.id)
-        if fingerprint is not None:
-            select = select.where(table.c.fingerprint == fingerprint)
+    def _campaigns(connection: sql.Connection, which: Any = None) -> list[StoredCampaign]:
+        select = sql.select(schema.campaign).order_by(schema.campaign.c.id)
+        if which is not None:
+            select = select.where(which)
         return [
             StoredCampaign(
                 row.id,

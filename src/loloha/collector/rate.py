@@ -1,0 +1,71 @@
+"""How much one address may ask for in a time: requests, and the work that they make."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from limits import RateLimitItem, parse
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter
+
+from loloha.collector.problem import Problem
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+TOO_FAST = Problem(
+    429,
+    "requests must keep within the rate limit; send batches, ask for less, or wait",
+    kind="rate-limit",
+    headers={"Retry-After": "1"},
+)
+
+
+class RateLimit:
+    """Counts what each address asks for, in memory only: addresses are never written anywhere.
+
+    Parameters
+    ----------
+    rate : str
+        E.g. "200/second"; empty for no limit.
+    """
+
+    def __init__(self, rate: str) -> None:
+        self._limit: RateLimitItem | None = parse(rate) if rate else None
+        self._counts = FixedWindowRateLimiter(MemoryStorage())
+
+    def allows(self, scope: Scope, *, kind: str = "") -> bool:
+        """Count one request; requests of another kind are counted apart."""
+        return self._hit(scope, kind, 1)
+
+    def charge(self, scope: Scope, cost: float) -> None:
+        """Count work beyond that of one request, half of what is allowed at most.
+
+        Raises
+        ------
+        Problem
+            429 if it is too much.
+        """
+        if self._limit is not None and cost >= 1:
+            most = max(1, self._limit.amount // 2)
+            if not self._hit(scope, "", min(int(cost), most)):
+                raise TOO_FAST
+
+    def _hit(self, scope: Scope, kind: str, cost: int) -> bool:
+        if self._limit is None:
+            return True
+        return self._counts.hit(self._limit, kind, group_of(scope), cost=cost)
+
+
+def group_of(scope: Scope) -> str:
+    """The address of a request; of IPv6 the /64, any address of which one user can take."""
+    host = (scope.get("client") or ("unknown", 0))[0]
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return str(host)
+    if isinstance(address, IPv6Address):
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped else f"{int(address) >> 64:x}::/64"
+    return str(address)

@@ -1,0 +1,263 @@
+"""Every document that the collector answers, once: as it is sent and as it is described."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from loloha.rules.report import LARGEST_ROUND
+
+Count = Annotated[int, Meta(ge=0)]
+Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Number = float | None
+"""None where nothing is known."""
+Object = dict[str, Any]
+
+
+class Problem(Struct):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: Count
+    detail: str
+    reason: str | UnsetType = UNSET
+    reporter: str | UnsetType = UNSET
+
+
+class Report(Struct, forbid_unknown_fields=True):
+    """One report; `loloha.wire.text.Message` reads it, and gives a reason where it is none."""
+
+    version: Literal[1]
+    campaign: Fingerprint
+    round: Annotated[int, Meta(ge=0, le=LARGEST_ROUND)]
+    reporter: Annotated[str, Meta(pattern="^[0-9a-fA-F]{32}$")]
+    y: Annotated[str, Meta(pattern="^([0-9a-fA-F]{2})+$")]
+    key: Annotated[str, Meta(pattern="^([0-9a-fA-F]{2})*$")] | UnsetType = UNSET
+    ticket: Annotated[str, Meta(pattern="^([0-9a-fA-F]{32})?$")] | UnsetType = UNSET
+
+
+class Refused(Struct):
+    """A report that is not counted, by its position in the upload."""
+
+    index: Count
+    reason: str
+
+
+class Receipt(Struct):
+    """What became of an upload: the first thousand refusals one by one, all of them by reason."""
+
+    accepted: Count
+    duplicates: Count
+    refused: list[Refused]
+    reasons: dict[str, Count] | UnsetType = UNSET
+    reporter: str | UnsetType = UNSET
+
+
+class AssignedKey(Struct):
+    """A key that the collector drew, and the proof of it."""
+
+    key: str
+    ticket: str
+
+
+class Terms(Struct):
+    """What the collector promises for a campaign."""
+
+    late_seconds: Count
+    early_seconds: Count
+    minimum_cohort: Count
+    publish_every: Count
+
+
+class NewCampaign(Struct, forbid_unknown_fields=True):
+    """What is asked of the collector for a new campaign."""
+
+    campaign: Object
+    terms: Object | UnsetType = UNSET
+    token: bool | UnsetType = UNSET
+    expected_users: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    accept_weak_privacy: bool | UnsetType = UNSET
+
+
+class Schedule(Struct):
+    """When rounds begin."""
+
+    start: str
+    seconds: Count
+
+
+class Now(Struct):
+    """The round by the collector's clock, and the rounds that take reports."""
+
+    round: int
+    first_open: int
+    last_open: int
+
+
+class Summary(Struct):
+    """A campaign without its labels, which can be many."""
+
+    fingerprint: Fingerprint
+    name: str
+    protocol: Object
+    bins: Count
+    schedule: Schedule
+    keys: Literal["assigned", "drawn"]
+    terms: Terms
+    needs_token: bool
+    created: str
+    now: Now
+
+
+class Campaign(Summary):
+    """A campaign with its document."""
+
+    document: Object
+
+
+class Campaigns(Struct):
+    """A page of campaigns, the oldest first; more if there are older ones."""
+
+    campaigns: list[Summary]
+    more: bool
+
+
+class Created(Struct):
+    """A campaign as it was created first."""
+
+    campaign: Campaign
+    created: bool
+    verdict: Object | None
+    token: str | None
+
+
+class Round(Struct):
+    """What happened in a round; -1 is the time before any."""
+
+    round: int
+    begins: str | None
+    ends: str
+    state: Literal["before", "future", "open", "closed"]
+    n: Count
+    published: Count
+    duplicates: Count
+    conflicts: Count
+    refused: dict[str, Count]
+    shown: bool
+
+
+class Rounds(Struct):
+    """The rounds in which anything happened."""
+
+    campaign: Fingerprint
+    rounds: list[Round]
+
+
+class Estimates(Struct):
+    """Estimates of one round; without numbers where they are withheld."""
+
+    campaign: Fingerprint
+    round: Count
+    begins: str
+    ends: str
+    state: Literal["future", "open", "closed"]
+    n: Count
+    minimum_cohort: Count
+    level: float
+    withheld: str | None
+    parameters: Object
+    values: list[Count] | UnsetType = UNSET
+    labels: list[str] | UnsetType = UNSET
+    frequencies: list[Number] | UnsetType = UNSET
+    standard_errors: list[Number] | UnsetType = UNSET
+    lower: list[Number] | UnsetType = UNSET
+    upper: list[Number] | UnsetType = UNSET
+    projected: list[Number] | UnsetType = UNSET
+    bins: Count | UnsetType = UNSET
+    simultaneous_error: Number | UnsetType = UNSET
+    clear: Count | UnsetType = UNSET
+
+
+class Series(Struct):
+    """Estimates over rounds, a row a round; None for rounds that are withheld."""
+
+    campaign: Fingerprint
+    level: float
+    minimum_cohort: Count
+    values: list[Count]
+    labels: list[str]
+    rounds: list[Count]
+    begins: list[str]
+    n: list[Count]
+    frequencies: list[list[Number] | None]
+    standard_errors: list[list[Number] | None]
+    parameters: Object
+
+
+class Growth(Struct):
+    """The loss after so many reports of one value."""
+
+    reports: Count
+    eps: float
+
+
+class Window(Struct):
+    """The loss of any so many rounds, whatever was held in them."""
+
+    rounds: Count
+    eps: Number
+
+
+class Observer(Struct):
+    """How surely an observer tells two cases apart."""
+
+    auc: Number
+    error: Number
+
+
+class Change(Observer):
+    """How surely a change shows after so many reports."""
+
+    reports: Count
+
+
+class Privacy(Struct):
+    """What reports reveal, in numbers and in words."""
+
+    campaign: Fingerprint
+    protocol: Object
+    eps_1: float
+    eps_inf: Number
+    cap: Number
+    growth: list[Growth]
+    windows: list[Window]
+    change: list[Change]
+    link: Observer
+    parameters: Object
+    protected: list[str]
+    leaks: list[str]
+    text: str
+    terms: Terms
+    keys: Literal["assigned", "drawn"]
+
+
+class Health(Struct):
+    """Reports can be counted."""
+
+    status: Literal["ok"]
+    version: str
+
+
+SHAPES = (
+    Problem, Report, Receipt, NewCampaign, AssignedKey, Created, Campaigns, Rounds, Estimates,
+    Series, Privacy, Health,
+)  # fmt: skip
+
+
+def schemas() -> dict[str, Any]:
+    """The JSON schema of each of them, by its name."""
+    _, found = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
+    return found

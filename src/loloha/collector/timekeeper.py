@@ -1,0 +1,98 @@
+"""The time, as long as it can be believed: a clock that jumps must close no round for good."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from loloha.errors import StoreError
+
+MOST_JUMP = 3600.0
+"""Seconds by which the clock may be set while the collector runs."""
+
+MOST_GAP = 7 * 86_400.0
+"""Seconds between two runs after which somebody must say that the clock is right."""
+
+_log = logging.getLogger(__name__)
+
+
+def steady_seconds() -> float:
+    """Seconds since some moment, which no setting of the clock moves; they pass in sleep, too."""
+    which = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(which)
+
+
+class Timekeeper:
+    """Compares the clock with a steady one, and with the last time that the store has seen.
+
+    While they disagree nothing is counted, so that nothing is closed: devices are asked to come
+    back, and keep what they have. It goes on as soon as the clock is right again.
+
+    Parameters
+    ----------
+    clock : callable
+        Unix seconds.
+    steady : callable
+        As `steady_seconds`.
+    seen : float
+        The last time that the store has seen, 0 if none.
+    accepted : bool
+        Somebody has said that the clock is right.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        steady: Callable[[], float],
+        *,
+        seen: float = 0.0,
+        accepted: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._steady = steady
+        self._seen = seen
+        self._accepted = accepted or not seen
+        self._believed: tuple[float, float] | None = None
+        self._wrong = False
+        self._lock = Lock()
+
+    def now(self) -> float:
+        """Unix seconds.
+
+        Raises
+        ------
+        StoreError
+            While they cannot be believed.
+        """
+        with self._lock:
+            now, steady = self._clock(), self._steady()
+            error = self._error(now, steady)
+            if error is None:
+                self._believed = now, steady
+            if (error is not None) != self._wrong:
+                self._wrong = not self._wrong
+                _log.warning("%s", error or "the clock is right again")
+        if error is not None:
+            raise StoreError(error)
+        return now
+
+    def _error(self, now: float, steady: float) -> str | None:
+        if self._believed is None:
+            ahead = now - self._seen
+            if self._accepted or ahead <= MOST_GAP:
+                return None
+            return (
+                f"clock must be within {MOST_GAP / 86_400:g} days of the last time that the store "
+                f"has seen, it is {ahead / 86_400:.1f} days ahead; set it right, or start once "
+                "with --accept-clock"
+            )
+        before, then = self._believed
+        jump = now - before - (steady - then)
+        if abs(jump) <= MOST_JUMP:
+            return None
+        return (
+            f"clock must not jump while the collector runs, it did by {jump:+.0f} s; set it right, "
+            "or start the collector again if it is right now"
+        )

@@ -1,0 +1,120 @@
+"""A server's clock that jumps closes nothing for good, is noticed, and heals."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from collecting import HOUR, START, Clock, campaign, clients, created, messages
+from loloha.collector.store import Store
+from loloha.collector.timekeeper import MOST_GAP, MOST_JUMP, Timekeeper, steady_seconds
+from loloha.errors import StoreError
+
+YEARS = 10 * 365 * 86_400
+LINES = "application/x-ndjson"
+
+
+def keeper(clock: Clock, steady: Clock, **more: Any) -> Timekeeper:
+    return Timekeeper(clock, steady, **more)
+
+
+@pytest.mark.parametrize("jump", [YEARS, -YEARS, MOST_JUMP + 1, -MOST_JUMP - 1])
+def test_a_jump_stops_the_time_until_it_is_taken_back(
+    jump: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, steady = Clock(), Clock(0.0)
+    found = keeper(clock, steady)
+    assert found.now() == START
+    clock.now += jump
+    for _ in range(3):
+        with pytest.raises(StoreError, match="clock must not jump"):
+            found.now()
+    clock.now += 60 - jump
+    steady.now += 60
+    assert found.now() == START + 60
+    assert len(caplog.records) == 2
+    assert caplog.records[1].message == "the clock is right again"
+
+
+def test_time_that_passes_is_no_jump_however_long() -> None:
+    # A suspended machine, or months without an upload.
+    clock, steady = Clock(), Clock(0.0)
+    found = keeper(clock, steady)
+    for seconds in (1.0, 3600.0, 90 * 86_400.0):
+        clock.now += seconds + 100
+        steady.now += seconds
+        assert found.now() == clock.now
+
+
+def test_many_small_corrections_are_followed() -> None:
+    clock, steady = Clock(), Clock(0.0)
+    found = keeper(clock, steady)
+    for _ in range(100):
+        clock.now += 60
+        assert found.now() == clock.now
+
+
+def test_a_start_long_after_the_last_one_is_confirmed_by_somebody() -> None:
+    clock, steady = Clock(), Clock(0.0)
+    seen = START - MOST_GAP - 1
+    with pytest.raises(StoreError, match="--accept-clock"):
+        keeper(clock, steady, seen=seen).now()
+    assert keeper(clock, steady, seen=seen, accepted=True).now() == START
+    assert keeper(clock, steady, seen=seen + 2).now() == START
+    # A store of 0.1.0, or a new one, has seen none.
+    assert keeper(clock, steady, seen=0).now() == START
+    wrong = keeper(clock, steady, seen=seen)
+    with pytest.raises(StoreError):
+        wrong.now()
+    clock.now = seen + HOUR
+    assert wrong.now() == clock.now
+
+
+def test_the_steady_clock_is_not_the_systems() -> None:
+    assert 0 < steady_seconds() <= steady_seconds()
+
+
+def test_an_upload_under_a_wrong_clock_closes_nothing(
+    serve: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    # One upload while the clock stood at +10 years closed the campaign for ever: 410 for all.
+    caplog.set_level(logging.WARNING)
+    steady = Clock(0.0)
+    client, one = serve(steady=steady), campaign()
+    path = created(client, one)
+    sent = messages(one, clients(one, 3), 0)
+
+    def send(message: bytes) -> Any:
+        headers = {"content-type": "application/json"}
+        return client.post(f"{path}/reports", content=message, headers=headers)
+
+    assert send(sent[0]).status_code == 200
+    clock.now += YEARS
+    answer = send(sent[1])
+    assert answer.status_code == 503
+    assert "retry-after" in answer.headers
+    health = client.get("/healthz")
+    assert health.status_code == 503
+    assert "clock must not jump" in health.json()["detail"]
+    assert any("clock must not jump" in record.message for record in caplog.records)
+    clock.now -= YEARS
+    assert [send(message).json()["accepted"] for message in sent] == [0, 1, 1]
+    assert client.get(f"{path}/rounds").json()["rounds"][0]["refused"] == {}
+
+
+def test_a_start_under_a_wrong_clock_closes_nothing(
+    serve: Any, clock: Clock, sqlite_url: str
+) -> None:
+    store = Store(sqlite_url)
+    store.see(clock.now)
+    store.close()
+    clock.now += YEARS
+    client = serve()
+    assert client.get("/healthz").status_code == 503
+    store = client.app.state.context.store
+    assert store.seen() == START + 60
+    clock.now -= YEARS
+    assert client.get("/healthz").status_code == 200
+    clock.now += YEARS
+    accepted = serve(accept_clock=True)
+    assert accepted.get("/healthz").status_code == 200

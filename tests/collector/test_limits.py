@@ -1,0 +1,373 @@
+"""No request of a stranger may hurt: what is asked for is bounded, counted and refused."""
+
+import asyncio
+import logging
+import sqlite3
+from typing import Any
+
+import pytest
+
+import loloha
+from collecting import (
+    ADMIN,
+    ADMIN_KEY,
+    HOUR,
+    START,
+    Clock,
+    batch,
+    campaign,
+    clients,
+    created,
+    messages,
+)
+from loloha.collector import stored_campaign
+from loloha.collector.body import Bodies
+from loloha.collector.middleware import _host
+from loloha.collector.problem import Problem
+from loloha.collector.rate import RateLimit, group_of
+from loloha.collector.settings import Settings
+from loloha.collector.store import Store
+from loloha.collector.submission import Submission
+from loloha.collector.terms import Terms
+from loloha.collector.workers import Workers
+from loloha.rules.campaign import Range
+
+LINES = "application/x-ndjson"
+EVERYTHING = {"minimum_cohort": 1, "late_seconds": 40 * HOUR}
+
+
+def scope(host: str) -> Any:
+    return {"type": "http", "client": (host, 1), "headers": []}
+
+
+# -- rates
+
+
+@pytest.mark.parametrize(
+    ("host", "group"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "20010db800010002::/64"),
+        ("2001:db8:1:2::", "20010db800010002::/64"),
+        ("2001:db8:1:3::", "20010db800010003::/64"),
+        ("fe80::1%eth0", "fe80000000000000::/64"),
+        ("unix", "unix"),
+    ],
+)
+def test_an_ipv6_user_is_one_whatever_address_of_the_64_is_taken(host: str, group: str) -> None:
+    assert group_of(scope(host)) == group
+
+
+def test_addresses_have_their_own_limits_and_work_counts_for_more() -> None:
+    rate = RateLimit("10/minute")
+    one, other = scope("192.0.2.1"), scope("192.0.2.2")
+    assert [rate.allows(one) for _ in range(4)] == [True] * 4
+    rate.charge(one, 0.9)
+    rate.charge(one, 1000.0)
+    assert rate.allows(one)
+    assert not rate.allows(one)
+    with pytest.raises(Problem) as caught:
+        rate.charge(one, 3.0)
+    assert caught.value.status_code == 429
+    assert rate.allows(other)
+    assert rate.allows(one, kind="health")
+    RateLimit("").charge(one, 1e9)
+
+
+def test_every_route_is_limited_and_health_is_apart(serve: Any) -> None:
+    client = serve(rate_limit="5/minute")
+    path = "/v1/campaigns"
+    paths = [path, "/", "/metrics", "/openapi.json", "/nothing", "/assets/x/y", path]
+    assert [client.get(one).status_code for one in paths][-2:] == [429, 429]
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_forwarded_address_is_believed_only_where_somebody_says_so() -> None:
+    # 60 of 60 passed a limit of 5 a minute, each under a name of its own.
+    assert Settings().trusted_proxies == ""
+
+
+# -- work
+
+
+def test_series_of_a_wide_domain_are_cut_to_the_newest_rounds(
+    serve: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 24 rounds of 2^22 values took 4.7 GB, for one value too.
+    monkeypatch.setattr(stored_campaign, "MOST_WORK", 1 << 13)
+    k = 1 << 11
+    one = campaign(
+        protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, float(k), k)
+    )
+    client = serve()
+    path = created(client, one, terms=EVERYTHING)
+    clock.now = START + 5 * HOUR
+    some = clients(one, 4)
+    for round in range(5):
+        sent = b"\n".join(messages(one, some, round))
+        client.post(f"{path}/reports", content=sent, headers={"content-type": LINES})
+    for query in ("", "?value=1", "?top=3"):
+        assert client.get(f"{path}/series{query}").json()["rounds"] == [3, 4]
+    assert client.get(f"{path}/series?last=2").json()["rounds"] == [1, 2]
+    assert client.get(f"{path}/rounds?newest=1").json()["rounds"][0]["round"] == 4
+    assert len(client.get(f"{path}/rounds").json()["rounds"]) == 5
+
+
+def test_a_few_rounds_are_read_without_the_others(store: Store) -> None:
+    stored = store.create(campaign(), Terms(late_seconds=40 * HOUR), token=None, now=START)[0]
+    some = clients(stored.campaign, 2)
+    for round in range(9):
+        sent = Submission.of(stored, batch(stored.campaign, messages(stored.campaign, some, round)))
+        store.record([sent], START + 9 * HOUR)
+    assert [one.number for one in store.rounds(stored, newest=3)] == [6, 7, 8]
+    assert [one.number for one in store.rounds(stored, newest=2, last=4)] == [3, 4]
+    assert [one.number for one in store.rounds(stored, newest=99, first=7)] == [7, 8]
+    assert store.rounds(stored, newest=1, first=20) == []
+    other = store.create(campaign("other"), Terms(), token=None, now=START)[0]
+    assert store.rounds(other, newest=1) == []
+
+
+def test_lists_of_campaigns_have_pages(serve: Any) -> None:
+    client = serve()
+    ones = [campaign(f"campaign {i}") for i in range(7)]
+    for one in ones:
+        created(client, one)
+    known = [one.fingerprint for one in ones]
+    found: list[str] = []
+    query = "newest=3"
+    while True:
+        page = client.get(f"/v1/campaigns?{query}").json()
+        found = [one["fingerprint"] for one in page["campaigns"]] + found
+        if not page["more"]:
+            break
+        query = f"newest=3&before={found[0]}"
+    assert found == known
+    assert client.get(f"/v1/campaigns?before={'0' * 64}").json()["campaigns"] == []
+
+
+def test_work_that_does_not_fit_is_asked_to_come_back() -> None:
+    async def run() -> list[Any]:
+        workers = Workers("computing", 1, 2)
+        go = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait() -> int:
+            asyncio.run_coroutine_threadsafe(go.wait(), loop).result()
+            return 1
+
+        waiting = [asyncio.ensure_future(workers.run(wait)) for _ in range(5)]
+        await asyncio.sleep(0)
+        go.set()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert await workers.run(lambda: 2) == 2
+        workers.close()
+        return found
+
+    found = asyncio.run(run())
+    assert found[:2] == [1, 1]
+    assert [one.status_code for one in found[2:]] == [503, 503, 503]
+
+
+def test_slow_readers_do_not_hold_up_uploads_or_health(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 40 requests for a series stalled one upload for 58 s: all shared one pool of threads.
+    import threading
+
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    go = threading.Event()
+    honest = Store.tally
+
+    def slow(self: Store, *arguments: Any) -> Any:
+        assert go.wait(30)
+        return honest(self, *arguments)
+
+    sent = messages(one, clients(one, 300), 0)
+    headers = {"content-type": LINES}
+    client.post(f"{path}/reports", content=b"\n".join(sent[:10]), headers=headers)
+    monkeypatch.setattr(Store, "tally", slow)
+    readers = [
+        threading.Thread(target=client.get, args=(f"{path}/series?level=0.{60 + i}",))
+        for i in range(40)
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        answer = client.post(f"{path}/reports", content=b"\n".join(sent), headers=headers)
+        assert answer.json()["accepted"] == 290
+        assert client.get("/healthz").status_code == 200
+    finally:
+        go.set()
+        for reader in readers:
+            reader.join()
+
+
+# -- bodies
+
+
+class Sends:
+    """A request whose body comes in parts, one after each wait."""
+
+    def __init__(self, *parts: tuple[float, bytes]) -> None:
+        self.parts = parts
+        self.headers: dict[str, str] = {}
+
+    async def stream(self) -> Any:
+        for seconds, part in self.parts:
+            await asyncio.sleep(seconds)
+            yield part
+
+
+def read(bodies: Bodies, request: Any, largest: int = 100) -> bytes | int:
+    async def run() -> bytes | int:
+        try:
+            async with bodies.read(request, largest) as body:
+                return body
+        except Problem as problem:
+            return problem.status_code
+
+    return asyncio.run(run())
+
+
+def test_a_body_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loloha.collector.body.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("loloha.collector.body.BYTES_A_SECOND", 100)
+    bodies = Bodies(1000)
+    assert read(bodies, Sends((0, b"a" * 10), (0.05, b"b"))) == b"a" * 10 + b"b"
+    assert read(bodies, Sends(*[(0.05, b"x")] * 20)) == 408
+    # It may last as long as enough of it comes.
+    assert read(bodies, Sends(*[(0.05, b"x" * 10)] * 8)) == b"x" * 80
+    assert bodies._held == 0
+
+
+def test_bodies_of_all_requests_share_one_bound() -> None:
+    bodies = Bodies(100)
+
+    async def run() -> None:
+        async with bodies.read(Sends((0, b"x" * 60)), 100) as body:
+            assert len(body) == 60
+            with pytest.raises(Problem) as caught:
+                async with bodies.read(Sends((0, b"y" * 60)), 100):
+                    pass
+            assert caught.value.status_code == 503
+        async with bodies.read(Sends((0, b"y" * 60)), 100) as body:
+            assert len(body) == 60
+
+    asyncio.run(run())
+    assert read(bodies, Sends((0, b"z" * 101))) == 413
+    assert bodies._held == 0
+
+
+# -- what is asked
+
+
+@pytest.mark.parametrize(
+    ("part", "query"),
+    [
+        ("rounds", "newst=1"),
+        ("rounds", "newest=1&newest=2"),
+        ("series", "values=1"),
+        ("series", "top=1&top=2"),
+        ("rounds/0/estimates", "levle=0.9"),
+        ("rounds/0/estimates", "format=json&format=csv"),
+        ("privacy", "x=1"),
+        ("document", "x=1"),
+        ("", "x"),
+    ],
+)
+def test_queries_that_would_be_ignored_are_refused(serve: Any, part: str, query: str) -> None:
+    client = serve()
+    path = created(client, campaign())
+    answer = client.get(f"{path}/{part}".rstrip("/") + f"?{query}")
+    if query == "x":
+        answer = client.get(f"{path}?x=")
+    assert answer.status_code == 422
+    assert "at most once" in answer.json()["detail"]
+    assert client.get(f"{path}/series?value=1&value=2").status_code == 200
+    upload = client.post(
+        f"{path}/reports?round=1", content=b"[]", headers={"content-type": "application/json"}
+    )
+    assert upload.status_code == 422
+
+
+def test_other_hosts_are_not_answered_on_loopback(serve: Any) -> None:
+    # A page whose name is made to lead to 127.0.0.1 could read what only this machine may.
+    client = serve()
+    for name in ("127.0.0.1:8770", "localhost", "LocalHost:1", "[::1]:8770", "[::1]"):
+        assert client.get("/v1/campaigns", headers={"host": name}).status_code == 200, name
+    for name in ("evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:8770"):
+        answer = client.get("/v1/campaigns", headers={"host": name})
+        assert answer.status_code == 421, name
+        assert answer.headers["content-type"] == "application/problem+json"
+    named = serve(allowed_hosts=["Reports.example"])
+    assert named.get("/v1/campaigns", headers={"host": "reports.example"}).status_code == 200
+    assert named.get("/v1/campaigns", headers={"host": "127.0.0.1"}).status_code == 421
+    assert Settings(host="0.0.0.0").hosts is None
+    assert _host({"headers": [(b"host", b"\xff")]}) == "ÿ"  # type: ignore[arg-type]
+
+
+def test_a_tag_stands_for_content_and_encoding(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, sqlite_url: str
+) -> None:
+    client, one = serve(), campaign()
+    tags = {
+        client.get("/", headers={"accept-encoding": encoding}).headers["etag"]
+        for encoding in ("gzip", "identity")
+    }
+    assert len(tags) == 2
+    path = created(client, one, terms=EVERYTHING)
+    body = b"\n".join(messages(one, clients(one, 5), 0))
+    client.post(f"{path}/reports", content=body, headers={"content-type": LINES})
+    before = client.get(f"{path}/rounds/0/estimates").headers["etag"]
+    series = client.get(f"{path}/series").headers["etag"]
+    # A backup with as many other reports stands in its place after a new start.
+    database = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
+    database.execute("UPDATE cell SET counts = ?", (bytes([5] + [0] * 15),))
+    database.commit()
+    database.close()
+    monkeypatch.setattr("loloha.collector.etag._RUN", b"another run")
+    again = serve()
+    same = {"if-none-match": f"{before}, {series}"}
+    assert again.get(f"{path}/rounds/0/estimates", headers=same).status_code == 200
+    assert again.get(f"{path}/series", headers=same).status_code == 200
+
+
+# -- keys
+
+
+@pytest.mark.parametrize(
+    "key", [f"{ADMIN_KEY} ", f" {ADMIN_KEY}", "ключ" * 8, "x" * 513, "a key with\ta tab in it"]
+)
+def test_keys_that_could_never_match_are_refused_at_the_start(key: str) -> None:
+    with pytest.raises(ValueError, match="characters"):
+        Settings(admin_key=key)
+    Settings(admin_key="x" * 512)
+
+
+def test_a_key_that_is_revoked_is_refused_at_once(serve: Any) -> None:
+    from loloha.collector.secret import hashed
+
+    client = serve(admin_key=None)
+    store = client.app.state.context.store
+    body = {"campaign": campaign().to_dict()}
+    assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403
+    store.add_admin_key(hashed(ADMIN_KEY))
+    assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 201
+    store.remove_admin_key(hashed(ADMIN_KEY))
+    assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403
+
+
+def test_variables_that_look_like_settings_are_named() -> None:
+    names = ["LOLOHA_STORE", "LOLOHA_ADMINKEY", "LOLOHA_TOKEN", "PATH", "loloha_x"]
+    assert Settings.unknown_variables(names) == ["LOLOHA_ADMINKEY", "loloha_x"]
+
+
+def test_logs_hold_no_addresses(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="loloha")
+    client = serve(rate_limit="1/minute")
+    for _ in range(3):
+        client.get("/v1/campaigns", headers={"x-forwarded-for": "192.0.2.77"})
+    assert "192.0.2.77" not in caplog.text
+    assert "testclient" not in caplog.text
