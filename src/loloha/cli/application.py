@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from loloha import __version__
 from loloha.cli import (
+    admin,
     campaign,
     compare,
     conform,
@@ -38,6 +39,7 @@ COMMANDS = (
     protocols,
     data,
     serve,
+    admin,
     campaign,
     report,
     fleet,

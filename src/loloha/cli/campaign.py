@@ -125,6 +125,15 @@ def create(
             rich_help_panel=TERMS,
         ),
     ] = None,
+    publish_every: Annotated[
+        int | None,
+        typer.Option(
+            help="Estimates of a round change only by so many reports at a time, by default the "
+            "minimum cohort; 0 shows a round once it is closed.",
+            show_default=False,
+            rich_help_panel=TERMS,
+        ),
+    ] = None,
     users: Annotated[
         int | None,
         typer.Option(help="Expected number of users, for the verdict.", show_default=False),
@@ -148,6 +157,7 @@ def create(
             "late_seconds": late_seconds,
             "early_seconds": early_seconds,
             "minimum_cohort": minimum_cohort,
+            "publish_every": publish_every,
         }
         found |= _send(to, campaign, terms, token, accept_weak_privacy)
     if as_json:

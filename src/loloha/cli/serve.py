@@ -103,11 +103,14 @@ def serve(
     for name in Settings.unknown_variables(os.environ):
         console.warn(f"{name} is no setting, perhaps a slip; see docs/collector.md")
     # What is written from here on is the owner's alone: store, its side files, log of reports.
-    os.umask(0o077)
-    # First of all: a key that is shown once must not be drawn for a start that fails.
-    with _listen(settings) as listening:
-        _prepare_store(settings, new_admin_key)
-        _run(settings, listening, until_eof)
+    before = os.umask(0o077)
+    try:
+        # First of all: a key that is shown once must not be drawn for a start that fails.
+        with _listen(settings) as listening:
+            _prepare_store(settings, new_admin_key)
+            _run(settings, listening, until_eof)
+    finally:
+        os.umask(before)
 
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.body import Bodies
@@ -113,15 +114,22 @@ class Context:
                 tidy=lambda: self._tidy(store, kept),
             )
             store.take_over()
+            self._drop_kept(store, kept)
         except BaseException:
+            # Nothing was counted here yet: whoever wrote before may go on.
+            with suppress(StoreError):
+                store.give_back()
             store.close()
             raise
         self._store, self._committer = store, committer
+        committer.start()
+
+    @staticmethod
+    def _drop_kept(store: Store, kept: Any) -> None:
         if kept is None and (dropped := store.drop_kept()):
             _log.warning(
                 "reports of %d commits waited for a log that is no longer kept: deleted", dropped
             )
-        committer.start()
 
     def close(self) -> None:
         """Write what waits, then close the store."""

@@ -114,7 +114,7 @@ class Store:
             self._epoch = connection.execute(sql.select(epoch)).scalar_one()
 
     def give_back(self) -> None:
-        """Let the one that wrote before go on; only right while nothing was written here."""
+        """Let the one that wrote before go on; only right while nothing was counted here."""
         writer = schema.writer
         mine = sql.update(writer).where(writer.c.epoch == self._epoch)
         with self.database.write() as connection:

@@ -121,7 +121,7 @@ function* findNotices({ campaign, rounds, estimates }) {
     return;
   }
   const least = campaign.terms.minimum_cohort;
-  const small = real.filter((one) => one.n > 0 && !one.shown);
+  const small = real.filter((one) => one.n > 0 && one.n < least);
   if (small.length) {
     const which = small.length === 1 ? `Round ${small[0].round} has ${quantity(small[0].n, "report")}` : `${small.length} rounds have too few reports`;
     const all = small.length === real.filter((one) => one.n > 0).length;

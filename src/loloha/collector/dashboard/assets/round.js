@@ -72,6 +72,9 @@ function exports(path, campaign, estimates, choice) {
 
 function describe(estimates, campaign) {
   const when = `Round ${count(estimates.round)}, from ${moment(estimates.begins)}, ${estimates.state}`;
+  if (estimates.withheld === "not_published") {
+    return `${when}: ${quantity(estimates.n, "report")}, not published yet: estimates change by many reports at a time, or once the round is closed, so that they never tell of one report.`;
+  }
   if (estimates.withheld) {
     return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are withheld.`;
   }

@@ -1,0 +1,100 @@
+"""``loloha admin``: the admin keys of a collector's store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.collector.store import Store
+
+_DIGITS = 12
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="As for `loloha serve`; a collector may run on it meanwhile.",
+        show_default=False,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
+    )
+    group.command("add")(add)
+    group.command("list")(list_keys)
+    group.command("revoke")(revoke)
+    app.add_typer(group)
+
+
+def add(*, store: Url = None) -> None:
+    """Draw an admin key, shown once; only its hash is kept."""
+    from loloha.collector.secret import hashed, new_secret
+
+    key = new_secret()
+    with _opened(store) as opened:
+        opened.add_admin_key(hashed(key))
+    console.show(key)
+
+
+def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
+    """List the keys by the first digits of their hashes."""
+    with _opened(store) as opened:
+        names = [_name(one) for one in sorted(opened.admin_keys())]
+    if as_json:
+        console.show_json(names)
+    else:
+        console.show("\n".join(names) or "no admin keys")
+
+
+def revoke(
+    key: Annotated[str, typer.Argument(help="Its name in the list, or the key itself on stdin: -")],
+    *,
+    store: Url = None,
+) -> None:
+    """Revoke a key, at once. One that is set as LOLOHA_ADMIN_KEY is valid until it is unset."""
+    from loloha.collector.secret import hashed
+
+    name = _name(hashed(typer.get_text_stream("stdin").readline().strip())) if key == "-" else key
+    with _opened(store) as opened:
+        found = [one for one in opened.admin_keys() if _name(one) == name]
+        if not found:
+            raise ParameterError(
+                "key must be one of the list, got another (not shown); see `loloha admin list`"
+            )
+        for one in found:
+            opened.remove_admin_key(one)
+    console.say(f"{name} is revoked")
+
+
+@contextmanager
+def _opened(url: str | None) -> Iterator[Store]:
+    """The store, which stays with the collector that has it."""
+    try:
+        from loloha.collector.settings import Settings
+        from loloha.collector.store import Store
+    except ModuleNotFoundError as error:
+        from loloha.rules import checks
+
+        raise checks.missing(error.name or "", "admin", "collector") from None
+    opened = Store(Settings.read(store=url).store, take_over=False)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _name(sha256: bytes) -> str:
+    return sha256.hex()[:_DIGITS]

@@ -1,0 +1,164 @@
+"""One collector a store: a second takes it only once it can serve; held locks stop nobody long."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+
+from collecting import ADMIN_KEY, Clock, campaign, clients, created, messages
+from loloha.cli import main
+from loloha.collector.settings import Settings
+from loloha.collector.store import Store
+from loloha.errors import StoreError
+from loloha.rules.campaign import Campaign
+from serving import Served, create, get
+
+LINES = "application/x-ndjson"
+
+
+def send(client: Any, path: str, encoded: list[bytes]) -> Any:
+    headers = {"content-type": LINES}
+    return client.post(f"{path}/reports", content=b"\n".join(encoded), headers=headers)
+
+
+@pytest.fixture
+def one() -> Campaign:
+    return campaign()
+
+
+def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
+    serve: Any, one: Campaign, tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOLOHA_ADMIN_KEY", "LOLOHA_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    first = serve()
+    path = created(first, one)
+    sent = messages(one, clients(one, 9), 0)
+    (tmp_path / "file").write_text("")
+    nowhere = str(tmp_path / "file" / "log")
+    with pytest.raises(StoreError, match="keep_reports"):
+        serve(keep_reports=nowhere)
+    assert send(first, path, sent[:3]).json()["accepted"] == 3
+    line = ["serve", "--store", sqlite_url, "--port", "0"]
+    assert main([*line, "--keep-reports", nowhere]) == 1
+    assert send(first, path, sent[3:6]).json()["accepted"] == 3
+
+    def broken(*_: object) -> None:
+        raise StoreError("store must be reachable; try again")
+
+    with monkeypatch.context() as patch:
+        for part in ("seen", "drop_kept"):
+            patch.setattr(Store, part, broken)
+            with pytest.raises(StoreError):
+                serve()
+    assert first.get("/healthz").status_code == 200
+    assert send(first, path, sent[6:]).json()["accepted"] == 3
+    # What could not fail any more takes it over.
+    second = serve()
+    assert send(first, path, sent).status_code == 503
+    assert send(second, path, sent).json()["duplicates"] == 9
+
+
+def test_whoever_only_looks_takes_nothing_over(
+    serve: Any, one: Campaign, sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = serve()
+    path = created(first, one)
+    for line in (["admin", "list"], ["admin", "add"]):
+        assert main([*line, "--store", sqlite_url]) == 0
+    assert send(first, path, messages(one, clients(one, 2), 0)).json()["accepted"] == 2
+    assert capsys.readouterr().out
+
+
+def test_admin_keys_are_added_listed_and_revoked(
+    serve: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = serve(admin_key=None)
+    body = {"campaign": campaign().to_dict()}
+
+    def run(*line: str) -> str:
+        assert main(["admin", *line, "--store", sqlite_url]) == 0
+        return capsys.readouterr().out.strip()
+
+    assert run("list") == "no admin keys"
+    key = run("add")
+    name = run("list")
+    assert key not in name
+    headers = {"Authorization": f"Bearer {key}"}
+    assert client.post("/v1/campaigns", json=body, headers=headers).status_code == 201
+    assert main(["admin", "revoke", "0" * 12, "--store", sqlite_url]) == 2
+    run("revoke", name)
+    assert client.post("/v1/campaigns", json=body, headers=headers).status_code == 403
+    assert run("list", "--json") == "[]"
+
+
+def test_what_was_taken_over_and_not_used_can_be_given_back(store: Store, store_url: str) -> None:
+    second = Store(store_url)
+    with pytest.raises(StoreError):
+        store.ping()
+    second.give_back()
+    store.ping()
+    second.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("lock", ["SELECT * FROM writer FOR UPDATE", "LOCK TABLE guard"])
+def test_a_held_lock_is_answered_by_503_and_passes(
+    postgresql_url: str, clock: Clock, one: Campaign, monkeypatch: pytest.MonkeyPatch, lock: str
+) -> None:
+    # A held row lock hung uploads for ever, and health said 200.
+    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 1)
+    settings = Settings(store=postgresql_url, admin_key=ADMIN_KEY, rate_limit="")
+    engine = sql.create_engine(postgresql_url)
+    with Served(settings, clock) as url:
+        path = create(url, one)
+        sent = messages(one, clients(one, 5), 0)
+        with engine.begin() as holder:
+            holder.execute(sql.text(lock))
+            answer = post(url, path, sent)
+            assert answer.status == 503
+            assert "retry-after" in answer.headers
+            assert raw(url, "/healthz").status == 503
+        answer = post(url, path, sent)
+        assert answer.json()["accepted"] == 5
+        assert raw(url, "/healthz").status == 200
+    engine.dispose()
+
+
+@pytest.mark.postgres
+def test_a_commit_that_hangs_shows_in_health_meanwhile(
+    postgresql_url: str, clock: Clock, one: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.collector.store.database._SECONDS_TO_WAIT", 4)
+    monkeypatch.setattr("loloha.collector.commit.HANGING_SECONDS", 0.5)
+    settings = Settings(store=postgresql_url, admin_key=ADMIN_KEY, rate_limit="")
+    engine = sql.create_engine(postgresql_url)
+    with Served(settings, clock) as url:
+        path = create(url, one)
+        sent = messages(one, clients(one, 5), 0)
+        with engine.begin() as holder:
+            holder.execute(sql.text("SELECT * FROM writer FOR UPDATE"))
+            thread = threading.Thread(target=post, args=(url, path, sent))
+            thread.start()
+            threading.Event().wait(1.5)
+            assert raw(url, "/healthz").status == 503
+            thread.join()
+        assert get(url, f"{path}/rounds").json()["rounds"] == []
+    engine.dispose()
+
+
+def post(url: str, path: str, encoded: list[bytes]) -> Any:
+    from loloha.device.connection import Connection
+
+    with Connection(url, timeout=30) as connection:
+        headers = {"Content-Type": LINES}
+        return connection._once("POST", f"{path}/reports", b"\n".join(encoded), headers)
+
+
+def raw(url: str, path: str) -> Any:
+    from loloha.device.connection import Connection
+
+    with Connection(url, timeout=30) as connection:
+        return connection._once("GET", path, None, {})
