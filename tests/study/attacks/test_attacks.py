@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from loloha.protocols import REGISTRY, Protocol
 
-import loloha
 from loloha import attacks, law, privacy
 from loloha.errors import ParameterError
 from loloha.study.attacks.poisoning import fake_reports
