@@ -17,7 +17,7 @@ from typing import Any
 
 from laws.variants import FLAGSHIPS
 from loloha.errors import ParameterError
-from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.channels import BitChannel, SymbolChannel, TableChannel
 from loloha.rules.hashing import FAMILIES, MERSENNE_31, HashFamily
 from loloha.rules.protocols import (
     GRR,
@@ -121,10 +121,15 @@ def digits(family: HashFamily) -> int:
     return next(m for m in range(1, 60) if family.g**m >= family.k)
 
 
-def client_vectors() -> Iterator[dict[str, Any]]:
-    """One life of a client of each protocol: the draws it is given, the reports it makes."""
+def client_vectors(*, joint: bool) -> Iterator[dict[str, Any]]:
+    """One life of a client of each protocol: the draws it is given, the reports it makes.
+
+    Those that draw one table for life are a file of their own.
+    """
     for variant in FLAGSHIPS:
         protocol = variant.build()
+        if protocol.joint != joint:
+            continue
         draws = Draws(str(variant))
         client = protocol.client(rng=draws)
         reports = [(round, v, client.report(v, round=round)) for round, v in LIFE]
@@ -175,12 +180,14 @@ def specifications() -> Iterator[dict[str, Any]]:
                 yield from ({**named, budget: eps} for eps in EPS)
 
 
-def thresholds(channel: SymbolChannel | BitChannel | None) -> list[int] | None:
+def thresholds(channel: SymbolChannel | TableChannel | BitChannel | None) -> list[int] | None:
     """Out of 2^53."""
     if channel is None:
         return None
     if isinstance(channel, SymbolChannel):
         return [channel.keep]
+    if isinstance(channel, TableChannel):
+        return [channel.identity, channel.constant]
     return [channel.set, channel.unset]
 
 
@@ -193,7 +200,8 @@ def files() -> dict[str, str]:
     """Name -> text of every file of vectors."""
     return {
         "hashes.json": lines(hash_vectors()),
-        "clients.json": lines(client_vectors()),
+        "clients.json": lines(client_vectors(joint=False)),
+        "tables.json": lines(client_vectors(joint=True)),
         "thresholds.json": lines(threshold_vectors()),
         "values.json": lines(value_vectors()),
     }

@@ -271,14 +271,15 @@ CLIENTS = [
     Mutant(
         "the limit lets one answer too many pass",
         "device/client.py",
-        "after = self._loss(state) + self.protocol.asked_memo",
+        "after = self._loss(state, more=1)",
         "after = self._loss(state)",
         law("a_limit_refuses"),
     ),
     Mutant(
         "a refused report has spent already",
         "device/client.py",
-        "            self._afford(state)\n            kept = protocol.permanent(rng, x)\n",
+        "            self._afford(state)\n            table = state.table\n"
+        "            kept = protocol.permanent(rng, x) if table is None else table[x]\n",
         "            kept = protocol.permanent(rng, x)\n"
         "            self._state = state._replace(memo={**memo, x: kept})\n"
         "            self._afford(state)\n",
@@ -367,6 +368,34 @@ CLIENTS = [
         "number = None if isinstance(candidate, bool) else operator.index(candidate)",
         "number = operator.index(candidate)",
         "rules/test_checks.py",
+    ),
+    Mutant(
+        "a table for life lists the identity among its lies only",
+        "rules/channels.py",
+        "identity = (g * alone.keep - SCALE) // (g - 1)",
+        "identity = alone.keep",
+        law("a_table_for_life"),
+    ),
+    Mutant(
+        "a table for life is shuffled unevenly",
+        "rules/channels.py",
+        "            j = rng.below(i + 1)\n",
+        "            j = rng.below(self.g)\n",
+        law("a_table_for_life"),
+    ),
+    Mutant(
+        "a table for life is drawn anew at every new value",
+        "device/client.py",
+        "kept = protocol.permanent(rng, x) if table is None else table[x]",
+        "kept = protocol.permanent(rng, x)",
+        law("returning_to_a_value"),
+    ),
+    Mutant(
+        "the odometer of a table counts one cell less",
+        "rules/protocols/loloha.py",
+        "ways = sum(math.log(g - i) for i in range(answers))",
+        "ways = sum(math.log(g - i) for i in range(answers - 1))",
+        law("odometer"),
     ),
 ]
 
@@ -675,9 +704,23 @@ POPULATIONS = [
     Mutant(
         "a population's loss counts reports",
         "study/samplers/__init__.py",
-        "loss: Any = answers * protocol.asked_memo",
+        "loss = loss_of(protocol, answers)",
         "loss: Any = history.reports * protocol.asked_memo",
         POPULATION_LAW + " -k 'rappor and back'",
+    ),
+    Mutant(
+        "a population shares one table",
+        "study/samplers/draws.py",
+        "        tables[alike] = self.below(g, len(alike))[:, None]\n",
+        "        tables[alike] = self.below(g, 1)[:, None]\n",
+        POPULATION_LAW + " -k 'joint and once'",
+    ),
+    Mutant(
+        "a population's permutations leave the last place alone",
+        "study/samplers/draws.py",
+        "        for i in range(g - 1, 0, -1):\n            places",
+        "        for i in range(g - 2, 0, -1):\n            places",
+        POPULATION_LAW + " -k 'joint'",
     ),
 ]
 

@@ -38,7 +38,9 @@ def test_hashes(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", stored("clients.json"), ids=lambda vector: vector["protocol"]["type"]
+    "vector",
+    stored("clients.json") + stored("tables.json"),
+    ids=lambda vector: vector["protocol"]["type"],
 )
 def test_clients(vector: dict[str, Any]) -> None:
     """A client that is given these draws makes these reports, and uses each draw once."""

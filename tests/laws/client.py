@@ -25,12 +25,13 @@ def keyed(protocol: Any) -> bool:
 def ten_thousand_reports_draw_one_memo_and_one_key(protocol: Any) -> None:
     """PAINS 5: counted on the shipped code."""
     with pytest.MonkeyPatch.context() as patch:
-        drawn = {"enroll": 0, "permanent": 0, "instant": 0}
+        drawn = {"enroll": 0, "remember": 0, "permanent": 0, "instant": 0}
         for step in drawn:
             patch.setattr(Protocol, step, counting(getattr(Protocol, step), drawn, step))
         client = protocol.client(rng=SimulationRng(1))
         keys = {client.report(1, round=round).key for round in range(10_000)}
-    assert drawn == {"enroll": 1, "permanent": 1, "instant": 10_000}
+    memo = 0 if protocol.joint else 1
+    assert drawn == {"enroll": 1, "remember": 1, "permanent": memo, "instant": 10_000}
     assert len(keys) == 1
     assert client.loss == protocol.asked_memo
 
@@ -47,10 +48,13 @@ def counting(step: Any, drawn: dict[str, int], name: str) -> Any:
 def a_drawn_memo_never_changes(protocol: Any) -> None:
     known: dict[int, Any] = {}
     keys = set()
+    table: Any = None
     for client, v, report in walk(protocol):
         state = client.to_dict()
+        table = state.get("table") if table is None else table
         memo = dict(state["memo"])
         assert {x: memo[x] for x in known} == known
+        assert state.get("table") == table
         assert oracle.symbol(protocol, report.key, v) in memo
         known = memo
         keys.add(str(state["key"]))
@@ -64,7 +68,7 @@ def loss_counts_visited_cells_and_never_exceeds_the_cap(protocol: Any) -> None:
     for round, (client, v, report) in enumerate(walk(protocol)):
         visited.add(oracle.symbol(protocol, report.key, v))
         units = len(visited) if protocol.longitudinal else round + 1
-        assert client.loss == pytest.approx(units * protocol.asked_memo, rel=1e-12)
+        assert client.loss == pytest.approx(oracle.spent(protocol, units), rel=1e-12)
         assert before <= client.loss <= client.cap
         before = client.loss
     if protocol.longitudinal:
@@ -73,7 +77,7 @@ def loss_counts_visited_cells_and_never_exceeds_the_cap(protocol: Any) -> None:
             len({oracle.symbol(protocol, key, v) for v in range(protocol.k)})
             for key in oracle.keys(protocol)
         )
-        assert cells * protocol.asked_memo <= protocol.cap
+        assert oracle.spent(protocol, cells) <= protocol.cap * (1 + 1e-12)
     else:
         assert client.cap == protocol.cap == math.inf
 
@@ -110,7 +114,7 @@ def a_restored_client_goes_on_identically(protocol: Any) -> None:
 
 @law(VARIANTS)
 def a_limit_refuses_and_a_refusal_costs_nothing(protocol: Any) -> None:
-    limit = 2 * protocol.asked_memo
+    limit = oracle.spent(protocol, 2)
     client = protocol.client(rng=SimulationRng(2), limit=limit)
     key = client.report(0, round=0).key
     cells = {oracle.symbol(protocol, key, 0)}
@@ -125,7 +129,7 @@ def a_limit_refuses_and_a_refusal_costs_nothing(protocol: Any) -> None:
             assert client.loss == pytest.approx(limit, rel=1e-12)
         assert client.loss <= limit * (1 + 1e-12)
     units = min(2, len(cells)) if protocol.longitudinal else 2
-    assert client.loss == pytest.approx(units * protocol.asked_memo, rel=1e-12)
+    assert client.loss == pytest.approx(oracle.spent(protocol, units), rel=1e-12)
     with pytest.raises(ParameterError, match="limit must be a number in"):
         protocol.client(limit=protocol.asked_memo * 0.99)
 

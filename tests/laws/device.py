@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -109,18 +110,15 @@ def returning_to_a_value_finds_its_old_answer(protocol: Any) -> None:
     every = oracle.keys(protocol)
     for key in every:
         x, z = (oracle.symbol(protocol, key, v) for v in (first, last))
-        for at_x, p in oracle.first_round(protocol, x).items():
-            for at_z, q in oracle.first_round(protocol, z).items():
-                if x == z and at_x != at_z:
-                    continue
-                weight = p / len(every) * (1 if x == z else q)
-                second = [oracle.second_round(protocol, kept) for kept in (at_x, at_z, at_x)]
-                for a, pa in second[0].items():
-                    for b, pb in second[1].items():
-                        for c, pc in second[2].items():
-                            outcome = ((key, a), (key, b), (key, c))
-                            chance = weight * pa * pb * pc
-                            expected[outcome] = expected.get(outcome, Fraction(0)) + chance
+        for (at_x, at_z), p in oracle.pair_law(protocol, x, z).items():
+            weight = p / len(every)
+            second = [oracle.second_round(protocol, kept) for kept in (at_x, at_z, at_x)]
+            for a, pa in second[0].items():
+                for b, pb in second[1].items():
+                    for c, pc in second[2].items():
+                        outcome = ((key, a), (key, b), (key, c))
+                        chance = weight * pa * pb * pc
+                        expected[outcome] = expected.get(outcome, Fraction(0)) + chance
     assert seen == expected
 
 
@@ -156,3 +154,35 @@ def reports_look_alike(protocol: Any) -> None:
     for _, _, report in walk(protocol):
         assert encoding.is_key(report.key)
         assert encoding.is_answer(report.y)
+
+
+@law(VARIANTS, lambda protocol: protocol.joint)
+def a_table_for_life_has_exactly_the_stated_law(protocol: Any) -> None:
+    """MATH section 15: identity, permutation, one symbol; and every cell alone is GRR."""
+    seen = exact_law(protocol.remember)
+    assert seen == oracle.tables_law(protocol)
+    p, q = protocol.realised.p1, protocol.realised.q1
+    for x in range(protocol.g):
+        alone = {y: sum(c for table, c in seen.items() if table[x] == y) for y in range(protocol.g)}
+        assert alone == {y: p if y == x else q for y in range(protocol.g)}
+    if protocol.m0 is None:
+        # As often alike as if they were independent, but for the last of 53 digits.
+        alike = sum(chance for table, chance in seen.items() if table[0] == table[1])
+        assert float(alike) == pytest.approx(float(2 * p * q + (protocol.g - 2) * q * q), abs=1e-15)
+
+
+@law(VARIANTS, lambda protocol: protocol.joint)
+def a_table_for_life_spends_what_the_odometer_says(protocol: Any) -> None:
+    """Answers to m symbols, whatever is reported of them and how often, lose at most B_m."""
+    law = oracle.tables_law(protocol)
+    for m in range(1, protocol.encoding.memo_cells + 1):
+        laws = []
+        for cells in permutations(range(protocol.g), m):
+            answers: oracle.Law = {}
+            for table, chance in law.items():
+                answer = tuple(table[x] for x in cells)
+                answers[answer] = answers.get(answer, Fraction(0)) + chance
+            laws.append(answers)
+        assert not exceeds(worst(laws), protocol.spent(m))
+        assert largest_loss(laws) == pytest.approx(protocol.spent(m), abs=1e-9)
+        assert protocol.spent(m) <= m * protocol.eps_inf * (1 + 1e-12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING, Any
 
 import xxhash
@@ -136,6 +136,57 @@ def _round(protocol: Any, x: Any, truth: Any, p: Fraction, q: Fraction) -> Law:
             one if bit else 1 - one for bit, one in zip(said, ones, strict=True)
         )
     return {answer: chance for answer, chance in law.items() if chance}
+
+
+def joint(protocol: Any) -> bool:
+    """Whether the memo is one table for life."""
+    return getattr(protocol, "memo", "independent") == "joint"
+
+
+def spent(protocol: Any, units: int) -> float:
+    """Budget of so many memoised answers or reports, MATH sections 8 and 15."""
+    if not joint(protocol) or units < 2:
+        return units * protocol.asked_memo
+    g, a = protocol.g, math.exp(protocol.eps_inf)
+    p1, q1 = a / (a + g - 1), 1 / (a + g - 1)
+    m0 = 2 * p1 * q1 + (g - 2) * q1**2 if protocol.m0 is None else protocol.m0
+    w = (a - 1) / (a + g - 1)
+    return math.log(1 + w * math.perm(g, units) / (1 - w - m0))
+
+
+def tables_law(protocol: Any) -> Law:
+    """Law of the answers to all memo symbols of a protocol that sends symbols.
+
+    One table for life: MATH section 15, with the realised numbers.
+    """
+    g = protocol.g
+    if not joint(protocol):
+        rows = [first_round(protocol, x) for x in range(g)]
+        return {
+            table: math.prod(row[y] for row, y in zip(rows, table, strict=True))
+            for table in product(*rows)
+        }
+    w = protocol.realised.p1 - protocol.realised.q1
+    m0 = (1 - w) * Fraction(protocol.first_channel.constant, 1 << 53)
+    law: Law = dict.fromkeys(permutations(range(g)), (1 - w - m0) / math.factorial(g))
+    law[tuple(range(g))] += w
+    for y in range(g):
+        law[(y,) * g] = law.get((y,) * g, Fraction(0)) + m0 / g
+    return {table: chance for table, chance in law.items() if chance}
+
+
+def pair_law(protocol: Any, x: int, z: int) -> Law:
+    """Law of the memoised answers to two memo symbols, which may be one."""
+    if x == z:
+        return {(kept, kept): chance for kept, chance in first_round(protocol, x).items()}
+    law: Law = {}
+    if joint(protocol):
+        for table, chance in tables_law(protocol).items():
+            at = table[x], table[z]
+            law[at] = law.get(at, Fraction(0)) + chance
+        return law
+    ones, others = first_round(protocol, x), first_round(protocol, z)
+    return {(one, other): ones[one] * others[other] for one in ones for other in others}
 
 
 def memo_law(protocol: Any, v: int) -> Law:

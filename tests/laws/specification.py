@@ -57,6 +57,7 @@ BAD = {
     "count": [0, -1, 1 << 25, 2.5, 2.0, "2", True, math.nan, np.float64(2)],
     "choice": ["nope", "", "TIGHT", 3, True, 1.0, ["tight"], b"linear"],
 }
+BAD |= {"memo": BAD["choice"], "m0": [-1e-9, 1.5, math.nan, math.inf, "1", True, 1j, [1.0]]}
 BAD |= {"eps_inf": BAD["eps"], "eps_1": BAD["eps"], "calibration": BAD["choice"]}
 BAD |= {"hash": BAD["choice"], "g": [1, *BAD["count"]], "b": [1, *BAD["count"]], "d": BAD["count"]}
 

@@ -16,6 +16,7 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "k": (2, 3, 4),
     "calibration": ("tight", "published"),
     "hash": ("linear", "prime", "affine", "xxhash"),
+    "memo": ("independent", "joint"),
     "g": (2, 3),
     "b": (2, 3, 4),
     "d": (1, 2, 4),
@@ -97,6 +98,8 @@ def flagships_of(cls: type[Protocol]) -> Iterator[Variant]:
     if "hash" in own:
         for family in ("affine", "prime"):
             yield Variant(cls, (*params, ("hash", family)))
+    if "memo" in own:
+        yield Variant(cls, (*params, ("hash", "prime"), ("memo", "joint")))
 
 
 def example(protocol: str, k: int, **params: Any) -> Protocol:

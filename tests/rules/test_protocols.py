@@ -380,3 +380,64 @@ def test_a_document_says_what_was_chosen_and_not_for_whom() -> None:
     assert (spec["hash"], spec["g"]) == ("prime", 4)
     with pytest.raises(ParameterError, match=r"parameters of ololoha only, got \['n'\]"):
         protocol_from_dict(spec | {"n": 10**9})
+
+
+@pytest.mark.parametrize(
+    ("eps_inf", "g", "independent", "usual", "lowest"),
+    [
+        (2.0, 2, 4.0, 4.0, 2.0),
+        (2.0, 3, 6.0, 3.40, 2.62),
+        (2.0, 4, 8.0, 4.18, 3.67),
+        (4.0, 8, 32.0, 12.8, 12.5),
+        (5.0, 13, 65.0, 25.1, 25.0),
+    ],
+)
+def test_the_cap_of_one_table_for_life(
+    eps_inf: float, g: int, independent: float, usual: float, lowest: float
+) -> None:
+    """MATH section 15, and everything else is as it was."""
+    budgets = {"k": 96, "eps_inf": eps_inf, "eps_1": eps_inf / 2, "g": g, "hash": "prime"}
+    apart = loloha.OLOLOHA(**budgets)
+    assert apart.cap == pytest.approx(independent)
+    for m0, cap in ((None, usual), (0.0, lowest)):
+        joint = loloha.OLOLOHA(**budgets, memo="joint", m0=m0)
+        assert joint.cap == pytest.approx(cap, rel=3e-3)
+        assert loloha.variance(joint, n=1) == loloha.variance(apart, n=1)
+        assert (joint.asked_first, joint.asked_memo) == (apart.asked_first, apart.asked_memo)
+        assert joint.realised.eps_memo == pytest.approx(apart.realised.eps_memo, abs=1e-12)
+
+
+@pytest.mark.parametrize("eps_inf", [1.3, 5.0, 40.0, 300.0, 700.0])
+def test_the_odometer_of_a_table_never_falls(eps_inf: float) -> None:
+    for g in (2, 3, 8):
+        for m0 in (None, 0.0):
+            joint = loloha.OLOLOHA(k=96, eps_inf=eps_inf, eps_1=1.0, g=g, memo="joint", m0=m0)
+            spent = [joint.spent(m) for m in range(g + 1)]
+            assert spent == sorted(spent)
+            assert spent[1] == eps_inf
+            assert spent[g] <= g * eps_inf * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"memo": "joint", "g": 40, "eps_inf": 0.5}, "memo must be 'independent' where one table"),
+        ({"memo": "joint", "m0": 0.9}, "m0 must be below 0.238406, all but the identity, got 0.9"),
+        ({"m0": 0.1}, "m0 must be left out for memo='independent', got 0.1"),
+        ({"memo": "both"}, r"memo must be one of .*, got 'both'"),
+    ],
+)
+def test_a_table_that_does_not_exist_or_does_not_pay_is_refused(
+    params: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ParameterError, match=says):
+        loloha.OLOLOHA(**{"k": 96, "eps_inf": 2.0, "eps_1": 0.4, "g": 2} | params)
+
+
+def test_what_0_1_0_did_not_have_is_left_out_of_its_documents() -> None:
+    spec = loloha.BiLOLOHA(k=96, eps_inf=2.0, eps_1=1.0).to_dict()
+    assert "memo" not in spec
+    assert "m0" not in spec
+    joint = loloha.BiLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, memo="joint")
+    assert joint.to_dict() == spec | {"memo": "joint"}
+    assert protocol_from_dict(joint.to_dict() | {"m0": 0.0}).cap < joint.cap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from loloha.conform.port import Port, connect
 from loloha.device.client import KEPT_ROUNDS, Client
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
 from loloha.rules.campaign import Campaign
-from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.encodings import Channel
 from loloha.rules.law import exact_law
 from loloha.rules.protocols import LGRR, BiLOLOHA, Protocol
 from loloha.rules.rng import Rng, SimulationRng
@@ -149,10 +149,11 @@ def _tried(one: Campaign, value: Any) -> dict[str, Any]:
         return {"error": type(error).__name__}
 
 
-def _thresholds(channel: SymbolChannel | BitChannel | None) -> list[int] | None:
+def _thresholds(channel: Channel | None) -> list[int] | None:
+    """All integers of a channel, in the order in which it states them; g is none of them."""
     if channel is None:
         return None
-    return [channel.keep] if isinstance(channel, SymbolChannel) else [channel.set, channel.unset]
+    return [getattr(channel, field.name) for field in fields(channel) if field.name != "g"]
 
 
 # -- a client's life

@@ -22,9 +22,10 @@ from loloha.design.likelihood import (
 )
 from loloha.design.roc import Area, Roc
 from loloha.rules import checks
-from loloha.rules.channels import BitChannel
+from loloha.rules.channels import BitChannel, TableChannel
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
+from loloha.rules.rng import SCALE
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats, Ints
@@ -113,6 +114,9 @@ def _keyed_symbols(protocol: Protocol, reports: int) -> Area:
     second: Any = protocol.second_channel
     p, q = float(first.p), float(first.q)
     coincide = 2 * p * q + (first.g - 2) * q * q
+    if isinstance(first, TableChannel):
+        # Two cells of a table are answered alike only where all are.
+        coincide = first.g * q * first.constant / SCALE
     encoding = protocol.encoding
     if isinstance(encoding, Hashed):
         c0 = float(encoding.family.collision)

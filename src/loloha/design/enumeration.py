@@ -6,13 +6,15 @@ matters only by how often each answer occurs.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.rules.encodings import Encoding, Hashed, OneHot, Symbols
+from loloha.rules.rng import SCALE
 
 if TYPE_CHECKING:
     from loloha.design.pairs import Pairs
@@ -38,7 +40,8 @@ def exact_loss(protocol: Protocol, pairs: Pairs) -> float | None:
     """
     if protocol.second_channel is None or not protocol.second_channel.q:
         return _memoised_alone(protocol, pairs)
-    return _EXACT[type(protocol.encoding)](protocol, pairs)
+    law = _tables if protocol.joint else _EXACT[type(protocol.encoding)]
+    return law(protocol, pairs)
 
 
 def _symbols(protocol: Protocol, pairs: Pairs) -> float | None:
@@ -60,6 +63,35 @@ def _symbols(protocol: Protocol, pairs: Pairs) -> float | None:
     sent = [_compositions(int(n), g) for n in pairs.times]
     there, back = _ratios(pairs, sent, evidence)
     return max(there, back)
+
+
+def _tables(protocol: Protocol, pairs: Pairs) -> float | None:
+    """Of symbols that one table answers: the identity, one symbol for all, or a permutation."""
+    first, second = _rounds(protocol)
+    g = first.g
+    visited = [np.unique(cells).tolist() for cells in (pairs.one, pairs.two)]
+    ways = [math.perm(g, max(map(len, visited)))]
+    if not _few([*ways, *(math.comb(n + g - 1, g - 1) for n in pairs.times.tolist())], g):
+        return None
+    w = float(first.p - first.q)
+    m0 = (1 - w) * first.constant / SCALE
+    log_ratio = math.log(second.p / second.q)
+    sent = [_compositions(int(n), g) for n in pairs.times]
+
+    def log_law(cells: Ints) -> Floats:
+        times = dict(_times(cells, sent))
+        tables = [(w, tuple(times)), *((m0 / g, (y,) * len(times)) for y in range(g))]
+        each = (1 - w - m0) / math.perm(g, len(times))
+        tables += [(each, answers) for answers in itertools.permutations(range(g), len(times))]
+        total: Floats = np.full((1,) * len(sent), -math.inf)
+        for chance, answers in tables:
+            if chance:
+                sums = sum(seen[..., y] for seen, y in zip(times.values(), answers, strict=True))
+                total = np.logaddexp(total, math.log(chance) + log_ratio * sums)
+        return total
+
+    ratio = log_law(pairs.one) - log_law(pairs.two)
+    return float(np.abs(ratio).max())
 
 
 def _bits(protocol: Protocol, pairs: Pairs) -> float | None:
@@ -110,6 +142,13 @@ def _ratios(pairs: Pairs, sent: list[Ints], evidence: Evidence) -> tuple[float, 
 def _log_law(cells: Ints, sent: list[Ints], evidence: Evidence) -> Floats:
     """ln of the law, an axis for each pair of cells: how often its rounds sent each answer."""
     total: Floats = np.zeros(1)
+    for cell, times in _times(cells, sent):
+        total = total + evidence(cell, times)
+    return total
+
+
+def _times(cells: Ints, sent: list[Ints]) -> Iterator[tuple[int, Any]]:
+    """Each visited cell, and how often its rounds sent each answer: an axis a pair, and one."""
     for cell in np.unique(cells).tolist():
         times: Any = np.zeros(1)
         for axis, numbers in enumerate(sent):
@@ -117,8 +156,7 @@ def _log_law(cells: Ints, sent: list[Ints], evidence: Evidence) -> Floats:
                 shape = [1] * len(sent)
                 shape[axis] = len(numbers)
                 times = times + numbers.reshape(*shape, numbers.shape[1])
-        total = total + evidence(cell, times)
-    return total
+        yield cell, times
 
 
 def _compositions(n: int, parts: int) -> Ints:

@@ -71,9 +71,9 @@ def loss_of(protocol: Protocol, distinct: Any) -> Any:
     Returns
     -------
     float or float64[...]
-        eps_inf for each memoised answer, eps for each one-round report. See
-        `loloha.design.privacy.explain` for what
-        this does and does not bound.
+        eps_inf for each memoised answer, eps for each one-round report; where all answers were
+        drawn in one table, what so many of them spend together. See
+        `loloha.design.privacy.explain` for what this does and does not bound.
 
     Raises
     ------
@@ -81,7 +81,12 @@ def loss_of(protocol: Protocol, distinct: Any) -> Any:
         If distinct are not integers in that range.
     """
     most = protocol.encoding.memo_cells if protocol.longitudinal else MOST_REPORTS
-    loss: Any = counts("distinct", distinct, 0, most) * protocol.asked_memo
+    number = counts("distinct", distinct, 0, most)
+    if protocol.longitudinal:
+        spent = [protocol.spent(m) for m in range(int(number.max(initial=0)) + 1)]
+        loss: Any = np.array(spent)[number]
+    else:
+        loss = number * protocol.asked_memo
     return loss if loss.ndim else float(loss)
 
 

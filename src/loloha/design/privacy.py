@@ -167,7 +167,10 @@ def _numbers(found: Explanation) -> list[str]:
         f"eps_t = {curve}: loss of t reports of one value.",
     ]
     if found.protocol.longitudinal:
-        answers = f"eps_inf for each of up to {found.protocol.encoding.memo_cells} memoised answers"
+        cells = found.protocol.encoding.memo_cells
+        answers = f"eps_inf for each of up to {cells} memoised answers"
+        if found.protocol.joint:
+            answers = f"by up to {cells} memoised answers, which are drawn in one table for life"
         lines += [
             f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever.",
             f"cap = {found.cap:.4g}: most budget that can be spent, {answers}.",

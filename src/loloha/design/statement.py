@@ -11,6 +11,9 @@ from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
+MOST_SHOWN = 8
+"""Numbers of cells whose loss is listed."""
+
 
 def protected(protocol: Protocol) -> tuple[str, ...]:
     """What holds whatever is sent, a statement each."""
@@ -25,10 +28,16 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         "A value that never changes: all its reports together, for ever, shift the odds between "
         f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
     )
+    up_to = f"{memo:.4g} times the number of distinct ones visited"
+    if protocol.joint:
+        spent = [protocol.spent(m) for m in range(1, protocol.encoding.memo_cells + 1)]
+        up_to = ", ".join(f"{loss:.4g}" for loss in spent[:MOST_SHOWN])
+        up_to += ", ..." if len(spent) > MOST_SHOWN else ""
+        up_to += " where 1, 2, ... distinct ones are visited"
     pattern = (
         f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
         "equalities (alike in the same rounds, different in the same rounds) are indistinguishable "
-        f"up to {memo:.4g} times the number of distinct ones visited."
+        f"up to {up_to}."
     )
     if protocol.encoding.kind in _CELLS:
         pattern += " Moves between values of one cell do not show."
@@ -76,6 +85,8 @@ def leaks(
         How surely two single reports show that they come from one user.
     """
     found = [_changes(protocol, change)]
+    if protocol.joint:
+        found.append(_price(protocol))
     if _in_name_only(protocol):
         found.append(_any_round(protocol))
     found.append(_link(protocol, link))
@@ -103,6 +114,24 @@ def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
         "Of a user whose value changed and one whose value did not, the best test of T reports "
         f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
         "chance)."
+    )
+
+
+def _price(protocol: Protocol) -> str:
+    """What one table for life costs."""
+    told = (
+        "One table for life: all answers of a user are drawn together, so what is known of some "
+        "tells of the others."
+    )
+    # A history can exchange one cell for another only where one is left unvisited.
+    most = protocol.encoding.memo_cells - 1
+    if most < 2:
+        return told
+    return (
+        f"{told} The smaller cap has this price: two histories that differ in a single one of "
+        f"several {_cells(protocol)} can be told apart by up to {protocol.spent(2):.4g} where two "
+        f"are visited, and up to {protocol.spent(most):.4g} where more are; with answers drawn "
+        f"independently it is at most {protocol.asked_memo:.4g}, however many are visited."
     )
 
 

@@ -144,6 +144,8 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
         bound = min over permutations pi of the cells of
                 sum over x of (N_pi(x) - M[x, pi(x)]) eps_2 + [pi(x) != x] eps_(N_pi(x)),
 
+    where one table answers all cells, with B_m for the m cells visited in place of the last sum,
+
     or the same with c and c' exchanged: a linear assignment. Values of one cell cost nothing.
     Where there are too many keys to look through, the bound is eps_2 for each round that differs;
     where more than 128 cells differ, only those that differ most may be permuted.
@@ -208,7 +210,8 @@ def worst_loss(protocol: Protocol, rounds: int, changes: int) -> WorstLoss:
     if not changes or rounds == 1:
         return WorstLoss(constant, constant)
     m = min(protocol.encoding.memo_cells, changes + 1)
-    upper = min(whole, window_loss(protocol, rounds * (m - 1) // m) + m * constant)
+    named = protocol.spent(m) if protocol.joint else m * constant
+    upper = min(whole, window_loss(protocol, rounds * (m - 1) // m) + named)
     return WorstLoss(max(constant, _attained(protocol, rounds, min(changes, rounds - 1))), upper)
 
 
@@ -254,6 +257,8 @@ def _bound(protocol: Protocol, pairs: Pairs, once: float) -> float:
         # One round in which the permuted cells differ costs all: only one pattern has none.
         moved = pairs.times[pairs.one != pairs.two]
         return float(_eps(protocol, moved).sum()) if pairs.alike else math.inf
+    if protocol.joint:
+        return _bound_of_tables(protocol, pairs, once)
     differ = pairs.one != pairs.two
     if not differ.any():
         return 0.0
@@ -273,6 +278,18 @@ def _bound(protocol: Protocol, pairs: Pairs, once: float) -> float:
     np.fill_diagonal(cost, (visits - alike.diagonal()) * once)
     stay = (pairs.differing - (visits - alike.diagonal()).sum()) * once
     return float(stay + cost[np.arange(len(moving)), assign(cost)].sum())
+
+
+def _bound_of_tables(protocol: Protocol, pairs: Pairs, once: float) -> float:
+    """The same where all cells share one table: other names cost B_m together (MATH section 15)."""
+    cells = pairs.values
+    alike = np.zeros((len(cells), len(cells)))
+    alike[np.searchsorted(cells, pairs.one), np.searchsorted(cells, pairs.two)] = pairs.times
+    visits = alike.sum(axis=0)
+    cost = visits - alike
+    differing = cost[np.arange(len(cells)), assign(cost)].sum()
+    named = protocol.spent(int(np.count_nonzero(visits)))
+    return float(min(pairs.differing * once, differing * once + named))
 
 
 def _eps(protocol: Protocol, times: Any) -> Any:

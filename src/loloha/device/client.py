@@ -61,18 +61,24 @@ class Client:
         rng: Rng | None = None,
         account: Account | None = None,
     ) -> None:
+        self._set_up(protocol, limit, rng)
+        self._state = self._new(_check_key(key, protocol), account or Account())
+
+    def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
+        """All but the state."""
         self.protocol = protocol
         self.limit = _check_limit(limit, protocol)
         self._rng: Rng = SecureRng() if rng is None else rng
         self._lock = RLock()
         self._process = os.getpid()
-        self._state = self._new(_check_key(key, protocol), account or Account())
 
     def _new(self, key: Key, account: Account) -> State:
-        """An empty memo and, unless one is given, a new key."""
-        if key is None and self.protocol.longitudinal:
-            key = self.protocol.enroll(self._rng)
-        return State.new(key, account)
+        """Nothing reported, and all that is drawn at enrolment: a key, unless one is given."""
+        protocol, rng = self.protocol, self._rng
+        if not protocol.longitudinal:
+            return State.new(None, None, account)
+        key = protocol.enroll(rng) if key is None else key
+        return State.new(key, protocol.remember(rng), account)
 
     # -- reporting
 
@@ -127,7 +133,8 @@ class Client:
         kept = memo.get(x)
         if kept is None:
             self._afford(state)
-            kept = protocol.permanent(rng, x)
+            table = state.table
+            kept = protocol.permanent(rng, x) if table is None else table[x]
             memo = {**memo, x: kept}
         return Report(state.key, protocol.instant(rng, kept)), memo
 
@@ -141,7 +148,7 @@ class Client:
         """Refuse a new answer that would take the loss above the limit."""
         if self.limit is None:
             return
-        after = self._loss(state) + self.protocol.asked_memo
+        after = self._loss(state, more=1)
         # The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
         if after > self.limit * (1 + 1e-12):
             raise BudgetError(
@@ -171,12 +178,15 @@ class Client:
 
     @property
     def loss(self) -> float:
-        """Budget spent so far: eps_inf for each memoised answer; one-round rules, eps a report."""
+        """Budget spent so far: eps_inf for each memoised answer; one-round rules, eps a report.
+
+        Where all answers were drawn in one table: what so many of them spend together.
+        """
         return self._loss(self._state)
 
-    def _loss(self, state: State) -> float:
+    def _loss(self, state: State, more: int = 0) -> float:
         units = len(state.memo) if self.protocol.longitudinal else state.reports
-        return state.spent_before + units * self.protocol.asked_memo
+        return state.spent_before + self.protocol.spent(units + more)
 
     @property
     def cap(self) -> float:
@@ -261,8 +271,9 @@ class Client:
             If the state is damaged, foreign, or of another version. Nothing of it is shown.
         """
         stored, limit, found = from_plain(state, protocol)
+        client = object.__new__(cls)
         try:
-            client = cls(stored, key=found.key, limit=limit, rng=rng)
+            client._set_up(stored, limit, rng)
         except ParameterError:
             raise StateError(
                 "state must hold a limit that its client can have; it is damaged"

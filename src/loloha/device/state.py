@@ -58,6 +58,8 @@ class State(NamedTuple):
     key : int, tuple of int or None
     memo : dict of int to Answer
         The permanent answer to each memo symbol that was asked for.
+    table : tuple of Answer or None
+        The answers to all memo symbols, where they were drawn together at enrolment.
     sent : dict of int to Report
         The report of each of the newest `KEPT_ROUNDS` rounds, in the order of answering.
     answered : Rounds
@@ -72,6 +74,7 @@ class State(NamedTuple):
 
     key: Key
     memo: Mapping[int, Answer]
+    table: tuple[Answer, ...] | None
     sent: Mapping[int, Report]
     answered: Rounds
     reports: int
@@ -79,9 +82,9 @@ class State(NamedTuple):
     secret: bytes
 
     @classmethod
-    def new(cls, key: Key, account: Account = Account()) -> State:  # noqa: B008 - immutable
-        """The state of a new user who has spent something before."""
-        return cls(key, {}, {}, account.answered, 0, account.spent, secrets.token_bytes(32))
+    def new(cls, key: Key, table: tuple[Answer, ...] | None, account: Account) -> State:
+        """The state of a new user who may have spent something before."""
+        return cls(key, {}, table, {}, account.answered, 0, account.spent, secrets.token_bytes(32))
 
     def answering(self, round: int, report: Report, memo: Mapping[int, Answer]) -> State:
         """The state after one more report."""
@@ -91,6 +94,7 @@ class State(NamedTuple):
         return State(
             self.key,
             memo,
+            self.table,
             sent,
             including(self.answered, ((round, round),)),
             self.reports + 1,
@@ -117,6 +121,8 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         "limit": limit,
         "secret": state.secret.hex(),
     }
+    if state.table is not None:
+        plain["table"] = [_answer_to_plain(kept) for kept in state.table]
     return {**plain, "checksum": checksum(plain)}
 
 
@@ -158,6 +164,7 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     state = State(
         key=_key(body["key"]),
         memo={_whole(x): _answer(stored, kept) for x, kept in body["memo"]},
+        table=tuple(_answer(stored, kept) for kept in body["table"]) if stored.joint else None,
         sent=sent,
         answered=_answered(body) if version > 1 else _answered_before(body, sent),
         reports=_whole(body["reports"]),
@@ -189,6 +196,7 @@ def _must_be_possible(protocol: Protocol, state: State) -> None:
     possible = (
         all(0 <= x < encoding.memo_symbols for x in state.memo)
         and len(state.memo) <= encoding.memo_cells
+        and (state.table is None or _follows(state.memo, state.table, encoding.memo_symbols))
         and are_rounds(known, LARGEST_ROUND)
         and all(holds(known, round) for round in state.sent)
         and len(state.sent) <= min(KEPT_ROUNDS, state.reports)
@@ -197,6 +205,11 @@ def _must_be_possible(protocol: Protocol, state: State) -> None:
     )
     if not possible:
         raise StateError(f"state must be one that a client can be in; {_BEYOND_REPAIR}")
+
+
+def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
+    """Whether a table is whole, and every answer given is the one that it has."""
+    return len(table) == size and all(table[x] == kept for x, kept in memo.items())
 
 
 def _answered(body: Mapping[str, Any]) -> Rounds:

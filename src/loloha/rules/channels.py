@@ -63,6 +63,56 @@ class SymbolChannel:
 
 
 @dataclass(frozen=True)
+class TableChannel:
+    """One table from the g symbols to their answers, drawn as a whole (MATH section 15).
+
+    The identity, else one symbol for all, else a uniform permutation. Each symbol alone is answered
+    by randomised response; two of them are not independent.
+
+    Parameters
+    ----------
+    g : int
+        Number of symbols, g >= 2.
+    identity : int
+        Threshold of the identity, out of 2^53.
+    constant : int
+        Threshold of one symbol for all where it is not the identity, out of 2^53.
+    """
+
+    g: int
+    identity: int
+    constant: int
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(SCALE + (self.g - 1) * self.identity, self.g * SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(SCALE - self.identity, self.g * SCALE)
+
+    def table(self, rng: Rng) -> tuple[int, ...]:
+        """Draw the answers of all symbols.
+
+        A port draws in this order: whether it is the identity; whether it is constant, and then the
+        symbol; else for i = g - 1, ..., 1 which of the first i + 1 places changes with place i.
+        """
+        if rng.bernoulli(self.identity):
+            return tuple(range(self.g))
+        if rng.bernoulli(self.constant):
+            return (rng.below(self.g),) * self.g
+        answers = list(range(self.g))
+        for i in range(self.g - 1, 0, -1):
+            j = rng.below(i + 1)
+            answers[i], answers[j] = answers[j], answers[i]
+        return tuple(answers)
+
+    def draw(self, rng: Rng, x: int) -> int:
+        """Randomise the symbol ``x`` alone, by a table that is forgotten."""
+        return self.table(rng)[x]
+
+
+@dataclass(frozen=True)
 class BitChannel:
     """Randomised response of bits: 1 with probability p where a bit is set, else q.
 
@@ -227,7 +277,26 @@ def exact_second_grr_published(eps_inf: float, eps_1: float, g: int) -> Fraction
     return kept / (kept + (g - 1) * (a - b))
 
 
-def second_symbol_channel(first: SymbolChannel, eps_1: float, asked: Fraction) -> SymbolChannel:
+def table_channel(alone: SymbolChannel, m0: float | None) -> TableChannel:
+    """One table whose cells are each at least as private as under ``alone``.
+
+    Parameters
+    ----------
+    alone : SymbolChannel
+    m0 : float or None
+        Probability of one symbol for all; None for the one at which two cells are answered alike
+        as often as if they were independent: then it is (1 + w)/g where it is not the identity.
+    """
+    g = alone.g
+    identity = (g * alone.keep - SCALE) // (g - 1)
+    if m0 is None:
+        return TableChannel(g, identity, (SCALE + identity) // g)
+    return TableChannel(g, identity, int(Fraction(m0) * SCALE * SCALE / (SCALE - identity)))
+
+
+def second_symbol_channel(
+    first: SymbolChannel | TableChannel, eps_1: float, asked: Fraction
+) -> SymbolChannel:
     """The IRR nearest to ``asked`` such that the chain after ``first`` realises at most eps_1.
 
     Parameters
@@ -278,7 +347,9 @@ def chained_bits(first: BitChannel, second: BitChannel) -> tuple[Fraction, Fract
     return second.q + first.p * slope, second.q + first.q * slope
 
 
-def chained_symbols(first: SymbolChannel, second: SymbolChannel) -> tuple[Fraction, Fraction]:
+def chained_symbols(
+    first: SymbolChannel | TableChannel, second: SymbolChannel
+) -> tuple[Fraction, Fraction]:
     """p_s and q_s of MATH section 3, exactly."""
     g = first.g
     p_s = first.p * second.p + (g - 1) * first.q * second.q
@@ -290,6 +361,6 @@ def _largest_keep(ratio: Fraction, g: int) -> int:
     return int(SCALE * ratio / (ratio + g - 1))
 
 
-def _contrast(channel: SymbolChannel) -> Fraction:
+def _contrast(channel: SymbolChannel | TableChannel) -> Fraction:
     """p - q: what a chain multiplies."""
     return channel.p - channel.q

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.channels import BitChannel, SymbolChannel, TableChannel
 from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Bools, Ints
 
 Number = TypeVar("Number", float, Fraction)
-Channel = SymbolChannel | BitChannel
+Channel = SymbolChannel | TableChannel | BitChannel
 Kind = Literal["symbol", "keyed symbol", "bits", "sampled bits"]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.channels import Pair
+from loloha.rules.channels import Pair, TableChannel
 from loloha.rules.encodings import Channel, Encoding, Hashed
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
@@ -88,6 +88,8 @@ class Protocol(ABC):
     """One line for tables."""
     longitudinal: ClassVar[bool] = True
     """Whether answers are memoised, so that repeating a value does not spend for ever."""
+    later: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that 0.1.0 did not have, with what their absence from a document means."""
     hints: ClassVar[frozenset[str]] = frozenset()
     """Arguments that only help to choose the parameters left out: no part of a specification."""
 
@@ -194,9 +196,18 @@ class Protocol(ABC):
         return self.encoding.bins
 
     @property
+    def joint(self) -> bool:
+        """Whether the answers to all memo symbols are drawn together, at enrolment."""
+        return self.longitudinal and isinstance(self.first_channel, TableChannel)
+
+    @property
     def cap(self) -> float:
         """Most that a user can ever spend; ``inf`` for one-round rules, which spend every round."""
-        return self.encoding.memo_cells * self.asked_memo if self.longitudinal else math.inf
+        return self.spent(self.encoding.memo_cells) if self.longitudinal else math.inf
+
+    def spent(self, answers: int) -> float:
+        """Budget that so many memoised answers spend; for one-round rules, so many reports."""
+        return answers * self.asked_memo
 
     @cached_property
     def realised(self) -> Realised:
@@ -243,6 +254,11 @@ class Protocol(ABC):
         """Memo symbol x of the value ``v``."""
         return self.encoding.memo_index(key, v)
 
+    def remember(self, rng: Rng) -> tuple[Answer, ...] | None:
+        """Draw the answers to all memo symbols at enrolment; None where each waits for its use."""
+        channel = self.first_channel
+        return channel.table(rng) if isinstance(channel, TableChannel) else None
+
     def permanent(self, rng: Rng, x: int) -> Answer:
         """Permanent randomised response x' to the memo symbol ``x``, to be kept."""
         return self.encoding.randomise(rng, x, self.first_channel)
@@ -277,7 +293,10 @@ class Protocol(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Full specification as plain JSON data: type, version and every parameter."""
-        return {"type": self.name, "version": SPEC_VERSION, **self.get_params()}
+        params = self.get_params()
+        absent = [name for name, value in self.later.items() if params[name] == value]
+        kept = {name: value for name, value in params.items() if name not in absent}
+        return {"type": self.name, "version": SPEC_VERSION, **kept}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

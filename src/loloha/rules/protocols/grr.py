@@ -11,6 +11,7 @@ from loloha.rules import checks
 from loloha.rules.channels import (
     Pair,
     SymbolChannel,
+    TableChannel,
     exact_second_grr,
     exact_second_grr_published,
     grr,
@@ -57,7 +58,7 @@ class SymbolChain(TwoRound):
         return CALIBRATIONS[self.calibration](self.eps_inf, self.eps_1, self.symbols)
 
     @cached_property
-    def first_channel(self) -> SymbolChannel:
+    def first_channel(self) -> SymbolChannel | TableChannel:
         return symbol_channel(self.eps_inf, self.symbols)
 
     @cached_property

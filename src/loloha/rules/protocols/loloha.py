@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
+from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.channels import SymbolChannel, TableChannel, symbol_channel, table_channel
 from loloha.rules.hashing import PrimeHash, default_family
 from loloha.rules.protocols.grr import SymbolChain
 from loloha.rules.protocols.hashed import (
@@ -20,10 +24,75 @@ from loloha.rules.protocols.hashed import (
 )
 
 MOST_USERS = 1 << 53
+JOINT = "joint"
+MEMOS = ("independent", JOINT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiLOLOHA(LocalHashing, SymbolChain):
+class Memoising(LocalHashing, SymbolChain):
+    """Local hashing whose symbols are memoised: cell by cell, or in one table for life.
+
+    Parameters
+    ----------
+    memo : {"independent", "joint"}
+        "joint" draws the answers of all symbols together at enrolment (MATH section 15): the same
+        accuracy, eps_1 and eps_inf, a far smaller cap; but one value that is exchanged for another
+        costs up to the cap instead of eps_inf.
+    m0 : float, optional
+        For memo="joint", the probability that one symbol answers for all. By default changes
+        show as they do for independent answers; 0 has the smallest cap, and changes show more.
+    """
+
+    memo: str = "independent"
+    m0: float | None = None
+    later: ClassVar[Mapping[str, Any]] = {"memo": "independent", "m0": None}
+
+    def __post_init__(self) -> None:
+        checks.choice("memo", self.memo, MEMOS)
+        if self.m0 is not None:
+            self._set("m0", checks.real("m0", self.m0, 0.0, 1.0, "leave it out for the usual one"))
+            if self.memo != JOINT:
+                raise ParameterError(
+                    f"m0 must be left out for memo='independent', got {self.m0!r}; leave it out"
+                )
+        super().__post_init__()
+        if self.memo != JOINT:
+            return
+        rest = self.symbols * self.first.q
+        if self.m0 is not None and self.m0 >= rest:
+            raise ParameterError(
+                f"m0 must be below {rest:.6g}, all but the identity, got {self.m0!r}; leave it out"
+            )
+        cells, apart = self.encoding.memo_cells, self.encoding.memo_cells * self.eps_inf
+        if self.cap > apart * (1 + 1e-9):
+            raise ParameterError(
+                f"memo must be 'independent' where one table spends more, {self.cap:.4g} against "
+                f"{apart:.4g} over {cells} cells, got {self.memo!r}; leave it out or lower g or m0"
+            )
+
+    @cached_property
+    def first_channel(self) -> SymbolChannel | TableChannel:
+        alone = symbol_channel(self.eps_inf, self.symbols)
+        return alone if self.memo != JOINT else table_channel(alone, self.m0)
+
+    def spent(self, answers: int) -> float:
+        if self.memo != JOINT or answers < 2:
+            return super().spent(answers)
+        # B_m = ln(1 + w g! / ((g-m)! u)), w = p1 - q1, u = g q1 - m0: by default q1 (g - 2 + g q1).
+        p1, q1, g = *self.first, self.symbols
+        if self.m0 is None:
+            permuted = math.log(q1) + math.log(g - 2 + g * q1)
+        else:
+            permuted = math.log(g * q1 - self.m0)
+        ways = sum(math.log(g - i) for i in range(answers))
+        odds = math.log(p1 - q1) + ways - permuted
+        loss = max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
+        # A bound is rounded up.
+        return max(self.eps_inf, loss * (1 + 2**-50))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLOLOHA(Memoising):
     """LOLOHA with g = 2: the least worst-case loss and the fastest server. MATH section 4."""
 
     name: ClassVar[str] = "biloloha"
@@ -35,7 +104,7 @@ class BiLOLOHA(LocalHashing, SymbolChain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OLOLOHA(ChosenG, SymbolChain):
+class OLOLOHA(ChosenG, Memoising):
     """LOLOHA with the g of least variance, or any g that is asked for. Source: MATH section 4.
 
     By default g is the integer of least exact V* among those that the hash family admits; with

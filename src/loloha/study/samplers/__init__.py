@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from loloha.design.loss import loss_of
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
@@ -41,7 +42,7 @@ REPORTERS: dict[type[Encoding], Reporter] = {
 }
 """The samplers know these classes exactly: a subclass may take its steps otherwise."""
 
-STEPS = ("check_value", "enroll", "memo_index", "permanent", "instant", "client")
+STEPS = ("check_value", "enroll", "memo_index", "remember", "permanent", "instant", "client")
 
 
 def sample(
@@ -71,7 +72,7 @@ def sample(
     else:
         answers = history.reports
         counts = _one_round(sampler, protocol, history, draws, progress)
-    loss: Any = answers * protocol.asked_memo
+    loss = loss_of(protocol, answers)
     return Sample(loss, counts, encoding)
 
 

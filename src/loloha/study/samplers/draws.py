@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.rules.channels import SymbolChannel
+from loloha.rules.channels import SymbolChannel, TableChannel
 from loloha.rules.counting.arrays import Bools, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import HashFamily
@@ -138,6 +138,24 @@ class Draws:
         told = np.empty_like(flat)
         _lie(flat, kept, others, told)
         return told.reshape(truths.shape)
+
+    def tables(self, channel: TableChannel, count: int) -> Any:
+        """``count`` tables from the symbols to their answers, int32[count, g]."""
+        g = channel.g
+        tables = np.tile(np.arange(g, dtype=np.int32), (count, 1))
+        others = np.flatnonzero(~unpack(self.bits(channel.identity, count), count))
+        constant = unpack(self.bits(channel.constant, len(others)), len(others))
+        alike, permuted = others[constant], others[~constant]
+        tables[alike] = self.below(g, len(alike))[:, None]
+        every = np.arange(len(permuted))
+        mixed = tables[permuted]
+        for i in range(g - 1, 0, -1):
+            places = self.below(i + 1, len(permuted))
+            moved = mixed[every, places]
+            mixed[every, places] = mixed[:, i]
+            mixed[:, i] = moved
+        tables[permuted] = mixed
+        return tables
 
     def binomial(self, n: Any, threshold: int) -> Ints:
         """Numbers of successes of ``n`` int64[...] trials, each with chance threshold / 2^53."""

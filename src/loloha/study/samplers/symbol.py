@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loloha.rules.channels import TableChannel
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
@@ -62,11 +63,24 @@ def _memoise(
             symbols = hashed(encoding.family, keys[block.part], block)
             cell_of, firsts = merge(users, symbols, encoding.symbols)
             users, memo = users[firsts], symbols[firsts]
-        memo = draws.symbols(chain.first, memo.astype(kept.dtype))
+        memo = _answers(chain.first, users, memo, block.slots.shape[1], draws).astype(kept.dtype)
         _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
         answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
         progress(block.part.stop / n / 2)
     return keys, kept, answers
+
+
+def _answers(channel: Any, users: Any, symbols: Any, n: int, draws: Draws) -> Any:
+    """The memoised answer of each cell; ``users``, 0..n-1, ascends."""
+    if not isinstance(channel, TableChannel):
+        return draws.symbols(channel, symbols)
+    answers = np.empty_like(symbols)
+    step = max(1, CELLS_AT_ONCE // channel.g)
+    for start in range(0, n, step):
+        tables = draws.tables(channel, min(step, n - start))
+        cells = slice(*np.searchsorted(users, [start, start + step]))
+        answers[cells] = tables[users[cells] - start, symbols[cells]]
+    return answers
 
 
 def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:

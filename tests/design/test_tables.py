@@ -1,0 +1,97 @@
+"""One table for life: every bound on histories, against everything that could be sent."""
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+import loloha
+from laws import oracle
+from loloha.design import transcript
+from loloha.design.change import change_area
+
+TABLES = [
+    loloha.BiLOLOHA(k=4, eps_inf=2.0, eps_1=1.0, memo="joint"),
+    loloha.BiLOLOHA(k=4, eps_inf=1.0, eps_1=0.5, memo="joint", m0=0.0),
+    loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.0, memo="joint"),
+    loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.9, memo="joint", m0=0.0),
+]
+
+
+def transcripts(protocol: Any, cells: tuple[int, ...]) -> dict[Any, float]:
+    """Law of all that is sent from these memo cells, from the table's law and the second round."""
+    second = [oracle.second_round(protocol, kept) for kept in range(protocol.g)]
+    law: dict[Any, float] = {}
+    for table, chance in oracle.tables_law(protocol).items():
+        for sent in itertools.product(range(protocol.g), repeat=len(cells)):
+            shown = math.prod(float(second[table[c]][y]) for c, y in zip(cells, sent, strict=True))
+            law[sent] = law.get(sent, 0.0) + float(chance) * shown
+    return law
+
+
+def pattern(cells: tuple[int, ...]) -> tuple[int, ...]:
+    """Which rounds are alike."""
+    return tuple(cells.index(cell) for cell in cells)
+
+
+@pytest.mark.parametrize("protocol", TABLES, ids=repr)
+def test_tables_keep_every_bound_of_histories(protocol: Any) -> None:
+    """All pairs of histories: the shipped exact loss is the enumerated one, within all bounds."""
+    t = 4 if protocol.g == 2 else 3
+    histories = list(itertools.product(range(protocol.g), repeat=t))
+    laws = {cells: transcripts(protocol, cells) for cells in histories}
+    once, key = transcript.eps_2(protocol), 1
+    # Under this key the values 0..g-1 are the cells themselves.
+    assert [protocol.memo_index(key, v) for v in range(protocol.g)] == list(range(protocol.g))
+    for one, two in itertools.combinations(histories, 2):
+        exact = max(abs(math.log(laws[one][y] / laws[two][y])) for y in laws[one])
+        found = transcript.loss_between(protocol, one, two, key=key)
+        assert found.exact == pytest.approx(exact, abs=1e-9)
+        assert exact <= found.bound + 1e-9
+        differing = sum(a != b for a, b in zip(one, two, strict=True))
+        assert exact <= differing * once + 1e-9
+        if pattern(one) == pattern(two):
+            assert exact <= protocol.spent(len(set(one))) + 1e-9
+    changing = transcript.worst_loss(protocol, t, t)
+    assert changing.lower <= changing.upper
+
+
+def test_the_price_of_a_table_is_attained() -> None:
+    """One of two cells exchanged for another one costs more than eps_inf, and up to B_2."""
+    rounds = 12
+    one, two = [0] * rounds + [1] * rounds, [0] * rounds + [2] * rounds
+    joint = loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.9, memo="joint")
+    apart = loloha.OLOLOHA(k=9, g=3, eps_inf=2.0, eps_1=1.9)
+    price = transcript.loss_between(joint, one, two, key=1)
+    usual = transcript.loss_between(apart, one, two, key=1)
+    assert usual.exact is not None
+    assert usual.exact <= 2.0 + 1e-9
+    assert price.exact == pytest.approx(joint.spent(2), abs=1e-3)
+    assert price.exact > 1.5 * usual.exact
+
+
+def test_changes_show_as_they_did_and_more_without_one_symbol_for_all() -> None:
+    budgets = {"k": 96, "eps_inf": 2.0, "eps_1": 1.0, "g": 4, "hash": "prime"}
+    apart = loloha.OLOLOHA(**budgets)
+    for reports in (1, 10):
+        usual = change_area(apart, reports)
+        joint = change_area(loloha.OLOLOHA(**budgets, memo="joint"), reports)
+        bare = change_area(loloha.OLOLOHA(**budgets, memo="joint", m0=0.0), reports)
+        assert usual is not None
+        assert joint is not None
+        assert bare is not None
+        assert joint.auc == pytest.approx(usual.auc, abs=1e-9)
+        assert bare.auc > usual.auc
+
+
+def test_the_price_stands_beside_the_gain() -> None:
+    """What is printed of a joint protocol: never the cap without its price."""
+    joint = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4, memo="joint")
+    said = str(loloha.privacy.explain(joint))
+    assert "cap = 4.179" in said
+    assert "2, 3.501, 4.179, 4.179 where 1, 2, ... distinct ones are visited" in said
+    assert "can be told apart by up to 3.501 where two are visited, and up to 4.179" in said
+    assert "times the number of distinct" not in said
+    apart = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4)))
+    assert "table for life" not in apart
