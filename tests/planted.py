@@ -399,6 +399,102 @@ CLIENTS = [
     ),
 ]
 
+SENDERS = [
+    Mutant(
+        "a sender adopts what it has not written",
+        "device/sender.py",
+        "        self._agreement = _UNREAD\n        self._file.write(content)\n"
+        "        self._agreement = after\n",
+        "        self._agreement = after\n        self._file.write(content)\n",
+        "device/test_faults.py -k report-full",
+    ),
+    Mutant(
+        "a state is not synced before it is renamed",
+        "device/file.py",
+        "                os.fsync(file.fileno())\n                if check",
+        "                if check",
+        "device/test_faults.py -k deliver-killed",
+    ),
+    Mutant(
+        "a new name is not synced",
+        "device/file.py",
+        "                os.replace(temporary, path)\n                sync_folder(folder)\n",
+        "                os.replace(temporary, path)\n",
+        "device/test_faults.py -k deliver",
+    ),
+    Mutant(
+        "a withdrawal forgets before it deletes",
+        "device/sender.py",
+        "        self._agreement = _UNREAD\n        self._file.delete()\n"
+        "        self._agreement = None",
+        "        self._agreement = None\n        self._file.delete()",
+        "device/test_faults.py -k withdraw-full",
+    ),
+    Mutant(
+        "what was spent is forgotten with the consent",
+        "device/sender.py",
+        "_limit(limit, enrolments), ledger.spent)",
+        "_limit(limit, enrolments), 0.0)",
+        "device/test_state_file.py -k outlives_withdrawals",
+    ),
+    Mutant(
+        "the limit bounds each campaign alone",
+        "device/agreement.py",
+        "client.limit = self.limit - (self.loss - client.loss)",
+        "client.limit = self.limit",
+        "device/test_state_file.py -k bounds_the_sum",
+    ),
+    Mutant(
+        "a state of two names is opened twice",
+        "device/file.py",
+        ".st_nlink > 1",
+        ".st_nlink > 9",
+        "device/test_state_file.py -k two_names",
+    ),
+    Mutant(
+        "the lock is not looked at again",
+        "device/file.py",
+        'if not _is(self.path + ".lock", self._beside):',
+        "if False:",
+        "device/test_state_file.py -k deleting_the_lock",
+    ),
+    Mutant(
+        "a writer at work is swept away",
+        "device/file.py",
+        "        _lock(file)\n        os.unlink(path)",
+        "        os.unlink(path)",
+        "device/test_state_file.py -k at_work",
+    ),
+    Mutant(
+        "the first gap is closed and not the shortest",
+        "device/rounds.py",
+        "gaps.index(min(gaps))",
+        "0",
+        "device/test_state_file.py -k 'heals or only_grows'",
+    ),
+    Mutant(
+        "another report's receipt settles this one",
+        "device/receipt.py",
+        'said.get("reporter", reporter) == reporter',
+        "True",
+        "device/test_receipt.py -k whatever_else",
+    ),
+    Mutant(
+        "a receipt may be called anything",
+        "device/receipt.py",
+        'answer.status == 200 and media == "application/json" and',
+        "answer.status == 200 and",
+        "device/test_receipt.py -k whatever_else",
+    ),
+    Mutant(
+        "an answer may drip for ever",
+        "device/connection.py",
+        "        if left <= 0:\n",
+        "        if left <= -60:\n",
+        "device/test_receipt.py -k whole_in_time",
+    ),
+]
+
 SERVER = [
     Mutant(
         "the seed 0 is drawn, under which all values collide",
@@ -724,4 +820,4 @@ POPULATIONS = [
     ),
 ]
 
-PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SERVER, *POPULATIONS]
+PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS]

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import uvicorn
@@ -52,3 +53,46 @@ def create(url: str, campaign: Campaign, **more: Any) -> str:
 def get(url: str, path: str) -> Any:
     with Connection(url, timeout=30) as connection:
         return connection.get(path)
+
+
+class answering:
+    """A server that gives prepared answers; None hangs up."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        self.seen: list[tuple[str, bytes]] = []
+        rest = list(answers)
+        seen = self.seen
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                seen.append((self.path, body))
+                answer = rest.pop(0) if len(rest) > 1 else rest[0]
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, headers, content = answer
+                self.send_response(status)
+                for name, value in {**headers, "content-length": str(len(content))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_POST = do_GET
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self) -> tuple[str, list[tuple[str, bytes]]]:
+        self.thread.start()
+        return f"http://127.0.0.1:{self.server.server_port}", self.seen
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()

@@ -41,6 +41,7 @@ def are_rounds(rounds: Rounds, largest: int) -> bool:
     """Whether these are rounds that `including` can have made."""
     return (
         len(rounds) <= MOST_INTERVALS
+        and all(type(end) is int for interval in rounds for end in interval)
         and all(0 <= first <= last <= largest for first, last in rounds)
         and all(a[1] + 1 < b[0] for a, b in pairwise(rounds))
     )

@@ -17,7 +17,7 @@ from threading import Lock, get_ident
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from loloha.device.agreement import Agreement, Enrolment, Ledger, fingerprint_of
-from loloha.device.client import Client
+from loloha.device.client import Account, Client
 from loloha.device.collector import Collector
 from loloha.device.connection import Connection, Patience, Unreachable, path_of
 from loloha.device.file import StateFile, read_json, read_private, write_private
@@ -471,10 +471,14 @@ class Sender:
         before = self._agreed()
         if any(one.campaign.keys == "assigned" for one in before.enrolments):
             raise StateError("key must be assigned anew; withdraw, and agree again")
+        # What is forgotten here, a later start that waits has to know.
+        ledger = self._ledger().including(before)
+        write_private(self._ledger_path, ledger.to_bytes())
         after, said = before, ""
         for one in before.enrolments:
-            client = one.client._twin()
-            said = client.reset(wait=wait)
+            said = one.client._twin().reset(wait=wait)
+            rounds = ledger.account(one.campaign).answered if wait else ()
+            client = Client(one.campaign.protocol, account=Account(one.client.loss, rounds))
             after = after.changed(one, replace(one, client=client, queue={}))
         self._adopt(after)
         if len(before.enrolments) == 1:
