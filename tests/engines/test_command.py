@@ -1,10 +1,13 @@
 """`loloha log generate`, `tally` and `estimate`: the whole way on the command line."""
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -106,7 +109,10 @@ def test_statements_for_tables_and_files(there, capsys):
     assert "FROM reports_of_june\n" in capsys.readouterr().out
     run(*one, "spark", "log", "--trust-log")
     text = capsys.readouterr().out
-    assert "FROM parquet.`log/campaign=" in text
+    for path in Path("log").rglob("*.parquet"):
+        round = path.parent.name.partition("=")[2]
+        file = f"SELECT CAST({round} AS BIGINT) AS round, * FROM parquet.`{path.absolute()}`"
+        assert text.count(file) == 1
     assert "reporter <" not in text
     assert main([*one, "postgres", "log"]) == 2
     assert "name it by --table" in capsys.readouterr().err
@@ -121,13 +127,88 @@ def test_generating_tells_how_much(there, capsys):
 
 
 def test_tallies_of_one_round_add_up(there, capsys):
+    for seed in ("1", "2"):
+        run("log", "generate", "table.csv", "--campaign", "campaign.json", "--out", f"log{seed}",
+            "--seed", seed, "--users", "300")  # fmt: skip
+        run("tally", f"log{seed}", "--campaign", "campaign.json", "--out", f"t{seed}")
+    single = [told(capsys, "estimate", f"t{seed}/round-0.tally")[0] for seed in (1, 2)]
+    double = told(capsys, "estimate", "t1", "t2/round-0.tally")
+    assert [one["n"] for one in (*single, double[0])] == [300, 300, 600]
+    mean = sum(one["frequency"] for one in single) / 2
+    assert double[0]["frequency"] == pytest.approx(mean)
+    assert double[0]["value"] == 0
+
+
+def test_a_tally_given_twice_is_refused(there, capsys):
     generate(users="300")
     run("tally", "log", "--campaign", "campaign.json", "--out", "a")
-    single = told(capsys, "estimate", "a/round-0.tally")
-    double = told(capsys, "estimate", "a", "a/round-0.tally")
-    assert (single[0]["n"], double[0]["n"]) == (300, 600)
-    assert double[0]["frequency"] == single[0]["frequency"]
-    assert double[0]["value"] == 0
+    shutil.copytree("a", "copy")
+    Path("link").symlink_to("a")
+    os.link("a/round-0.tally", "round-0.tally")
+    capsys.readouterr()
+    for again in (["a"], ["a/round-0.tally"], ["copy"], ["link"], ["round-0.tally"], ["./a"]):
+        assert main(["estimate", "a", *again]) == 1
+        assert "must be of different reports" in capsys.readouterr().err
+
+
+def test_a_result_that_is_not_whole_is_refused(there, capsys):
+    import duckdb
+
+    generate(users="500")
+    capsys.readouterr()
+    run("tally", "log", "--campaign", "campaign.json", "--sql", "duckdb")
+    whole = duckdb.sql(capsys.readouterr().out.strip().removesuffix(";")).to_arrow_table()
+    total = whole["total"].to_pylist().index(1)
+    one = whole.slice(total, 1)
+    others = pyarrow.concat_tables([whole.slice(0, total), whole.slice(total + 1)])
+    last = others["round"].to_pylist().index(1)
+    wrong = {
+        "cut": others.slice(0, 3),
+        "cut-with-total": pyarrow.concat_tables([others.slice(0, 3), one]),
+        "without-total": others,
+        "without-a-round": whole.filter(pyarrow.compute.not_equal(whole["round"], 1)),
+        "row-twice": pyarrow.concat_tables([whole, others.slice(last, 1)]),
+        "twice": pyarrow.concat_tables([whole, whole]),
+    }
+    for name, table in wrong.items():
+        pyarrow.parquet.write_table(table, f"{name}.parquet")
+        asked = ["tally", "--campaign", "campaign.json", "--result", f"{name}.parquet"]
+        assert main(asked) == 1, name
+        assert "result must hold its one row of totals" in capsys.readouterr().err
+    before = others.drop_columns("total")
+    pyarrow.parquet.write_table(before, "v0_1_0.parquet")
+    run("tally", "--campaign", "campaign.json", "--result", "v0_1_0.parquet")
+    assert "no row of totals" in capsys.readouterr().err
+    pyarrow.parquet.write_table(pyarrow.concat_tables([before, before]), "old-twice.parquet")
+    assert main([*asked[:-1], "old-twice.parquet"]) == 1
+    assert "must have one row" in capsys.readouterr().err
+
+
+def test_statements_name_the_files_that_the_engines_read(there, capsys):
+    import duckdb
+
+    generate(users="500")
+    shutil.copytree("log", "log[1]")
+    shutil.copytree("log", "log1")
+    folder = next(Path("log[1]").glob("campaign=*"))
+    shutil.copy(next(folder.glob("round=0/*.parquet")), folder / "round=0" / ".hidden.parquet")
+    (folder / "_round=0").mkdir()
+    shutil.copy(next(folder.glob("round=0/*.parquet")), folder / "_round=0")
+    one = ("tally", "log[1]", "--campaign", "campaign.json")
+    expected = told(capsys, *one)["rounds"]
+    assert expected == told(capsys, "tally", "log", "--campaign", "campaign.json")["rounds"]
+    shutil.rmtree("log1")
+    for more, rounds in (((), expected), (("--rounds", "1"), expected[1:])):
+        capsys.readouterr()
+        run(*one, *more, "--sql", "duckdb")
+        query = capsys.readouterr().out.strip().removesuffix(";")
+        duckdb.sql(f"COPY ({query}) TO 'result.csv'")
+        result = ("tally", "--campaign", "campaign.json", "--result", "result.csv")
+        assert told(capsys, *result)["rounds"] == rounds
+    (folder / "round=0" / "more.parquet").write_bytes(b"no parquet")
+    assert main([*one, "--sql", "duckdb"]) == 1
+    assert "undamaged" in capsys.readouterr().err
+    run(*one, "--sql", "duckdb", "--skip-bad")
 
 
 def test_few_rows_of_many_values(there, capsys):

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from loloha import OLOLOHA, BiLOLOHA
-from loloha.engines import REGISTRY, make_engine, tally
+from loloha.engines import REGISTRY, make_engine, sql, tally
 from loloha.engines.base import library
+from loloha.engines.result import by_round
+from loloha.engines.spark import local_session
 from loloha.errors import ParameterError, WireError
 from loloha.rules.report import Report
 from loloha.study.datasets import ExtraError
@@ -155,11 +157,18 @@ def test_damage_in_a_trusted_log_is_an_error_of_ours(draw, make_log, engine):
         list(tally(log, engine=engine, guard=False))
 
 
-def test_folders_that_look_like_patterns_are_refused(draw, make_log):
+@pytest.mark.parametrize("name", ["log[1]", "a*b", "a?b", "x{1,2}", "back\\slash", "it's, [[a]"])
+def test_folders_that_look_like_patterns_are_read_as_they_are(draw, make_log, name):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), name=name)
+    for engine in ("duckdb", "local"):
+        assert next(tally(log, engine=engine)).tally.n == 5
+
+
+@pytest.mark.spark
+def test_spark_refuses_folders_that_look_like_patterns(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), name="log[1]")
     with pytest.raises(ParameterError, match="path must be without any of"):
-        list(tally(log, engine="duckdb"))
-    assert next(tally(log, engine="local")).tally.n == 5
+        list(tally(log, engine=spark))
 
 
 def test_a_missing_library_says_how_to_get_it(monkeypatch):
@@ -174,3 +183,16 @@ def test_spark_counts_the_same(kind, messy, guard, spark):
     log, rows = messy(kind)
     want = {round: expected(kind, listed, guard) for round, listed in rows.items()}
     assert found(spark, log, guard) == want
+
+
+@pytest.mark.spark
+def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 50, 0)), (3, draw(PROTOCOL, 20, 1)))
+    files = {round: [file.path for file in listed] for round, listed in log.scan().rounds.items()}
+    query = sql.statement(PROTOCOL, "spark", sql.files_of("spark", files), total=True)
+    table = local_session().sql(query).toArrow()
+    got = [(one.round, one.counts.tolist(), *one[2:]) for one in by_round(PROTOCOL, table)]
+    assert got == [
+        (one.round, one.tally.counts.tolist(), one.tally.n, one.duplicates, one.conflicts)
+        for one in tally(log, engine="local")
+    ]

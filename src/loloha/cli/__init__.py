@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit code: 0 done, 1 failed, 2 the command line cannot be used, 130 interrupted.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that is not UTF-8 shows an escape, and no traceback after the work is done.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         from loloha.cli.application import app
 

@@ -28,6 +28,7 @@ from loloha.cli import (
     serve,
     tally,
 )
+from loloha.cli.command import Commands
 from loloha.errors import LolohaError, ParameterError
 
 COMMANDS = (
@@ -78,7 +79,7 @@ class Program(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-app = typer.Typer(
+app = Commands(
     name="loloha",
     cls=Program,
     no_args_is_help=True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loloha.cli import console
+from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import find_protocol, with_parameters
 from loloha.errors import CampaignError, ParameterError
@@ -27,7 +28,7 @@ Address = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(
+    group = Commands(
         name="campaign", no_args_is_help=True, help="Create, show and export campaigns."
     )
     group.command("create")(with_parameters(without={"k"})(create))

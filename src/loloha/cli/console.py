@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,11 @@ def show_text(text: str) -> None:
 
 def show_json(content: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print the result as JSON; see `to_json`."""
-    typer.echo(to_json(content))
+    text = to_json(content)
+    if not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf"):
+        # The same JSON, in characters that every encoding has.
+        text = json.dumps(json.loads(text), indent=2)
+    typer.echo(text)
 
 
 def to_json(content: Any) -> str:

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from loloha.cli import console
+from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="List and fetch data sets.", no_args_is_help=True)
+    group = Commands(help="List and fetch data sets.", no_args_is_help=True)
     group.command("list")(list_all)
     group.command("fetch")(fetch)
     app.add_typer(group, name="data")

@@ -14,7 +14,8 @@ import typer
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.report import TOKEN
-from loloha.cli.source import as_indices, load
+from loloha.cli.source import Layout, OnUnknown, Round, User, Value, load_for, options
+from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,11 @@ def fleet(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Only the first rounds.", show_default=False)
     ] = None,
+    layout: Layout = "auto",
+    user: User = None,
+    round_: Round = None,
+    value: Value = None,
+    on_unknown: OnUnknown = "error",
     first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Reports in a request.")] = 10_000,
     seed: Annotated[
@@ -72,8 +78,11 @@ def fleet(
     from loloha.study.fleet import run_fleet
 
     with Collector(campaign) as collector:
-        found = collector.document()
-    values = as_indices(found, load(table, data, None))[:users, :rounds]
+        found, takes = collector.document(), collector.open_rounds()
+    asked = options(layout, user, round_, value, on_unknown)
+    values = load_for(found, table, data, None, **asked)[:users, :rounds]
+    if rounds is None:
+        _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()
     with _progress("sending reports", int((values >= 0).sum())) as advance:
         receipt = run_fleet(
@@ -108,6 +117,19 @@ def fleet(
             console.warn(f"{count} refused: {reason}")
     if receipt.refused:
         raise typer.Exit(1)
+
+
+def _refuse_closed(has: range, takes: range) -> None:
+    """Ask before rounds are sent that the collector would refuse one by one."""
+    if has[0] in takes and has[-1] in takes:
+        return
+    open_now = f"rounds {takes[0]} to {takes[-1]}" if takes else "no round"
+    wanted = len(range(max(has[0], takes.start), min(has.stop, takes.stop)))
+    advice = f"--first {max(has[0], takes.start)} --rounds {wanted} fits" if wanted else "wait"
+    raise ParameterError(
+        f"--rounds must be given where the collector does not take all rounds of the table, got "
+        f"none: it takes {open_now} now, the table has {len(has)} from round {has[0]} on; {advice}"
+    )
 
 
 @contextmanager

@@ -9,14 +9,27 @@ from typing import Annotated, Any
 import typer
 
 from loloha.cli import campaign_file, console
+from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
-from loloha.cli.source import as_indices, load
+from loloha.cli.source import (
+    PANEL,
+    Layout,
+    OnUnknown,
+    Round,
+    User,
+    Value,
+    load,
+    load_for,
+    options,
+)
 from loloha.errors import LolohaError, ParameterError
+
+MOST_UNASKED = 20_000_000
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Make report logs, and look into them.", no_args_is_help=True)
+    group = Commands(help="Make report logs, and look into them.", no_args_is_help=True)
     group.command("generate")(generate)
     group.command("show")(show)
     app.add_typer(group, name="log")
@@ -47,12 +60,23 @@ def generate(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Files of adult or acs:MT, if not fetched."),
+        typer.Option(
+            metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=PANEL
+        ),
     ] = None,
+    layout: Layout = "auto",
+    user: User = None,
+    round_: Round = None,
+    value: Value = None,
     domain: Annotated[
         str | None,
-        typer.Option(metavar="FILE|LABELS", help="For a file: all labels that can occur."),
+        typer.Option(
+            metavar="FILE|LABELS",
+            help="For a file: all labels that can occur; else those of the campaign.",
+            rich_help_panel=PANEL,
+        ),
     ] = None,
+    on_unknown: OnUnknown = "error",
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -68,7 +92,6 @@ def generate(
     For benchmarks and rehearsals: reports follow the law of real clients, but from a seed.
     """
     from loloha import reportlog
-    from loloha.rules.campaign import Campaign
 
     agreed = campaign_file.load(campaign)
     log = reportlog.ReportLog(out, agreed)
@@ -79,16 +102,9 @@ def generate(
         )
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
-    dataset = load(table, data, domain)
-    if isinstance(agreed, Campaign):
-        values = as_indices(agreed, dataset)
-    elif dataset.k <= log.protocol.k:
-        values = dataset.values
-    else:
-        raise ParameterError(
-            f"TABLE must have at most k = {log.protocol.k} labels, got {dataset.k}; "
-            "use a campaign for its domain"
-        )
+    asked = options(layout, user, round_, value, on_unknown)
+    values = _values(agreed, table, data, domain, asked)
+    _refuse_unasked(values, users, rounds)
     with console.working("generating") as progress:
         counts = reportlog.generate(
             log, values, users=users, rounds=rounds, progress=progress, rng=seed
@@ -105,6 +121,34 @@ def generate(
         console.show(
             f"{counts.sum()} reports of {len(counts)} rounds in {log.folder}; "
             f"`loloha tally {out} --campaign {campaign}` goes on"
+        )
+
+
+def _values(
+    agreed: Any, table: str, data: Path | None, domain: str | None, asked: dict[str, Any]
+) -> Any:
+    """What the users hold, as indices of what was agreed on, int[n, tau]."""
+    from loloha.reportlog import rules
+    from loloha.rules.campaign import Campaign
+
+    if isinstance(agreed, Campaign):
+        return load_for(agreed, table, data, domain, **asked)
+    dataset, k = load(table, data, domain, **asked), rules(agreed).k
+    if dataset.k > k:
+        raise ParameterError(
+            f"TABLE must have at most k = {k} labels, got {dataset.k}; "
+            "use a campaign for its domain"
+        )
+    return dataset.values
+
+
+def _refuse_unasked(values: Any, users: int | None, rounds: int | None) -> None:
+    """Ask before more is written than anybody who gave no number of rounds has in mind."""
+    n, tau = users or len(values), values.shape[1]
+    if rounds is None and n * tau > MOST_UNASKED:
+        raise ParameterError(
+            f"--rounds must be given for more than {MOST_UNASKED} reports, got none: {n} users in "
+            f"the table's {tau} rounds make up to {n * tau}; --rounds {tau} writes all of them"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loloha.cli import console
-from loloha.errors import ParameterError
+from loloha.errors import DomainError, ParameterError
 
 if TYPE_CHECKING:
     from loloha.rules.campaign import Campaign
+    from loloha.rules.campaign import Domain as Agreed
     from loloha.study.datasets import Dataset
 
+_ARGUMENT = re.compile(
+    r"\b(layout|user|round|value|domain|on_unknown)=(?:'(\w+)'|(\.\.\.)|(?=[ ,;)]|$))"
+)
 BUILT_IN = ("syn", "adult", "acs:STATE")
 PANEL = "The table"
 
@@ -81,7 +86,7 @@ def options(
     }
 
 
-def load(table: str, data: Path | None, domain: str | None, **options: Any) -> Dataset:
+def load(table: str, data: Path | None, domain: str | Agreed | None, **options: Any) -> Dataset:
     """Values of users over rounds.
 
     Parameters
@@ -90,8 +95,9 @@ def load(table: str, data: Path | None, domain: str | None, **options: Any) -> D
         Path of a CSV or Parquet file, or "syn", "adult", "acs:MT" (any state).
     data : Path, optional
         Where the files of Adult or of the person weights lie.
-    domain : str, optional
-        Path of a file with the labels, or the labels themselves, separated by commas.
+    domain : str or campaign's domain, optional
+        Path of a file with the labels, or the labels themselves, separated by commas; or a
+        campaign's, which decides how a file is read and is no matter for the others.
     **options
         As for `loloha.study.datasets.table`; None means not given.
 
@@ -104,11 +110,13 @@ def load(table: str, data: Path | None, domain: str | None, **options: Any) -> D
 
     given = {name: option for name, option in options.items() if option is not None}
     if domain is not None:
-        given["domain"] = _domain(domain)
+        given["domain"] = _domain(domain) if isinstance(domain, str) else domain
     name, _, state = table.partition(":")
     if name not in ("syn", "adult", "acs"):
         _refuse("--data", data, f"a file as TABLE; {', '.join(BUILT_IN)} take it")
         return _table(table, given)
+    if not isinstance(domain, str):
+        given.pop("domain", None)
     for option in given:
         _refuse("--" + option.replace("_", "-"), option, f"{name}; it is for files")
     if name == "syn":
@@ -121,17 +129,24 @@ def load(table: str, data: Path | None, domain: str | None, **options: Any) -> D
     return datasets.acs_weights(state, data)
 
 
-def as_indices(campaign: Campaign, data: Dataset) -> Any:
-    """The values of a data set as indices of the campaign's labels, int[n, tau].
+def load_for(
+    campaign: Campaign, table: str, data: Path | None, domain: str | None, **options: Any
+) -> Any:
+    """The values of a table as indices of a campaign's, int[n, tau].
+
+    A file's cells are read as a device reads them, unless labels are given for it.
 
     Raises
     ------
-    ParameterError
-        If some labels are not the campaign's, and it has none for others.
+    LolohaError
+        As `load`; or if some labels are not the campaign's, and it has none for others.
     """
     import numpy as np
 
-    index = [campaign.domain.index(label) for label in data.labels]
+    found = load(table, data, domain or campaign.domain, **options)
+    if domain is None and tuple(found.labels) == tuple(campaign.domain.texts):
+        return np.asarray(found.values)
+    index = [campaign.domain.index(label) for label in found.labels]
     lacking = sum(place is None for place in index)
     if lacking and campaign.domain.other is None:
         raise ParameterError(
@@ -140,8 +155,8 @@ def as_indices(campaign: Campaign, data: Dataset) -> Any:
         )
     last = campaign.domain.k - 1
     # One place more, for -1: no report.
-    table = np.array([last if place is None else place for place in index] + [-1])
-    return table[np.asarray(data.values)]
+    places = np.array([last if place is None else place for place in index] + [-1])
+    return places[np.asarray(found.values)]
 
 
 def _table(path: str, given: dict[str, Any]) -> Dataset:
@@ -150,10 +165,27 @@ def _table(path: str, given: dict[str, Any]) -> Dataset:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", datasets.PrivacyWarning)
-        found = datasets.table(path, **given)
+        try:
+            found = datasets.table(path, **given)
+        except ParameterError as error:
+            raise ParameterError(in_flags(str(error))) from None
+        except DomainError as error:
+            raise DomainError(in_flags(str(error))) from None
+        except datasets.DataError as error:
+            raise datasets.DataError(in_flags(str(error))) from None
     for one in caught:
-        console.warn(str(one.message))
+        console.warn(in_flags(str(one.message)))
     return found
+
+
+def in_flags(text: str) -> str:
+    """Advice for callers of the function `table`, for users of the command."""
+
+    def flag(found: re.Match[str]) -> str:
+        option = "--" + found[1].replace("_", "-")
+        return option + (f" {found[2]}" if found[2] else " FILE" if found[3] else "")
+
+    return _ARGUMENT.sub(flag, text)
 
 
 def _domain(text: str) -> Any:

@@ -87,7 +87,10 @@ def tally(
     """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
     agreed = campaign_file.load(campaign)
     if sql is not None:
-        console.show(_statement(agreed, log, sql, table, guard=not trust_log))
+        source = table
+        if log is not None:
+            source = _files(agreed, log, sql, rounds, trust_log, skip_bad)
+        console.show(_statement(agreed, sql, source, guard=not trust_log))
         return
     if (log is None) == (result is None):
         raise ParameterError("LOG or --result must be given, got none or both; give one of them")
@@ -143,12 +146,17 @@ def _scan(log: ReportLog, rounds: list[int] | None, trust_log: bool) -> Contents
 
 def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:
     from loloha.engines.base import RoundTally
-    from loloha.engines.result import by_round
+    from loloha.engines.result import by_round, has_total
     from loloha.reportlog import rules
     from loloha.server.tally import Tally
 
-    protocol = rules(agreed)
-    for one in by_round(protocol, _read(path)):
+    protocol, table = rules(agreed), _read(path)
+    if not has_total(table):
+        console.warn(
+            "the result has no row of totals, so that lost rows do not show: it is of a statement "
+            "that loloha 0.1.0 printed; print it anew"
+        )
+    for one in by_round(protocol, table):
         if rounds is None or one.round in rounds:
             counted = Tally(protocol)
             counted.counts, counted.n = one.counts, one.n
@@ -197,12 +205,26 @@ def _rows(counted: Iterable[RoundTally], folder: Path | None) -> list[dict[str, 
     return listed
 
 
-def _statement(agreed: Any, log: Path | None, dialect: str, table: str, *, guard: bool) -> str:
+def _statement(agreed: Any, dialect: str, source: str, *, guard: bool) -> str:
     from loloha.engines import sql
-    from loloha.reportlog import ReportLog, rules
+    from loloha.reportlog import rules
 
-    source = table if log is None else sql.files_of(dialect, ReportLog(log, agreed).folder)
-    return sql.statement(rules(agreed), dialect, source, guard=guard) + ";"
+    return sql.statement(rules(agreed), dialect, source, guard=guard, total=True) + ";"
+
+
+def _files(
+    agreed: Any, root: Path, dialect: str, rounds: str | None, trust_log: bool, skip_bad: bool
+) -> str:
+    """The files that a statement names: those that the engines would read."""
+    from loloha.engines import sql
+    from loloha.reportlog import ReportLog
+
+    log = ReportLog(root, agreed)
+    contents = _scan(log, None if rounds is None else parse_rounds(rounds), trust_log)
+    if not skip_bad:
+        contents.must_be_clean()
+    files = {round: [one.path for one in found] for round, found in contents.rounds.items()}
+    return sql.files_of(dialect, files)
 
 
 def parse_rounds(text: str) -> list[int]:

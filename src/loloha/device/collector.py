@@ -165,6 +165,17 @@ class Collector:
         _expect(answer, "know the campaign")
         return Campaign.from_json(answer.body, fingerprint=self._fingerprint)
 
+    def open_rounds(self) -> range:
+        """The rounds that take reports now.
+
+        Raises
+        ------
+        CampaignError
+            If the collector does not know the campaign.
+        """
+        said = _expect(self._connection.get(self._campaign_path()), "know the campaign")
+        return range(said["now"]["first_open"], said["now"]["last_open"] + 1)
+
     # -- devices
 
     def assign_key(self, campaign: Campaign) -> tuple[Key, str]:

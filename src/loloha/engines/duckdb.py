@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from loloha.engines import sql
-from loloha.engines.base import Engine, RoundCounts, library, plain_path
+from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
 from loloha.reportlog import LogFile
 from loloha.rules.protocols import Protocol
@@ -46,11 +46,11 @@ class DuckDB(Engine):
         arrow = library("pyarrow", "engines")
         with self._connected() as connection:
             for part in _parts(rounds):
-                paths = [plain_path(file.path) for files in part.values() for file in files]
+                paths = [file.path for files in part.values() for file in files]
                 query = sql.statement(
                     protocol,
                     "duckdb",
-                    parquet(paths),
+                    sql.parquet(paths),
                     guard=guard,
                     one_round=next(iter(part)) if len(part) == 1 else None,
                 )
@@ -91,10 +91,3 @@ def _parts(
         rows += size
     if part:
         yield part
-
-
-def parquet(files: Sequence[str]) -> str:
-    """The FROM of Parquet files in a log's folders."""
-    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-    types = "{'campaign': VARCHAR, 'round': BIGINT}"
-    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {types})"

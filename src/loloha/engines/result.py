@@ -13,6 +13,8 @@ from loloha.errors import WireError
 from loloha.rules.protocols import Protocol
 
 COLUMNS = ("round", "place", "n", "duplicates", "conflicts")
+TOTAL = "total"
+"""Column that is 1 in the one row that sums up all others, and 0 in these."""
 
 
 def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
@@ -27,9 +29,10 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
     Raises
     ------
     WireError
-        If a column is missing, is no whole number, or holds what no log of the protocol gives.
+        If a column is missing, is no whole number, or holds what no log of the protocol gives; if a
+        row comes twice, or rows do not add up to the total.
     """
-    columns = [_integers(table, name) for name in COLUMNS]
+    columns = _checked(table)
     if any(len(column) and int(column.min()) < 0 for column in columns[2:]):
         raise WireError("n, duplicates and conflicts must not be negative; keep what was counted")
     order = np.argsort(columns[0], kind="stable")
@@ -39,6 +42,10 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
         if len(part):
             here = slice(part[0], part[-1] + 1)
             round, places, n, duplicates, conflicts = (column[here] for column in columns)
+            if len(np.unique(places)) < len(places):
+                raise WireError(
+                    "each round and place must have one row, got some twice; give the result once"
+                )
             try:
                 counts, reports = counts_of(protocol, places, n)
             except IndexError:
@@ -49,6 +56,29 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
             yield RoundCounts(
                 int(round[0]), counts, reports, int(duplicates.sum()), int(conflicts.sum())
             )
+
+
+def has_total(table: Any) -> bool:
+    """Whether a result says itself how much it must hold; those of 0.1.0 do not."""
+    return TOTAL in table.column_names
+
+
+def _checked(table: Any) -> list[Any]:
+    """The columns without the total, to which they must add up."""
+    columns = [_integers(table, name) for name in COLUMNS]
+    if not has_total(table):
+        return columns
+    is_total = _integers(table, TOTAL) != 0
+    rows = [column[~is_total] for column in columns]
+    sums = [[int(column.sum()) for column in part[2:]] for part in (
+        rows, [column[is_total] for column in columns])]  # fmt: skip
+    if np.count_nonzero(is_total) != 1 or sums[0] != sums[1]:
+        raise WireError(
+            f"result must hold its one row of totals and all that it sums up, got "
+            f"{np.count_nonzero(is_total)} such rows, and others that add up to {sums[0]} where "
+            f"{sums[1]} are due; export the whole result once"
+        )
+    return rows
 
 
 def _integers(table: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +36,11 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
     Raises
     ------
     WireError
-        If there is no such file, or a file has another name.
+        If there is no such file, a file has another name, or comes twice: as itself, by a link, or
+        as a copy.
     """
     found: dict[int, list[Path]] = {}
+    seen: dict[object, Path] = {}
     for path in paths:
         files = sorted(path.glob("round-*.tally")) if path.is_dir() else [path]
         if not files:
@@ -46,8 +49,32 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
                 "without any; write them by `loloha tally`"
             )
         for file in files:
-            found.setdefault(round_of(file), []).append(file)
+            round = round_of(file)
+            _refuse_repeat(file, round, seen)
+            found.setdefault(round, []).append(file)
     return {round: found[round] for round in sorted(found)}
+
+
+def _refuse_repeat(file: Path, round: int, seen: dict[object, Path]) -> None:
+    """Refuse what would count reports twice: tallies of other reports are other files, and differ.
+
+    Two tallies can be equal by chance, where they hold next to nothing.
+    """
+    try:
+        about, content = file.stat(), file.read_bytes()
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    for sign in ((about.st_dev, about.st_ino), (round, hashlib.sha256(content).digest())):
+        if sign in seen:
+            raise WireError(
+                f"tallies must be of different reports, got equal ones in {str(seen[sign])!r} and "
+                f"{str(file)!r}; give each once (two that are equal by chance: add up in Python)"
+            )
+    seen[about.st_dev, about.st_ino] = seen[round, hashlib.sha256(content).digest()] = file
+
+
+def _unreadable(path: Path, error: OSError) -> WireError:
+    return WireError(f"tally must be readable, got {str(path)!r}: {error.strerror}; check the path")
 
 
 def campaign_of(folder: Path) -> str | None:
@@ -103,9 +130,7 @@ def _load(path: Path, protocol: Protocol | None) -> Tally:
     try:
         message = path.read_bytes()
     except OSError as error:
-        raise WireError(
-            f"tally must be readable, got {str(path)!r}: {error.strerror}; check the path"
-        ) from error
+        raise _unreadable(path, error) from error
     try:
         return Tally.from_bytes(message, protocol=protocol)
     except WireError as error:

@@ -18,12 +18,15 @@ Where a report falls on several places, place -1 holds every report once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha.engines.base import plain_path
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
@@ -126,6 +129,7 @@ def statement(
     *,
     guard: bool = True,
     one_round: int | None = None,
+    total: bool = False,
 ) -> str:
     """The SQL that tallies all rounds of a campaign.
 
@@ -140,6 +144,9 @@ def statement(
         Count one report of each reporter in each round.
     one_round : int, optional
         The round that all rows belong to: they need no such column, and grouping is faster.
+    total : bool
+        One more row, with 1 in a column ``total``, that sums up all others: for a result that
+        travels, so that a part of it is not taken for the whole. Not with ``one_round``.
 
     Returns
     -------
@@ -165,35 +172,66 @@ def statement(
     )
     parts = [valid, _GUARDED.replace("{half}", speech.half) if guard else _TRUSTED]
     if recipe.placed is None:
-        sums = _SUMS if guard else "0 AS duplicates, 0 AS conflicts"
-        last = f"report AS place, count(*) AS n,\n  {sums}\nFROM counted\nGROUP BY {{by}}report"
+        place, sums = "report", _SUMS if guard else "0 AS duplicates, 0 AS conflicts"
+        rows = "counted"
     else:
         parts.append(f"placed AS (\n{recipe.placed}\n)")
-        last = f"place, count(*) AS n,\n  {_SUMS_ONCE}\nFROM placed\nGROUP BY {{by}}place"
-    text = "WITH " + ",\n".join(parts) + "\nSELECT {round}" + last
+        place, sums, rows = "place", _SUMS_ONCE, "placed"
     by = "round, " if one_round is None else ""
     round = by if one_round is None else f"CAST({one_round} AS BIGINT) AS round, "
-    return text.replace("{by}", by).replace("{round}", round).replace("{source}", source)
+    named = "" if place == "place" else " AS place"
+    head, groups = f"{round}{place}{named}", f"{by}{place}"
+    if total:
+        head = (
+            "CASE WHEN grouping(round) = 1 THEN -1 ELSE round END AS round,\n"
+            f"  CASE WHEN grouping(round) = 1 THEN -1 ELSE {place} END AS place,\n"
+            "  CAST(grouping(round) AS BIGINT) AS total"
+        )
+        groups = f"GROUPING SETS ((round, {place}), ())"
+    parts[-1] += f"\nSELECT {head}, count(*) AS n,\n  {sums}\nFROM {rows}\nGROUP BY {groups}"
+    return "WITH " + ",\n".join(parts).replace("{by}", by).replace("{source}", source)
 
 
-def files_of(dialect: str, folder: Any) -> str:
-    """What stands after FROM for all files of a log's folder of one campaign.
+def files_of(dialect: str, files: Mapping[int, Sequence[Path]]) -> str:
+    """What stands after FROM for the files of each round of a log.
+
+    Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found.
 
     Raises
     ------
     ParameterError
-        If the dialect's databases do not read Parquet files by themselves.
+        If the dialect's databases do not read Parquet files by themselves, or take a path for a
+        pattern.
     """
+    if not any(files.values()):
+        raise ParameterError("LOG must hold files of the campaign, got none; check the folder")
     if dialect == "duckdb":
-        pattern = str(folder / "*" / "*.parquet").replace("'", "''")
-        types = "{'campaign': VARCHAR, 'round': BIGINT}"
-        return f"read_parquet('{pattern}', hive_partitioning = true, hive_types = {types})"
+        return parquet([path for listed in files.values() for path in listed])
     if dialect == "spark":
-        return f"parquet.`{str(folder).replace('`', '``')}`"
+        # Of a single file Spark does not read the folder's name.
+        selected = [
+            f"SELECT CAST({round} AS BIGINT) AS round, * FROM parquet.`{_ticked(path)}`"
+            for round, listed in files.items()
+            for path in listed
+        ]
+        return "(\n  " + "\n  UNION ALL ".join(selected) + "\n)"
     raise ParameterError(
         f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
         "load the reports into a table and name it by --table"
     )
+
+
+def parquet(files: Sequence[Path]) -> str:
+    """What stands after FROM for Parquet files of a log's folders in DuckDB."""
+    # In brackets a character of a pattern is itself.
+    plain = [re.sub(r"([*?\[])", r"[\1]", str(file.absolute())) for file in files]
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in plain)
+    types = "{'campaign': VARCHAR, 'round': BIGINT}"
+    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {types})"
+
+
+def _ticked(path: Path) -> str:
+    return plain_path(path).replace("`", "``")
 
 
 _TRUSTED = "counted AS (\n  SELECT {by}report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"
@@ -204,7 +242,7 @@ _GUARDED = """counted AS (
   FROM valid
   GROUP BY {by}reporter
 )"""
-_SUM = "CAST(sum({0}) AS BIGINT) AS {1}"
+_SUM = "CAST(coalesce(sum({0}), 0) AS BIGINT) AS {1}"
 _SUMS = ", ".join(_SUM.format(name, name) for name in ("duplicates", "conflicts"))
 _SUMS_ONCE = ", ".join(
     _SUM.format(f"CASE WHEN place = {EVERY_REPORT} THEN {name} ELSE 0 END", name)

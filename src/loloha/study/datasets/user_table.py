@@ -167,10 +167,12 @@ def _index(
     is_outside = indices == OUTSIDE
     outside = np.count_nonzero(is_outside)
     if outside and on_unknown == "error":
+        other = "create a campaign with them or with a label for others"
+        advice = other if isinstance(given, Agreed) else "pass a domain that has them"
         raise DomainError(
             f"source must hold only labels of the domain, got {outside} cells outside"
-            f"{_kinds(cells, labels)}; correct them, pass a domain that has them, or take them "
-            "as not reported with on_unknown='missing'"
+            f"{_kinds(cells, labels)}; correct them, {advice}, or take them as not reported with "
+            "on_unknown='missing'"
         )
     indices[is_outside] = MISSING
     if np.all(indices == MISSING):
