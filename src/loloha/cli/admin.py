@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loloha.cli import console
+from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 from loloha.errors import ParameterError
 
@@ -30,7 +31,7 @@ Url = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(
+    group = Commands(
         name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
     )
     group.command("add")(add)
