@@ -1,6 +1,10 @@
 """How Sphinx builds the documentation."""
 
 from importlib.metadata import version as installed_version
+from typing import Any
+
+from docutils import nodes
+from latex2mathml.converter import convert
 
 project = "loloha"
 author = "loloha developers"
@@ -8,11 +12,15 @@ copyright = "loloha developers"
 version = release = installed_version("loloha")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
+# Formulas are MathML, made here: the pages work without another host.
+html_math_renderer = "mathml"
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 # The tables that benchmarks write are parts of other pages.
 exclude_patterns = ["_build", "*-table.md"]
 
@@ -31,3 +39,19 @@ suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
 html_title = "loloha"
+
+
+def _inline(translator: Any, node: Any) -> None:
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _display(translator: Any, node: Any) -> None:
+    formula = convert(node.astext().strip(), display="block")
+    translator.body.append(f'<div class="math">{formula}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Render formulas as MathML, which browsers draw by themselves."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))

@@ -252,3 +252,21 @@ def test_misspelt_calls_are_seen() -> None:
         "campaign shwo x": "shwo",
     }.items():
         assert misspelt(line.split(), program) == wrong, line
+
+
+CITED = re.compile(r"MATH,? sections? (\d+(?:(?:, | and )\d+)*)")
+
+
+def test_sections_of_the_maths_that_code_cites_are_on_the_page() -> None:
+    page = (ROOT / "docs" / "maths.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^## (\d+)\. ", page, re.M)
+    assert numbers == sorted(set(numbers), key=int)
+    cited = {
+        number: path
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for group in CITED.findall(" ".join(path.read_text(encoding="utf-8").split()))
+        for number in re.findall(r"\d+", group)
+    }
+    assert {"1", "8", "9"} <= set(cited)
+    lacking = {number: path.name for number, path in cited.items() if number not in numbers}
+    assert not lacking

@@ -212,24 +212,24 @@ def _tell(found: Reproduction, *, as_json: bool) -> None:
             "cells_per_second": measurements.rate,
             "peak_bytes": measurements.peak_bytes,
         }
-    if found.agreement is not None:
-        summary["verdict"] = asdict(found.agreement) | {"agrees": found.agreement.agrees}
+    if found.fit is not None:
+        summary["verdict"] = asdict(found.fit) | {"agrees": found.fit.agrees}
     if as_json:
         console.show_json(summary)
         return
     for facts in found.facts.values():
         if facts.source == "stand-in":
             console.warn(f"{facts.caption}: no figure of the paper can be reproduced from it")
-    if found.measurements is not None and found.agreement is not None:
-        measurements, agreement = found.measurements, found.agreement
+    if found.measurements is not None and found.fit is not None:
+        measurements, fit = found.measurements, found.fit
         rate = f", {measurements.rate:.1f} cells/s" if measurements.rate else ""
         console.show(
             f"{measurements.measured} cells measured, {measurements.found} found{rate}; "
             f"peak memory {measurements.peak_bytes / 1e9:.2f} GB"
         )
         console.show(
-            f"theory and measurement {'agree' if agreement.agrees else 'differ'}: |z| > 3 at "
-            f"{agreement.beyond} of {agreement.points} points "
-            f"(so many by chance: {agreement.chance:.2f})"
+            f"theory and measurement {'agree' if fit.agrees else 'differ'}: |z| > 3 at "
+            f"{fit.beyond} of {fit.points} points "
+            f"(so many by chance: {fit.chance:.2f})"
         )
     console.show(f"{found.report} ({found.seconds:.0f} s)")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from loloha.errors import ParameterError
-from loloha.study.paper.agreement import Agreement, agreement_of
 from loloha.study.paper.contender import CONTENDERS
 from loloha.study.paper.difference import differences
+from loloha.study.paper.fit import Fit, fit_of
 from loloha.study.paper.grid import Grid
 from loloha.study.paper.printed import exposed_by_bucket
 from loloha.study.paper.reproduction import Reproduction, check_parts, reproduce
@@ -112,20 +112,20 @@ def test_the_run_is_noted_beside_the_results(small: tuple[Reproduction, Path]) -
     assert note["grid"]["measured"] > 0
     assert note["versions"]["numpy"]
     assert [one["source"] for one in note["data"]] == ["synthetic", "histogram", "stand-in"]
-    assert note["verdict"]["points"] == small[0].agreement.points  # type: ignore[union-attr]
+    assert note["verdict"]["points"] == small[0].fit.points  # type: ignore[union-attr]
 
 
 def test_theory_and_measurement_agree(small: tuple[Reproduction, Path]) -> None:
     # Seeded; 3 runs a point. Sees a wrong calibration, truth or estimator at any point.
     assert small[0].results is not None
-    judged = agreement_of(small[0].results)
+    judged = fit_of(small[0].results)
     assert judged.points > 30
     assert judged.agrees, judged
 
 
 def test_so_many_far_points_are_no_agreement() -> None:
-    assert not Agreement(points=100, beyond=5, chance=2e-5).agrees
-    assert Agreement(points=800, beyond=4, chance=0.17).agrees
+    assert not Fit(points=100, beyond=5, chance=2e-5).agrees
+    assert Fit(points=800, beyond=4, chance=0.17).agrees
 
 
 def test_the_printed_table_2_is_that_of_another_memo(real_data: Path, tmp_path: Path) -> None:

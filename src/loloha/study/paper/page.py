@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha import __version__
-from loloha.study.paper.agreement import Agreement
 from loloha.study.paper.difference import Difference
 from loloha.study.paper.execution import Measurements
+from loloha.study.paper.fit import Fit
 from loloha.study.paper.grid import Grid
 from loloha.study.paper.table import Table
 from loloha.study.paper.workload import Facts
@@ -59,7 +59,7 @@ def write_page(
     grid: Grid,
     facts: Mapping[str, Facts],
     measurements: Measurements | None,
-    agreement: Agreement | None,
+    fit: Fit | None,
     differences: Sequence[Difference],
     seconds: float,
     command: str,
@@ -71,7 +71,7 @@ def write_page(
     out : Path
         Folder; figures go to ``out/figures`` as PNG and SVG, tables to ``out/tables`` as CSV.
     sections : sequence of Section
-    grid, facts, measurements, agreement, differences
+    grid, facts, measurements, fit, differences
         What was done and what came of it; None where no grid was measured.
     seconds : float
         Wall time of everything.
@@ -97,7 +97,7 @@ def write_page(
         grid=grid,
         facts=list(facts.values()),
         measurements=measurements,
-        agreement=agreement,
+        fit=fit,
         differences=differences,
         seconds=seconds,
         command=command,

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from loloha.errors import ParameterError
-from loloha.study.paper import agreement, costs, figures, tables
-from loloha.study.paper.agreement import Agreement
+from loloha.study.paper import costs, figures, fit, tables
 from loloha.study.paper.contender import PUBLISHED
 from loloha.study.paper.difference import differences
 from loloha.study.paper.execution import Measurements, Progress, measure_grid
+from loloha.study.paper.fit import Fit
 from loloha.study.paper.grid import Grid
 from loloha.study.paper.page import Section, versions, write_page
 from loloha.study.paper.results import Results
@@ -37,7 +37,7 @@ class Reproduction:
     results : Results or None
         None where no part needed the grid; so for the next two.
     measurements : Measurements or None
-    agreement : Agreement or None
+    fit : Fit or None
     seconds : float
         Wall time.
     """
@@ -46,7 +46,7 @@ class Reproduction:
     facts: dict[str, Facts]
     results: Results | None
     measurements: Measurements | None
-    agreement: Agreement | None
+    fit: Fit | None
     seconds: float
 
 
@@ -120,7 +120,7 @@ def reproduce(
         measurements = measure_grid(grid, facts, out, jobs=jobs, progress=progress)
         results = Results(grid, facts, measurements.rows, out)
         results.save(out / "cells.parquet")
-        judged = agreement.agreement_of(results)
+        judged = fit.fit_of(results)
     sections = _sections(chosen, results, measurements)
     out.mkdir(parents=True, exist_ok=True)
     page = write_page(
@@ -129,7 +129,7 @@ def reproduce(
         grid=grid,
         facts=facts,
         measurements=measurements,
-        agreement=judged,
+        fit=judged,
         differences=differences(results),
         seconds=time.perf_counter() - started,
         command=command,
@@ -152,8 +152,8 @@ def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
         measurements = asdict(found.measurements)
         del measurements["rows"], measurements["attacks"]
         note["grid"] = measurements
-    if found.agreement is not None:
-        note["verdict"] = asdict(found.agreement)
+    if found.fit is not None:
+        note["verdict"] = asdict(found.fit)
     (out / "run.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
 
 
@@ -256,7 +256,7 @@ def _table2(results: Results, measurements: Measurements) -> Section:
 
 
 def _agreement(results: Results) -> Section:
-    judged = agreement.agreement_of(results)
+    judged = fit.fit_of(results)
     expected = 0.0027 * judged.points
     return Section(
         "agreement",
@@ -267,7 +267,7 @@ def _agreement(results: Results) -> Section:
         "Expected is the exact variance at the true frequencies of each round; its distance to the "
         "mean of the runs is counted in standard errors of that mean.",
         {"agreement": figures.draw_agreement(results)},
-        [agreement.agreement_table(results), agreement.point_table(results)],
+        [fit.agreement_table(results), fit.point_table(results)],
     )
 
 

@@ -18,7 +18,7 @@ LIMIT = 3.0
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Fit:
     """Whether theory and measurement agree over all points.
 
     Attributes
@@ -39,12 +39,12 @@ class Agreement:
         return self.chance > 1e-3
 
 
-def agreement_of(results: Results) -> Agreement:
+def fit_of(results: Results) -> Fit:
     """Count the points whose measurement lies far from theory."""
     zs = [abs(deviation.z) for deviation in results.deviations.values()]
     known = [z for z in zs if not math.isnan(z)]
     beyond = sum(z > LIMIT for z in known)
-    return Agreement(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
+    return Fit(len(known), beyond, chance_beyond(beyond, len(known), LIMIT))
 
 
 def agreement_table(results: Results) -> Table:
