@@ -180,6 +180,10 @@ def test_a_fault_at_every_point_of_a_step(
         if make is Killed:
             epoch = sum(NAMES.index(each) <= NAMES.index(name) for each in EPOCHS)
             world.collect(epoch)
+            # The system closes what a process leaves open.
+            for file in (one._file._state, one._file._beside):
+                if file is not None:
+                    file.close()
             one._file._state = one._file._beside = None
             if "power" in kind:
                 world.disk.cut_power()

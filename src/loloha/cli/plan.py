@@ -85,6 +85,14 @@ def plan(
             metavar="NAME", help="Compare only these (repeat it); else all.", show_default=False
         ),
     ] = None,
+    attributes: Annotated[
+        int | None,
+        typer.Option(
+            help="How many attributes of k values share the budgets of one user: compares sharing "
+            "them with drawing one attribute for each user.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare protocols for one survey before anything is collected, and recommend one.
@@ -99,7 +107,10 @@ def plan(
     options: dict[str, Any] = {
         "level": level, "calibration": calibration, "protocols": protocol or None,
     }  # fmt: skip
-    if error is not None or visible is not None:
+    backwards = error is not None or visible is not None
+    if backwards and attributes is not None:
+        raise ParameterError("--attributes must come without --error and --visible; leave one out")
+    if backwards:
         alpha = ALPHA if eps_1 is None or eps_inf is None else eps_1 / eps_inf
         needed = loloha.plan_for(
             error=error, visible=visible, all_values=all_values, k=k, n=n, eps_inf=eps_inf,
@@ -112,6 +123,9 @@ def plan(
             "--k, --n, --eps-inf and --eps-1 must be given, got less; leave one out only with "
             "--error or --visible"
         )
+    if attributes is not None:
+        _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, as_json=as_json)
+        return
     found = loloha.plan(k, n, eps_inf, eps_1, weigh=weigh, **options)
     if as_json:
         console.show_json(found.to_dict())
@@ -124,6 +138,29 @@ def plan(
     console.show_text(f"Recommended: {found.reason}")
     if found.warning:
         console.warn(found.warning)
+
+
+def _show_attributes(
+    k: int,
+    n: int,
+    eps_inf: float,
+    eps_1: float,
+    attributes: int,
+    weigh: str,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print both ways to ask about several attributes, and the better one."""
+    from loloha.design.attributes import plan_attributes
+
+    found = plan_attributes(k, n, eps_inf, eps_1, attributes=attributes, weigh=weigh, **options)
+    if as_json:
+        console.show_json(found.to_dict())
+        return
+    _show_rows(found.shared)
+    _show_rows(found.drawn)
+    console.show_text(f"Recommended: {found.reason}")
 
 
 def _show_needed(found: Sizing, *, as_json: bool) -> None:

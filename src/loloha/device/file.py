@@ -291,9 +291,11 @@ def _lock(file: FileIO) -> None:
 def _release(file: FileIO, owner: int) -> None:
     """Close a file; a fork's copy shares its lock, which stays with the owner."""
     with suppress(OSError):
-        if fcntl is not None and not file.closed and os.getpid() == owner:
-            fcntl.flock(file, fcntl.LOCK_UN)
-        file.close()
+        try:
+            if fcntl is not None and not file.closed and os.getpid() == owner:
+                fcntl.flock(file, fcntl.LOCK_UN)
+        finally:
+            file.close()
 
 
 def _unreadable(path: str, error: OSError) -> StateError:
