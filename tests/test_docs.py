@@ -4,6 +4,7 @@ import doctest
 import re
 import shlex
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,9 +65,9 @@ def blocks(markdown: str) -> Iterator[Block]:
     assert not fence, f"line {start - 1}: this block is never closed"
 
 
-def run_python(markdown: str, name: str) -> int:
+def run_python(markdown: str, name: str, **given: Any) -> int:
     """Run every Python block in one namespace; the number of blocks that ran."""
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    namespace: dict[str, Any] = {"__name__": "__main__", **given}
     ran = 0
     for block in blocks(markdown):
         if block.language not in PYTHON or block.reason_not_to_run is not None:
@@ -169,10 +170,48 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", RUN, ids=name_of)
+@pytest.mark.parametrize("path", [path for path in RUN if path.name != "client.md"], ids=name_of)
 def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_python(path.read_text(encoding="utf-8"), name_of(path))
+
+
+def test_what_an_application_does_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/client.md against a collector, with a user who agrees."""
+    pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+    from collecting import ADMIN_KEY, HOUR, campaign
+    from loloha.collector.settings import Settings
+    from loloha.rules.campaign import Labels, Schedule
+    from serving import Served, create, get
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    schedule = Schedule(int(time.time()) - HOUR, 3 * HOUR)
+    hours = campaign("hours", domain=Labels(tuple(range(36, 41))), schedule=schedule)
+    pages = campaign(
+        "pages", domain=Labels(("home", "news", "map", "mail", "more")), schedule=schedule
+    )
+    shown: list[Any] = []
+    store = f"sqlite:///{tmp_path}/c.db"
+    settings = Settings(store=store, admin_key=ADMIN_KEY, rate_limit="")
+    with Served(settings, time.time) as url:
+        run_python(
+            (ROOT / "docs" / "client.md").read_text(encoding="utf-8"),
+            "docs/client.md",
+            ADDRESS=url + create(url, hours),
+            ANOTHER=url + create(url, pages),
+            user_agreed=lambda *said: shown.append(said) or True,
+            hours_of_use=lambda: 40,
+            tell_user=shown.append,
+        )
+        counted = get(url, f"/v1/campaigns/{hours.fingerprint}/rounds").json()["rounds"]
+    assert counted[0]["n"] == 2
+    ((name, labels, text),) = shown
+    assert (name, labels[0]) == ("hours", "36")
+    assert "at most 4 can be spent" in text
+    assert "All 2 together" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} >= {"hours.json", "both.json"}
 
 
 @pytest.mark.parametrize("path", LOOKED_UP, ids=name_of)

@@ -17,7 +17,7 @@ from faulty import Collector, Disk
 from loloha.device.client import KEPT_ROUNDS, Account, Client
 from loloha.device.file import StateFile, resolved, write_private
 from loloha.device.rounds import MOST_INTERVALS, are_rounds, holds, including
-from loloha.device.sender import Sender
+from loloha.device.sender import Sender, explain_all
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
@@ -518,6 +518,24 @@ def test_one_limit_bounds_the_sum_of_all_campaigns(tmp_path: Path, clock: Clock)
         assert "2 campaigns" in said
         assert "The 4 spent" in said
         assert one.report_all({"hours": "a"}, round=9) == {"hours": None}
+
+
+def test_what_all_campaigns_reveal_together_is_said() -> None:
+    one = explain_all([HOURS])
+    assert "hours: one of 5 values, every hour" in one
+    assert "e^1 = 2.718; all reports of a value that never changes, for ever, by at most" in one
+    assert "at most 10 can be spent, the cap" in one
+    assert "together" not in one
+    both = explain_all([HOURS, PAGES], limit=5.0)
+    assert "The first report of each, all of them known: a factor of at most e^2 = 7.389" in both
+    assert "all reports of values that never change: e^4 = 54.6" in both
+    assert "at most 5 can be spent, the limit that is agreed on" in both
+    assert "the cap" in explain_all([HOURS], limit=50.0)
+    fresh = campaign("fresh", protocol=loloha.GRR(k=5, eps=1.0))
+    assert "no most that can be spent" in explain_all([fresh, HOURS])
+    assert "no bound for ever" in explain_all([fresh, HOURS])
+    with pytest.raises(ParameterError, match="at least one"):
+        explain_all([])
 
 
 def test_all_are_queued_or_none(tmp_path: Path, clock: Clock) -> None:

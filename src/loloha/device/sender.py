@@ -20,6 +20,7 @@ from loloha.device.agreement import Agreement, Enrolment, Ledger, fingerprint_of
 from loloha.device.client import Account, Client
 from loloha.device.collector import Collector
 from loloha.device.connection import Connection, Patience, Unreachable, path_of
+from loloha.device.consent import explain_all
 from loloha.device.file import StateFile, read_json, read_private, write_private
 from loloha.device.receipt import Fate, fate
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
@@ -28,7 +29,15 @@ from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import encode
 
-__all__ = ["Connection", "Delivery", "Patience", "Sender", "Unreachable"]
+__all__ = [
+    "Collector",
+    "Connection",
+    "Delivery",
+    "Patience",
+    "Sender",
+    "Unreachable",
+    "explain_all",
+]
 
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
