@@ -820,4 +820,35 @@ POPULATIONS = [
     ),
 ]
 
-PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS]
+ENCODINGS = [
+    Mutant(
+        "reports of a subclass of an encoding are drawn as those of its base",
+        "study/samplers/__init__.py",
+        "reporter = REPORTERS.get(type(encoding))",
+        "reporter = next((r for c, r in REPORTERS.items() if isinstance(encoding, c)), None)",
+        "test_new_encoding.py -k generated_log",
+    ),
+    Mutant(
+        "SQL takes an encoding that it does not know for the first that it does",
+        "engines/sql.py",
+        "view = _VIEWS.get(type(encoding))",
+        "view = _VIEWS.get(type(encoding), _VIEWS[Symbols])",
+        "test_new_encoding.py -k sql",
+    ),
+    Mutant(
+        "the loss of repeated reports is that of symbols for every encoding",
+        "design/loss.py",
+        "shown = _SHOWN.get(type(encoding))",
+        "shown = _SHOWN.get(type(encoding), _one_symbol)",
+        "test_new_encoding.py -k repeated_reports",
+    ),
+    Mutant(
+        "a visible frequency is one of f = 0",
+        "design/prospect.py",
+        "visible_one=_visible(protocol, n, 0.0, interval + power)",
+        "visible_one=(interval + power) * math.sqrt(rare)",
+        "design/test_verdict.py",
+    ),
+]
+
+PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS, *ENCODINGS]

@@ -19,7 +19,7 @@ from collecting import HOUR, START, Clock, batch, campaign, clients, expected, m
 from laws import oracle
 from laws.variants import example
 from loloha.collector.store import Round, Store, schema
-from loloha.collector.store.cell import CELLS, add_to_parts, count_cells, pack_part, unpack_part
+from loloha.collector.store.cell import CELLS, add_to_parts, pack_part, unpack_part
 from loloha.collector.store.database import Database, sqlite_path
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, Submission
@@ -444,7 +444,7 @@ def test_cells_of_linear_hashing_are_those_of_its_tally() -> None:
     rng = np.random.default_rng(5)
     keys = protocol.encoding.family.draw_many(500, rng)
     ys = rng.integers(0, 3, 500)
-    cells, added = count_cells(protocol.encoding, keys, ys)
+    cells, added = protocol.encoding.increments(keys, ys)
     tally = protocol.tally()
     tally.update(keys, ys)
     assert (np.flatnonzero(tally.counts) == cells).all()

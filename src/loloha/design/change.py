@@ -118,9 +118,8 @@ def _keyed_symbols(protocol: Protocol, reports: int) -> Area:
         # Two cells of a table are answered alike only where all are.
         coincide = first.g * q * first.constant / SCALE
     encoding = protocol.encoding
-    if isinstance(encoding, Hashed):
-        c0 = float(encoding.family.collision)
-        coincide = c0 + (1 - c0) * coincide
+    c0 = float(encoding.collision)
+    coincide = c0 + (1 - c0) * coincide
     told = _two_memos(first.g, float(second.p) if second else 1.0, reports)
     return Area(coincide / 2 + (1 - coincide) * told.auc, (1 - coincide) * told.error)
 

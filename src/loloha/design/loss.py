@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.rules.encodings import SampledBuckets
+from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def growth(protocol: Protocol, reports: Any, *, realised: bool = False) -> Any:
 
     Notes
     -----
+    Of an encoding that is not one of this package only the bounds are known: eps_1, then eps_inf.
     The worst case over the two values, the user's key and what was sent, with equality. It says
     nothing about values that change. Source: MATH section 8.
     """
@@ -126,15 +128,37 @@ def _memoised_loss(protocol: Protocol, t: Floats, realised: bool) -> Floats:
     """
     p1, q1, p2, q2 = _channels(protocol, realised)
     ones = _Question(float(p1 - q1), float(q1), _log_ratio(p2, q2))
-    if protocol.g is not None:
-        return ones.loss(t)
+    encoding = protocol.encoding
+    shown = _SHOWN.get(type(encoding))
+    if shown is None:
+        # All that is known of other encodings: the bounds asked for.
+        losses = protocol.realised
+        return np.where(t > 1, losses.eps_memo, losses.eps_first)
     unset, still_unset = _complement(p1, q1), _complement(p2, q2)
     zeros = _Question(float(p1 - q1), float(unset), _log_ratio(1 - q2, still_unset))
-    encoding = protocol.encoding
-    if isinstance(encoding, SampledBuckets) and encoding.d == 1:
-        # The one sampled bucket holds the value or does not: a single bit differs.
-        return np.maximum(ones.loss(t), zeros.loss(t))
-    return ones.loss(t) + zeros.loss(t)
+    return shown(encoding, ones.loss(t), zeros.loss(t))
+
+
+def _one_symbol(encoding: Encoding, ones: Floats, zeros: Floats) -> Floats:
+    return ones
+
+
+def _two_bits(encoding: Encoding, ones: Floats, zeros: Floats) -> Floats:
+    return ones + zeros
+
+
+def _sampled_bits(encoding: SampledBuckets, ones: Floats, zeros: Floats) -> Floats:
+    # The one sampled bucket holds the value or does not: a single bit differs.
+    return np.maximum(ones, zeros) if encoding.d == 1 else ones + zeros
+
+
+_SHOWN: dict[type[Encoding], Callable[[Any, Floats, Floats], Floats]] = {
+    Symbols: _one_symbol,
+    Hashed: _one_symbol,
+    OneHot: _two_bits,
+    SampledBuckets: _sampled_bits,
+}
+"""What differs between two values, for these classes exactly."""
 
 
 def _channels(protocol: Protocol, realised: bool) -> tuple[Number, Number, Number, Number]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 from loloha.design.change import change_area
 from loloha.design.transcript import eps_2
 from loloha.rules import checks
-from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import LinearHash
 from loloha.rules.protocols import Protocol
 from loloha.server.bound import simultaneous_error
@@ -55,8 +56,8 @@ class Prospect:
         Key and answer of a user's first report; of each later one.
     server_cost : str
         What the server does in a round.
-    server_operations : int
-        Its rough number of machine operations.
+    server_operations : float
+        Its rough number of machine operations; ``inf`` where that is not known.
     eps_first, eps_value, cap : float
         Loss of the first report; of all reports of one value; most budget that can be spent.
         ``inf`` where every round spends again.
@@ -77,7 +78,7 @@ class Prospect:
     first_bytes: int | None = None
     report_bytes: int | None = None
     server_cost: str = ""
-    server_operations: int | None = None
+    server_operations: float | None = None
     eps_first: float | None = None
     eps_value: float | None = None
     cap: float | None = None
@@ -194,25 +195,44 @@ def _visible(protocol: Protocol, n: int, margin: float, quantile: float) -> floa
     return float((middle + math.sqrt(middle**2 - lead * rest)) / lead)
 
 
-def _server(protocol: Protocol, n: int) -> tuple[str, int]:
+def _server(protocol: Protocol, n: int) -> tuple[str, float]:
     """What a round costs the server: in words, and roughly in machine operations."""
-    encoding = protocol.encoding
-    k = protocol.k
-    bits = f"{k} bits a report, 64 to a word"
-    if isinstance(encoding, Hashed):
-        family = encoding.family
-        if encoding.tabled:
-            rows, passes = family.table_rows, 2
-            step = "pass over"
-            if isinstance(family, LinearHash):
-                step, passes = "transform of", max(1, math.ceil(math.log2(family.size)))
-            words = f"one addition a report, one {step} {rows} x {family.g} cells"
-            return words, n + encoding.cells * passes
-        if not protocol.longitudinal:
-            return "one hash a report and value", n * k
-        return f"one hash a user and value, once; then {bits}", n * -(-k // 64)
-    if isinstance(encoding, SampledBuckets):
-        return f"{encoding.d} bits a report", n * encoding.d
-    if protocol.g is not None:
-        return "one addition a report", n + k
-    return bits, n * -(-k // 64)
+    work = _WORK.get(type(protocol.encoding))
+    if work is None:
+        return "what its own encoding counts; not known here", math.inf
+    return work(protocol, protocol.encoding, n)
+
+
+def _symbols(protocol: Protocol, encoding: Symbols, n: int) -> tuple[str, float]:
+    return "one addition a report", n + encoding.k
+
+
+def _hashed(protocol: Protocol, encoding: Hashed, n: int) -> tuple[str, float]:
+    family = encoding.family
+    if encoding.tabled:
+        step, passes = "pass over", 2
+        if type(family) is LinearHash:
+            step, passes = "transform of", max(1, math.ceil(math.log2(family.size)))
+        words = f"one addition a report, one {step} {family.table_rows} x {family.g} cells"
+        return words, n + encoding.cells * passes
+    if not protocol.longitudinal:
+        return "one hash a report and value", n * family.k
+    words, operations = _bits(protocol, encoding, n)
+    return f"one hash a user and value, once; then {words}", operations
+
+
+def _bits(protocol: Protocol, encoding: Encoding, n: int) -> tuple[str, float]:
+    return f"{encoding.bins} bits a report, 64 to a word", n * -(-encoding.bins // 64)
+
+
+def _buckets(protocol: Protocol, encoding: SampledBuckets, n: int) -> tuple[str, float]:
+    return f"{encoding.d} bits a report", n * encoding.d
+
+
+_WORK: dict[type[Encoding], Callable[[Protocol, Any, int], tuple[str, float]]] = {
+    Symbols: _symbols,
+    Hashed: _hashed,
+    OneHot: _bits,
+    SampledBuckets: _buckets,
+}
+"""These classes exactly: a subclass may count otherwise."""

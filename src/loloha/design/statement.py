@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from loloha.design.roc import Area
 from loloha.design.transcript import eps_2
-from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
@@ -39,21 +40,24 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         "equalities (alike in the same rounds, different in the same rounds) are indistinguishable "
         f"up to {up_to}."
     )
-    if protocol.encoding.kind in _CELLS:
+    if type(protocol.encoding) in (Hashed, SampledBuckets):
         pattern += " Moves between values of one cell do not show."
     rounds = () if _in_name_only(protocol) else (_one_round(protocol),)
     return one, constant, *rounds, pattern
 
 
-_CELLS = {
-    "keyed symbol": "cells of the user's own hash",
-    "sampled bits": "cells (one of the user's own sampled buckets, or none of them)",
+_CELLS: dict[type[Encoding], str] = {
+    Symbols: "values",
+    Hashed: "cells of the user's own hash",
+    OneHot: "values",
+    SampledBuckets: "cells (one of the user's own sampled buckets, or none of them)",
 }
+"""These classes exactly: of another encoding nothing is known here."""
 
 
 def _cells(protocol: Protocol) -> str:
     """What one memoised answer belongs to."""
-    return _CELLS.get(protocol.encoding.kind, "values")
+    return _CELLS.get(type(protocol.encoding), "memo symbols of the protocol's own encoding")
 
 
 def _one_round(protocol: Protocol) -> str:
@@ -106,7 +110,7 @@ def leaks(
 def shares(change: Sequence[tuple[int, Area | None]]) -> str:
     """How surely a change shows, in one line."""
     known = [f"{area.auc:.3f} at T = {t}" for t, area in change if area is not None]
-    return ", ".join(known) or "not computed for so many values"
+    return ", ".join(known) or "not computed here"
 
 
 def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
@@ -138,6 +142,11 @@ def _price(protocol: Protocol) -> str:
 def _any_round(protocol: Protocol) -> str:
     """Why one round of bits is hardly bounded."""
     once = eps_2(protocol)
+    if type(protocol.encoding) not in _CELLS:
+        return (
+            "Any one round: nothing is known here of how far the protocol's own encoding bounds "
+            "what a single changed round reveals; take it that nothing does."
+        )
     if math.isinf(once):
         return (
             "Any one round: nothing bounds what a single changed round reveals, because the "
@@ -163,13 +172,15 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
             "There is no second round: a report is repeated bit for bit while the value stays in "
             "one cell, so a report that differs from an earlier one proves a change. "
         )
-    elif isinstance(protocol.encoding, Hashed):
+    elif type(protocol.encoding) is Hashed:
         why = (
             "A move within one cell never shows, nor one between cells that drew the same answer: "
             "that is what keeps the share below 1 for ever. "
         )
-    else:
+    elif type(protocol.encoding) in _CELLS:
         why = "Each value has a memoised answer of its own, so in time nearly every change shows. "
+    else:
+        why = "Take it that in time every change shows. "
     return (
         f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
         "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
@@ -187,29 +198,47 @@ def _link(protocol: Protocol, link: Area | None) -> str:
             "Linking: nothing is kept and no key is carried on, so only the value itself, while "
             f"it stays, joins the reports of one user.{share}"
         )
-    if isinstance(encoding, Hashed):
-        family = encoding.family
-        if not isinstance(family, AffineHash | XXHash):
-            return (
-                f"Linking: by key. A user's reports carry the same key, one of {family.members}. "
-                f"About n/{family.members} of n users share it; where there are fewer users than "
-                "keys it can single one out."
-            )
+    words = _LINKS.get(type(encoding))
+    if words is None:
         return (
-            f"Linking: by key. A user's reports carry the same {family.key_bits}-bit key, a "
-            "pseudonym that joins all reports of one user."
+            "Linking: nothing is known here of what the protocol's own encoding repeats in the "
+            "reports of one user; take it that they can be joined."
         )
-    if isinstance(encoding, SampledBuckets):
-        carried = "repeat the memoised bits unchanged"
-        if encoding.d < encoding.b:
-            carried = f"carry the same {encoding.d} sampled buckets and {carried}"
+    return f"Linking: {words(encoding)}{share if words is _by_answer else ''}"
+
+
+def _by_key(encoding: Hashed) -> str:
+    family = encoding.family
+    if type(family) in (AffineHash, XXHash):
         return (
-            f"Linking: by fingerprint. A user's reports {carried}, which can single a user out and "
-            "join them."
+            f"by key. A user's reports carry the same {family.key_bits}-bit key, a pseudonym that "
+            "joins all reports of one user."
         )
     return (
-        "Linking: by fingerprint. No key is sent, but the memoised answer shows through the "
-        "reports: while the value stays, the best test picks the pair of reports of one user "
-        "before a pair of two users, so a pseudonym that changes every round does not prevent "
-        f"joining.{share}"
+        f"by key. A user's reports carry the same key, one of {family.members}. About "
+        f"n/{family.members} of n users share it; where there are fewer users than keys it can "
+        "single one out."
     )
+
+
+def _by_buckets(encoding: SampledBuckets) -> str:
+    carried = "repeat the memoised bits unchanged"
+    if encoding.d < encoding.b:
+        carried = f"carry the same {encoding.d} sampled buckets and {carried}"
+    return f"by fingerprint. A user's reports {carried}, which can single a user out and join them."
+
+
+def _by_answer(encoding: Encoding) -> str:
+    return (
+        "by fingerprint. No key is sent, but the memoised answer shows through the reports: while "
+        "the value stays, the best test picks the pair of reports of one user before a pair of two "
+        "users, so a pseudonym that changes every round does not prevent joining."
+    )
+
+
+_LINKS: dict[type[Encoding], Callable[[Any], str]] = {
+    Symbols: _by_answer,
+    Hashed: _by_key,
+    OneHot: _by_answer,
+    SampledBuckets: _by_buckets,
+}

@@ -78,7 +78,7 @@ def eps_2(protocol: Protocol) -> float:
     -------
     float
         In nats, from the thresholds that devices draw with; ``inf`` where the memoised answer is
-        sent as it is. One-round rules: eps.
+        sent as it is, and where the encoding is not one of this package. One-round rules: eps.
 
     Notes
     -----
@@ -90,9 +90,11 @@ def eps_2(protocol: Protocol) -> float:
     second = protocol.second_channel
     if second is None or not second.q:
         return math.inf
-    ones = _log(second.p, second.q)
-    if protocol.g is not None:
+    ones, cls = _log(second.p, second.q), type(protocol.encoding)
+    if cls in (Symbols, Hashed):
         return ones
+    if cls not in (OneHot, SampledBuckets):
+        return math.inf
     return protocol.encoding.memo_symbols * max(ones, _log(1 - second.q, 1 - second.p))
 
 

@@ -165,7 +165,7 @@ def statement(
     favour small symbols.
     """
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
-    recipe = _recipe(protocol.encoding, speech)
+    recipe = _view(protocol.encoding).recipe(protocol.encoding, speech)
     valid = (
         f"valid AS (\n  SELECT {{by}}reporter, {recipe.report} AS report\n"
         f"  FROM {{source}}\n  WHERE {recipe.valid}\n)"
@@ -250,18 +250,22 @@ _SUMS_ONCE = ", ".join(
 )
 
 
-def _recipe(encoding: Encoding, speech: Dialect) -> _Recipe:
-    if isinstance(encoding, Symbols):
-        return _Recipe("y", f"y BETWEEN 0 AND {encoding.k - 1}", None)
-    if isinstance(encoding, Hashed):
-        return _tabled(encoding.family) if encoding.tabled else _hashed(encoding.family, speech)
-    if isinstance(encoding, OneHot):
-        return _one_hot(encoding.k, speech)
-    if isinstance(encoding, SampledBuckets):
-        return _sampled(encoding, speech)
-    raise ParameterError(
-        f"protocol must be of a kind that SQL can count, got {encoding.kind!r}; use engine 'local'"
-    )
+def _view(encoding: Encoding) -> _View:
+    view = _VIEWS.get(type(encoding))
+    if view is None:
+        raise ParameterError(
+            "protocol must have an encoding that SQL can count, got "
+            f"{type(encoding).__name__}; use engine 'local'"
+        )
+    return view
+
+
+def _symbols(encoding: Symbols, speech: Dialect) -> _Recipe:
+    return _Recipe("y", f"y BETWEEN 0 AND {encoding.k - 1}", None)
+
+
+def _keyed(encoding: Hashed, speech: Dialect) -> _Recipe:
+    return _tabled(encoding.family) if encoding.tabled else _hashed(encoding.family, speech)
 
 
 def _tabled(family: HashFamily) -> _Recipe:
@@ -306,8 +310,8 @@ def _hashed(family: HashFamily, speech: Dialect) -> _Recipe:
     return _Recipe(speech.pair.format("key", "CAST(y AS BIGINT)"), valid, placed)
 
 
-def _one_hot(k: int, speech: Dialect) -> _Recipe:
-    size, last = (k + 7) // 8, k % 8
+def _one_hot(encoding: OneHot, speech: Dialect) -> _Recipe:
+    size, last = (encoding.k + 7) // 8, encoding.k % 8
     digits = speech.hexadecimal.format("y")
     valid = f"octet_length(y) = {size}"
     if last:
@@ -347,18 +351,13 @@ def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
     encoding = protocol.encoding
     counts: Ints = np.zeros(encoding.cells, dtype=np.int64)
     all_of_them = places == EVERY_REPORT
-    reports = int(n[all_of_them].sum()) if _falls_on_many(encoding) else int(n.sum())
+    view = _view(encoding)
+    reports = int(n[all_of_them].sum()) if view.on_many(encoding) else int(n.sum())
     places, n = places[~all_of_them], n[~all_of_them]
     if len(places) and int(places.min()) < 0:
         raise IndexError("a place below every place")
-    fold: Callable[[Any, Ints, Ints, Ints], None] = _FOLDS.get(encoding.kind, _fold_cells)
-    fold(encoding, counts, places, n)
+    view.fold(encoding, counts, places, n)
     return counts, reports
-
-
-def _falls_on_many(encoding: Encoding) -> bool:
-    untabled = isinstance(encoding, Hashed) and not encoding.tabled
-    return untabled or encoding.kind in _FOLDS
 
 
 def _fold_cells(encoding: Encoding, counts: Ints, places: Ints, n: Ints) -> None:
@@ -377,7 +376,20 @@ def _fold_answers(encoding: SampledBuckets, counts: Ints, places: Ints, n: Ints)
     np.add.at(counts, encoding.b + (places >> 1), n)
 
 
-_FOLDS: dict[str, Callable[[Any, Ints, Ints, Ints], None]] = {
-    OneHot.kind: _fold_bytes,
-    SampledBuckets.kind: _fold_answers,
+class _View(NamedTuple):
+    """How SQL counts one encoding."""
+
+    recipe: Callable[[Any, Dialect], _Recipe]
+    fold: Callable[[Any, Ints, Ints, Ints], None]
+    """Adds n reports at each place to the counts."""
+    on_many: Callable[[Any], bool]
+    """Whether a report falls on several places."""
+
+
+_VIEWS: dict[type[Encoding], _View] = {
+    Symbols: _View(_symbols, _fold_cells, lambda _: False),
+    Hashed: _View(_keyed, _fold_cells, lambda encoding: not encoding.tabled),
+    OneHot: _View(_one_hot, _fold_bytes, lambda _: True),
+    SampledBuckets: _View(_sampled, _fold_answers, lambda _: True),
 }
+"""These classes exactly: a subclass may count otherwise."""

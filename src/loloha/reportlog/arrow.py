@@ -287,5 +287,7 @@ def _many_rounds(rounds: Any, n: int) -> Ints:
     return numbers.astype(np.int64)
 
 
-def _sampled(encoding: Any) -> int:
-    return int(encoding.d)
+def _sampled(encoding: Encoding) -> int:
+    """Buckets of a report."""
+    keys: Any = encoding.shapes(1)[0]
+    return int(keys[1])

@@ -138,7 +138,8 @@ class _HashingFile:
 
 def _dictionaries(encoding: Any) -> list[str]:
     names = []
-    if encoding.kind in ("symbol", "keyed symbol") and encoding.symbols <= LARGEST_DICTIONARY:
+    answer_bits = encoding.report_bits - encoding.key_bits
+    if not encoding.packed and 1 << answer_bits <= LARGEST_DICTIONARY:
         names.append("y")
     if encoding.kind == "keyed symbol" and 1 << encoding.key_bits <= LARGEST_DICTIONARY:
         names.append("key")

@@ -272,13 +272,13 @@ def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
     it, and updating each bit on its own would be another estimator, with a wrong channel.
     """
     encoding = protocol.encoding
-    if isinstance(encoding, Symbols):
+    if type(encoding) is Symbols:
         return _Values()
-    if isinstance(encoding, Hashed) and encoding.tabled:
+    if type(encoding) is Hashed and encoding.tabled:
         return _CELLS[type(encoding.family)](encoding.family)
     raise ParameterError(
         f"tally must count whole answers (symbols, or a hash with a table), got one of "
-        f"{protocol.name}, whose counts hold the support of each value only; use project_simplex"
+        f"{protocol.name}, whose counts do not tell them; use project_simplex"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from loloha.rules.campaign import Campaign
@@ -48,13 +49,11 @@ class Form(NamedTuple):
     @classmethod
     def of(cls, encoding: Encoding) -> Form:
         """The form of an encoding's reports."""
-        groups = {"symbol": 0, "keyed symbol": 1, "bits": 0}.get(encoding.kind)
-        if groups is None:
-            groups = int(getattr(encoding, "d", 0))
+        keys, _ = encoding.shapes(1)
+        groups = 0 if keys is None else math.prod(keys)
         group_bits = encoding.key_bits // groups if groups else 0
         answer_bits = encoding.report_bits - encoding.key_bits
-        packed = encoding.kind in ("bits", "sampled bits")
-        return cls(groups, _bytes(group_bits), _bytes(answer_bits), packed)
+        return cls(groups, _bytes(group_bits), _bytes(answer_bits), encoding.packed)
 
 
 def encode(

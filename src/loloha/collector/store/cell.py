@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-
-from loloha.rules.encodings import Encoding, Hashed
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
 
 CELLS = 4096
 _WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))
-
-
-def count_cells(encoding: Encoding, keys: Any, ys: Any) -> tuple[Ints, Ints]:
-    """The cells that n valid reports add to, ascending, and how much; int64 each."""
-    if isinstance(encoding, Hashed) and encoding.tabled:
-        # The table can be far larger than a batch: never make all of it.
-        cells, added = np.unique(keys * encoding.family.g + ys, return_counts=True)
-        return cells, added.astype(np.int64)
-    counts = np.zeros(encoding.cells, dtype=np.int64)
-    encoding.count(counts, keys, ys)
-    cells = np.flatnonzero(counts)
-    return cells, counts[cells]
 
 
 def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) -> dict[int, bytes]:
@@ -36,7 +22,7 @@ def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) 
     parts : dict of int to bytes
         Those there were, by number.
     cells, added : int64[n]
-        As `count_cells` gives them.
+        As `Encoding.increments` gives them.
     total : int
         Cells of the whole table: the last part is shorter.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.store import statement
-from loloha.collector.store.cell import CELLS, add_parts, add_to_parts, count_cells
+from loloha.collector.store.cell import CELLS, add_parts, add_to_parts
 from loloha.collector.store.schema import cell, waiting_cell
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Counts:
         """Add n valid reports to what is published, or to what waits."""
         table = cell if publish else waiting_cell
         encoding = stored.campaign.protocol.encoding
-        cells, added = count_cells(encoding, keys, ys)
+        cells, added = encoding.increments(keys, ys)
         touched = np.unique(cells // CELLS).tolist()
         parts: dict[int, bytes] = {}
         for start in range(0, len(touched), _PARTS_AT_ONCE):

@@ -52,6 +52,11 @@ class Encoding(ABC):
         """Memo symbols are 0..memo_symbols - 1 (one user need not be able to visit all)."""
 
     @property
+    def symbols(self) -> int | None:
+        """Number g of symbols that are randomised over; None where answers are bits."""
+        return None
+
+    @property
     @abstractmethod
     def cells(self) -> int:
         """Length of the array of counts."""
@@ -111,9 +116,15 @@ class Encoding(ABC):
     def odds(self, p: Number, q: Number) -> Number:
         """Largest likelihood ratio of one answer between two memo symbols: e^loss."""
 
+    @property
+    def collision(self) -> Fraction:
+        """Exact probability c0 that two different values of a user share their memo symbol."""
+        return Fraction(0)
+
     def supporting(self, p: Number, q: Number) -> tuple[Number, Number]:
         """p_star and q_star: Pr[answer supports v | user holds v], [.. | user holds another]."""
-        return p, q
+        c0: Any = float(self.collision) if isinstance(p, float) else self.collision
+        return p, c0 * p + (1 - c0) * q
 
     # -- server
 
@@ -142,6 +153,15 @@ class Encoding(ABC):
     @abstractmethod
     def count(self, counts: Ints, keys: Any, ys: Any) -> None:
         """Add n valid reports to ``counts`` int64[cells], in place."""
+
+    def increments(self, keys: Any, ys: Any) -> tuple[Ints, Ints]:
+        """The cells that n valid reports add to, ascending, and how much; int64 each."""
+        import numpy as np
+
+        counts = np.zeros(self.cells, dtype=np.int64)
+        self.count(counts, keys, ys)
+        cells = np.flatnonzero(counts)
+        return cells, counts[cells]
 
     def admit(self, counts: Ints, keys: Any, ys: Any) -> bool:
         """`count` n reports if all of them are `valid`, else leave ``counts`` as it is.

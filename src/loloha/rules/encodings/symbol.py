@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.rules.channels import SymbolChannel
@@ -147,11 +148,9 @@ class Hashed(_SymbolEncoding):
     def memo_index(self, key: Key, v: int) -> int:
         return self.family.hash(_seed(key), v)
 
-    def supporting(self, p: Number, q: Number) -> tuple[Number, Number]:
-        c0: Any = self.family.collision
-        if isinstance(p, float):
-            c0 = float(c0)
-        return p, c0 * p + (1 - c0) * q
+    @property
+    def collision(self) -> Fraction:
+        return self.family.collision
 
     def shapes(self, n: Any) -> tuple[tuple[Any], tuple[Any]]:
         return (n,), (n,)
@@ -173,6 +172,15 @@ class Hashed(_SymbolEncoding):
         if self.tabled:
             return kernels.count_pairs(counts, keys, ys, self.family.g, self.family.least_key)
         return super().admit(counts, keys, ys)
+
+    def increments(self, keys: Ints, ys: Ints) -> tuple[Ints, Ints]:
+        import numpy as np
+
+        if not self.tabled:
+            return super().increments(keys, ys)
+        # The table can be far larger than a batch: never make all of it.
+        cells, added = np.unique(keys * self.family.g + ys, return_counts=True)
+        return cells, added.astype(np.int64)
 
     def support(self, counts: Ints) -> Ints:
         from loloha.rules.counting import decode

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.channels import Pair, TableChannel
-from loloha.rules.encodings import Channel, Encoding, Hashed
+from loloha.rules.encodings import Channel, Encoding
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
 
@@ -174,9 +174,7 @@ class Protocol(ABC):
         rounds = (self.first.p - self.first.q) * (
             self.second.p - self.second.q if self.second else 1
         )
-        if isinstance(self.encoding, Hashed):
-            rounds *= float(1 - self.encoding.family.collision)
-        return rounds
+        return rounds * float(1 - self.encoding.collision)
 
     @property
     def _chained(self) -> tuple[float, float]:
@@ -188,7 +186,7 @@ class Protocol(ABC):
     @property
     def g(self) -> int | None:
         """Number of symbols that are randomised over; None for protocols that send bits."""
-        return getattr(self.encoding, "symbols", None)
+        return self.encoding.symbols
 
     @property
     def bins(self) -> int:

@@ -1,0 +1,234 @@
+"""An encoding that nobody here knows, through every path: replayed or refused, never guessed."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import loloha
+from loloha.collector.store.cell import add_to_parts, whole
+from loloha.design.prospect import prospect
+from loloha.design.transcript import eps_2
+from loloha.design.verdict import verdict
+from loloha.engines import tally
+from loloha.engines.sql import DIALECTS, statement
+from loloha.errors import LolohaError, ParameterError
+from loloha.reportlog import ReportLog, generate
+from loloha.rules.campaign import Campaign, Labels, Schedule
+from loloha.rules.channels import BitChannel, SymbolChannel
+from loloha.rules.encodings import Encoding, OneHot, Symbols
+from loloha.rules.law import exact_law, loss_between
+from loloha.rules.rng import Rng, SimulationRng
+from loloha.server.postprocess import iterative_bayesian_update
+from loloha.wire import encode
+from loloha.wire.batch import Reader
+from loloha.wire.columns import encode_many
+
+K, N = 11, 60
+
+
+class Rotated(Symbols):
+    """Takes its symbols from the next value, as a subclass may."""
+
+    def memo_index(self, key: Any, v: int) -> int:
+        return (v + 1) % self.k
+
+    def support(self, counts: Any) -> Any:
+        return np.roll(counts, -1)
+
+
+class Inverted(OneHot):
+    """Sets all bits but the user's own."""
+
+    def randomise(self, rng: Rng, x: int, channel: BitChannel) -> bytes:
+        bits = (1 << self.k) - 1 ^ 1 << x
+        return channel.draw(rng, self.k, bits).to_bytes((self.k + 7) // 8, "little")
+
+    def count(self, counts: Any, keys: Any, ys: Any) -> None:
+        bits = np.unpackbits(ys, axis=1, count=self.k, bitorder="little")
+        counts += (bits == 0).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class Shifted(Encoding):
+    """The symbol is the value plus the user's own key: nothing in common with those there are."""
+
+    k: int
+    kind = "keyed symbol"
+    bins = memo_cells = memo_symbols = cells = property(lambda self: self.k)
+    key_bits = property(lambda self: (self.k - 1).bit_length())
+    report_bits = property(lambda self: 2 * self.key_bits)
+
+    def draw_key(self, rng: Rng) -> int:
+        return rng.below(self.k)
+
+    def is_key(self, key: Any) -> bool:
+        return type(key) is int and 0 <= key < self.k
+
+    def is_answer(self, y: Any) -> bool:
+        return self.is_key(y)
+
+    def memo_index(self, key: Any, v: int) -> int:
+        return (v + key) % self.k
+
+    def randomise(self, rng: Rng, x: int, channel: SymbolChannel) -> int:
+        return channel.draw(rng, x)
+
+    rerandomise = randomise
+
+    def chain(self, p1: Any, q1: Any, p2: Any, q2: Any) -> tuple[Any, Any]:
+        return Symbols(self.k).chain(p1, q1, p2, q2)
+
+    def odds(self, p: Any, q: Any) -> Any:
+        return p / q
+
+    def shapes(self, n: Any) -> Any:
+        return (n,), (n,)
+
+    def valid(self, keys: Any, ys: Any) -> Any:
+        return (keys >= 0) & (keys < self.k) & (ys >= 0) & (ys < self.k)
+
+    def count(self, counts: Any, keys: Any, ys: Any) -> None:
+        np.add.at(counts, (ys - keys) % self.k, 1)
+
+    def support(self, counts: Any) -> Any:
+        return counts.copy()
+
+
+class RotatedLGRR(loloha.LGRR):
+    name: ClassVar[str] = "rotated"
+    encoding = property(lambda self: Rotated(self.k))
+
+
+class InvertedRAPPOR(loloha.RAPPOR):
+    name: ClassVar[str] = "inverted"
+    encoding = property(lambda self: Inverted(self.k))
+
+
+class ShiftedLGRR(loloha.LGRR):
+    name: ClassVar[str] = "shifted"
+    encoding = property(lambda self: Shifted(self.k))
+
+
+class RotatedGRR(loloha.GRR):
+    name: ClassVar[str] = "rotated-once"
+    encoding = property(lambda self: Rotated(self.k))
+
+
+# Budgets at which nobody ever lies: estimates are the truth, whatever the seed.
+CASES = [
+    RotatedLGRR(k=K, eps_inf=60.0, eps_1=59.0),
+    InvertedRAPPOR(k=K, eps_inf=160.0, eps_1=159.0),
+    ShiftedLGRR(k=K, eps_inf=60.0, eps_1=59.0),
+    RotatedGRR(k=K, eps=60.0),
+]
+VALUES = np.column_stack([np.zeros(N, dtype=int), np.arange(N) % K])
+VALUES[5, 1] = -1
+TRUTH = [np.bincount(held[held >= 0], minlength=K) / (held >= 0).sum() for held in VALUES.T]
+
+
+@pytest.fixture(params=CASES, ids=lambda one: one.name)
+def protocol(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def campaign(protocol: Any) -> Campaign:
+    domain = Labels(tuple(range(K)))
+    return Campaign(name="new", protocol=protocol, domain=domain, schedule=Schedule(0, 3600))
+
+
+@pytest.fixture
+def log(protocol: Any, tmp_path: Path) -> ReportLog:
+    log = ReportLog(tmp_path, protocol)
+    generate(log, VALUES, rng=1)
+    return log
+
+
+def test_clients_and_simulation_give_the_truth(protocol: Any) -> None:
+    counted = protocol.tally()
+    for user in range(N):
+        counted.add(protocol.client(rng=SimulationRng(user)).report(0, round=0))
+    assert counted.estimate().frequencies == pytest.approx(TRUTH[0], abs=1e-6)
+    result = loloha.simulate(protocol, VALUES, rng=1)
+    assert result.estimates == pytest.approx(np.array(TRUTH), abs=1e-6)
+
+
+def test_a_generated_log_is_counted_as_clients_are(log: ReportLog) -> None:
+    for one, truth in zip(tally(log, engine="local"), TRUTH, strict=True):
+        assert one.tally.estimate().frequencies == pytest.approx(truth, abs=1e-6)
+
+
+def test_an_engine_of_sql_says_which_engine_can(log: ReportLog) -> None:
+    with pytest.raises(ParameterError, match="use engine 'local'"):
+        list(tally(log, engine="duckdb"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_sql_is_guessed(protocol: Any, dialect: str) -> None:
+    with pytest.raises(ParameterError, match="must have an encoding that SQL can count"):
+        statement(protocol, dialect, "reports")
+
+
+def test_messages_of_every_form_are_read(campaign: Campaign) -> None:
+    protocol = campaign.protocol
+    reader, encoded = Reader(campaign), []
+    for user in range(N):
+        client = protocol.client(rng=SimulationRng(user))
+        report = client.report(user % K, round=0)
+        encoded.append(encode(campaign, report, round=0, reporter=client.reporter(0)))
+    lines = reader.read_lines(b"\n".join(encoded))
+    names = lines.reporters.view(np.uint8).reshape(-1, 16)
+    stream = encode_many(campaign, names, lines.keys, lines.ys, rounds=0)
+    expected = np.bincount(np.arange(N) % K, minlength=K) / N
+    for batch in (lines, reader.read_arrow(stream)):
+        counted = protocol.tally()
+        counted.update(batch.keys, batch.ys)
+        assert counted.estimate().frequencies == pytest.approx(expected, abs=1e-6)
+        # What the collector's store adds up, in parts.
+        cells, added = protocol.encoding.increments(batch.keys, batch.ys)
+        parts = add_to_parts({}, cells, added, protocol.encoding.cells)
+        assert (whole(parts.items(), protocol.encoding.cells) == counted.counts).all()
+
+
+def test_what_is_said_before_a_collection_claims_nothing_unknown(campaign: Campaign) -> None:
+    protocol = campaign.protocol
+    (row,) = loloha.plan(K, N, 60.0, 59.0, protocols=[protocol]).rows
+    assert row.server_operations == math.inf
+    assert "not known" in row.server_cost
+    json.dumps(row.to_dict(), allow_nan=False)
+    assert prospect(protocol, N, 60.0, 59.0).variance == row.variance
+    assert verdict(campaign, N).cap == protocol.cap
+    text = loloha.privacy.explain(protocol).text
+    assert "hash" not in text
+    assert "bucket" not in text
+    if protocol.longitudinal:
+        assert "nothing is known here" in text
+        assert eps_2(protocol) == math.inf
+
+
+def test_the_loss_of_repeated_reports_is_bounded_from_above() -> None:
+    for protocol in (
+        RotatedLGRR(k=3, eps_inf=2.0, eps_1=1.0),
+        ShiftedLGRR(k=3, eps_inf=2.0, eps_1=1.0),
+    ):
+
+        def run(rng: Rng, v: int, protocol: Any = protocol) -> Any:
+            client = protocol.client(rng=rng)
+            return tuple((r.key, r.y) for r in (client.report(v, round=t) for t in range(2)))
+
+        laws = [exact_law(lambda rng, v=v: run(rng, v)) for v in range(3)]
+        exact = max(loss_between(one, other) for one in laws for other in laws)
+        first, second, later = loloha.privacy.growth(protocol, [1, 2, 100], realised=True)
+        assert first == pytest.approx(1.0, abs=1e-9)
+        assert exact < second == later <= 2.0
+
+
+def test_no_likelihood_is_guessed(protocol: Any) -> None:
+    counted = loloha.simulate(protocol, VALUES, rng=1).tallies[0]
+    with pytest.raises(LolohaError, match="must count whole answers"):
+        iterative_bayesian_update(counted)
