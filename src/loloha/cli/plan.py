@@ -214,8 +214,8 @@ def _show_rows(found: Plan) -> None:
     )  # fmt: skip
 
 
-def _share(frequency: float | None) -> str:
+def _share(frequency: float) -> str:
     """A frequency as people read it; none where not even 100 % would do."""
-    if frequency is None or math.isinf(frequency):
+    if math.isinf(frequency):
         return "none"
     return f"{100 * frequency:.3g} %"

@@ -11,14 +11,13 @@ from loloha.design.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
-from loloha.rules.protocols.base import LARGEST_K
+from loloha.rules.protocols.base import CALIBRATIONS, LARGEST_K
 from loloha.server.frame import records_to_frame, to_html
 from loloha.server.variance import MOST_REPORTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CALIBRATIONS = ("tight", "published")
 AS_GOOD = 1.1
 """Errors up to this many times the least count as equally good: cap and cost decide then."""
 
@@ -231,17 +230,17 @@ def _recommend(rows: tuple[Prospect, ...], weigh: str) -> tuple[Prospect | None,
     within = [row for row in rows if row.eligible]
     if not within:
         return None, "No protocol here keeps both budgets; see the notes of the rows."
-    least = min(within, key=_error)
-    as_good = [row for row in within if _error(row) <= AS_GOOD * _error(least)]
+    least = min(within, key=lambda row: row.error_one)
+    as_good = [row for row in within if row.error_one <= AS_GOOD * least.error_one]
     best = min(
         as_good, key=lambda row: (_weight(row, weigh), row.report_bytes, row.server_operations)
     )
     named = best.label if best.g is None else f"{best.label} (g = {best.g})"
-    reason = f"{named}: its error of one value, {_error(best):.3g}, is "
+    reason = f"{named}: its error of one value, {best.error_one:.3g}, is "
     if best is least:
         reason += "the least within both budgets"
     else:
-        reason += f"within 10 % of the least ({_error(least):.3g}, {least.label})"
+        reason += f"within 10 % of the least ({least.error_one:.3g}, {least.label})"
     if len(as_good) == 1:
         return best, f"{reason}, and no other comes within 10 % of it. {_over_time(best)}"
     others = ", ".join(
@@ -270,17 +269,13 @@ def _weight(row: Prospect, weigh: str) -> float:
 
 def _over_time(row: Prospect) -> str:
     """What the recommended protocol reveals of values that change."""
-    once = row.eps_round or 0.0
+    once = row.eps_round
     bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
     shows = "not computed" if row.change is None else f"{row.change:.3f}"
     return (
         f"Any one round of it {bound}; a change shows with {shows} after {REPORTS_OF_A_CHANGE} "
         "reports (0.5 is chance, 1 is certainty)."
     )
-
-
-def _error(row: Prospect) -> float:
-    return math.inf if row.error_one is None else row.error_one
 
 
 def _warning(row: Prospect, n: int, level: float) -> str | None:
@@ -290,7 +285,7 @@ def _warning(row: Prospect, n: int, level: float) -> str | None:
     most sqrt(bins - 1)/bins: where one value holds everything.
     """
     bins = row.protocol.bins if row.protocol else 1
-    one, every, rmse = _error(row), row.error_all or 0.0, row.rmse or 0.0
+    one, every, rmse = row.error_one, row.error_all, row.rmse
     average, uniform = 1 / bins, math.sqrt(bins - 1) / bins
     if max(one, every) <= average:
         return None
@@ -317,7 +312,7 @@ def _warning(row: Prospect, n: int, level: float) -> str | None:
 
 
 def _still_visible(row: Prospect) -> str:
-    one, every = row.visible_one or math.inf, row.visible_all or math.inf
+    one, every = row.visible_one, row.visible_all
     if math.isinf(one):
         return "Nothing can be seen, not even a value that everybody holds."
     alone = f"Still visible: a value picked beforehand from a frequency of {one:.2g} on"

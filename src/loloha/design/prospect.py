@@ -23,7 +23,7 @@ REPORTS_OF_A_CHANGE = 10
 
 @dataclass(frozen=True)
 class Prospect:
-    """What one protocol can see and costs. Numbers are None where no budgets allow it.
+    """What one protocol can see and costs. Numbers are infinite where no budgets allow it.
 
     Errors and frequencies are shares of the reports of one round.
 
@@ -52,8 +52,8 @@ class Prospect:
         probability ``level``; ``inf`` if not even 1 is.
     visible_all : float
         The same when all values are looked at, with `error_all` in place of the interval.
-    first_bytes, report_bytes : int
-        Key and answer of a user's first report; of each later one.
+    first_bytes, report_bytes : float
+        Whole numbers: key and answer of a user's first report; of each later one.
     server_cost : str
         What the server does in a round.
     server_operations : float
@@ -69,24 +69,24 @@ class Prospect:
     eligible: bool
     note: str
     g: int | None = None
-    variance: float | None = None
-    rmse: float | None = None
-    error_one: float | None = None
-    error_all: float | None = None
-    visible_one: float | None = None
-    visible_all: float | None = None
-    first_bytes: int | None = None
-    report_bytes: int | None = None
+    variance: float = math.inf
+    rmse: float = math.inf
+    error_one: float = math.inf
+    error_all: float = math.inf
+    visible_one: float = math.inf
+    visible_all: float = math.inf
+    first_bytes: float = math.inf
+    report_bytes: float = math.inf
     server_cost: str = ""
-    server_operations: float | None = None
-    eps_first: float | None = None
-    eps_value: float | None = None
-    cap: float | None = None
+    server_operations: float = math.inf
+    eps_first: float = math.inf
+    eps_value: float = math.inf
+    cap: float = math.inf
 
     @property
-    def eps_round(self) -> float | None:
+    def eps_round(self) -> float:
         """Loss of any one round, all others known; ``inf`` where nothing bounds it."""
-        return None if self.protocol is None else eps_2(self.protocol)
+        return math.inf if self.protocol is None else eps_2(self.protocol)
 
     @property
     def change(self) -> float | None:

@@ -240,8 +240,7 @@ def _required(
 
         def good(number: float, label: str = label) -> bool:
             row = rows_at(number).get(label)
-            reached = None if row is None or not row.eligible else getattr(row, goal)
-            return reached is not None and reached <= target
+            return row is not None and row.eligible and getattr(row, goal) <= target
 
         number = solve(good)
         if number is None:

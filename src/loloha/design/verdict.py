@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from loloha.design.prospect import prospect
 from loloha.errors import CampaignError
+from loloha.rules import checks
 from loloha.rules.campaign.document import Campaign
 
 LARGEST_EPS = 5.0
@@ -51,8 +52,8 @@ class Verdict:
             "standard_error": self.standard_error,
             "error_95": self.error_95,
             "error_all_95": self.error_all_95,
-            "visible": None if math.isinf(self.visible) else self.visible,
-            "cap": None if math.isinf(self.cap) else self.cap,
+            "visible": checks.finite(self.visible),
+            "cap": checks.finite(self.cap),
             "warnings": list(self.warnings),
         }
 
@@ -67,11 +68,7 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
     """
     protocol = campaign.protocol
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
-    # A protocol that exists has all its numbers.
-    rare, error, everywhere, visible = cast(
-        "tuple[float, float, float, float]",
-        (seen.variance, seen.error_one, seen.error_all, seen.visible_one),
-    )
+    error, visible = seen.error_one, seen.visible_one
     warnings = list(weaknesses(campaign))
     if math.isinf(visible):
         warnings.append(
@@ -85,11 +82,11 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
         )
     return Verdict(
         n=n,
-        standard_error=math.sqrt(rare),
+        standard_error=math.sqrt(seen.variance),
         error_95=error,
-        error_all_95=everywhere,
+        error_all_95=seen.error_all,
         visible=visible,
-        cap=protocol.cap,
+        cap=seen.cap,
         warnings=tuple(warnings),
     )
 

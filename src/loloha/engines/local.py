@@ -245,6 +245,4 @@ def _select(rows: Any, *columns: Any) -> Any:
 
 def _row_bytes(encoding: Encoding) -> int:
     """Bytes that a report takes in arrays, its reporter included."""
-    keys, ys = encoding.shapes(1)
-    width = 1 if encoding.packed else 8
-    return REPORTER_BYTES + 8 * int(np.prod(keys or 0)) + width * int(np.prod(ys))
+    return REPORTER_BYTES + sum(encoding.row_bytes)

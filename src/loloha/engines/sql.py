@@ -269,7 +269,7 @@ def _keyed(encoding: Hashed, speech: Dialect) -> _Recipe:
 
 
 def _tabled(family: HashFamily) -> _Recipe:
-    last = (family.table_rows or 0) - 1
+    last = family.least_key + family.members - 1
     valid = f"key BETWEEN {family.least_key} AND {last} AND y BETWEEN 0 AND {family.g - 1}"
     return _Recipe(f"CAST(key AS BIGINT) * {family.g} + y", valid, None)
 

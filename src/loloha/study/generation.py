@@ -132,10 +132,8 @@ def _in_order(make: Callable[[int, int, int], _Chunk], users: int, size: int) ->
 
 def _users_at_once(protocol: Protocol, rounds: int) -> int:
     encoding = protocol.encoding
-    keys, ys = encoding.shapes(1)
-    width = 1 if encoding.packed else 8
-    answer = width * int(np.prod(ys))
-    a_round = REPORTER_BYTES + answer + 8 * int(np.prod(keys or 0)) + 32
+    key, answer = encoding.row_bytes
+    a_round = REPORTER_BYTES + answer + key + 32
     cells = min(encoding.memo_symbols, rounds)
     a_user = rounds * a_round + cells * answer
     fit = min(_REPORTS_AT_ONCE // rounds, _BYTES_AT_ONCE // a_user, _MOST_USERS_AT_ONCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from loloha.rules.campaign import Campaign
 from loloha.rules.encodings import Encoding
@@ -111,7 +111,7 @@ def key_from_text(campaign: Campaign, text: str) -> Key:
 
 
 def _key_text(key: Key, form: Form) -> str:
-    numbers = key if isinstance(key, tuple) else (key or 0,)
+    numbers = key if isinstance(key, tuple) else (cast("int", key),)
     return b"".join(number.to_bytes(form.group_bytes) for number in numbers).hex()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
@@ -145,6 +146,12 @@ class Encoding(ABC):
     @abstractmethod
     def shapes(self, n: Any) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
         """Shapes of keys and ys of n reports."""
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """Bytes that key and y of one report take in the array forms."""
+        keys, ys = self.shapes(1)
+        return 8 * math.prod(keys) if keys else 0, (1 if self.packed else 8) * math.prod(ys)
 
     @abstractmethod
     def valid(self, keys: Any, ys: Any) -> Bools:

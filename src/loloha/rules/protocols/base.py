@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LARGEST_K = 1 << 24
 SPEC_VERSION = 1
+CALIBRATIONS = ("tight", "published")
+"""Exact, and as the paper has it: MATH section 3."""
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from loloha.rules import checks
 from loloha.rules.channels import BitChannel, Pair, grr, symmetric_bit_channel
 from loloha.rules.encodings import Encoding, SampledBuckets
-from loloha.rules.protocols.base import Protocol
-
-CALIBRATIONS = ("tight", "published")
+from loloha.rules.protocols.base import CALIBRATIONS, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,7 @@ class DBitFlipPM(Protocol):
 
     @cached_property
     def encoding(self) -> Encoding:
-        return SampledBuckets(self.k, int(self.b or 0), int(self.d or 0))
+        return SampledBuckets(self.k, cast("int", self.b), cast("int", self.d))
 
     @property
     def _eps_bit(self) -> float:

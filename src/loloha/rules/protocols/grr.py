@@ -21,9 +21,10 @@ from loloha.rules.channels import (
     symbol_channel,
 )
 from loloha.rules.encodings import Encoding, Symbols
+from loloha.rules.protocols.base import CALIBRATIONS
 from loloha.rules.protocols.two_round import TwoRound
 
-CALIBRATIONS = {"tight": second_grr, "published": second_grr_published}
+SECOND_ROUNDS = {"tight": second_grr, "published": second_grr_published}
 EXACT = {"tight": exact_second_grr, "published": exact_second_grr_published}
 
 
@@ -55,7 +56,7 @@ class SymbolChain(TwoRound):
 
     @cached_property
     def second(self) -> Pair:
-        return CALIBRATIONS[self.calibration](self.eps_inf, self.eps_1, self.symbols)
+        return SECOND_ROUNDS[self.calibration](self.eps_inf, self.eps_1, self.symbols)
 
     @cached_property
     def first_channel(self) -> SymbolChannel | TableChannel:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed
@@ -87,7 +88,8 @@ class ChosenG(LocalHashing):
 
     @property
     def symbols(self) -> int:
-        return int(self.g or 0)
+        # Settled when the protocol was made.
+        return cast("int", self.g)
 
 
 def least_variance_g(k: int, eps: float, family: str | None) -> int:

@@ -21,7 +21,7 @@ from loloha.rules.channels import (
     symmetric_bit_channel,
 )
 from loloha.rules.encodings import Encoding, OneHot, Symbols
-from loloha.rules.protocols.base import Protocol
+from loloha.rules.protocols.base import CALIBRATIONS, Protocol
 from loloha.rules.protocols.hashed import LARGEST_G, ChosenG, LocalHashing, least_variance_g
 
 
@@ -113,7 +113,7 @@ class OLH(ChosenG, _OneRoundSymbols):
     calibration: str = "tight"
 
     def __post_init__(self) -> None:
-        checks.choice("calibration", self.calibration, ("tight", "published"))
+        checks.choice("calibration", self.calibration, CALIBRATIONS)
         super().__post_init__()
 
     def _best_g(self) -> int:
