@@ -554,7 +554,7 @@ SERVER = [
     ),
     Mutant(
         "collisions are left out of q_star",
-        "rules/encodings/symbol.py",
+        "rules/encodings/base.py",
         "return p, c0 * p + (1 - c0) * q",
         "return p, q",
         law("estimates_are_unbiased"),
@@ -716,8 +716,8 @@ SERVER = [
     Mutant(
         "the loss of bits after t reports is that of one bit",
         "design/loss.py",
-        "return ones.loss(t) + zeros.loss(t)",
-        "return ones.loss(t)",
+        "    OneHot: _two_bits,\n",
+        "    OneHot: _one_symbol,\n",
         "design/test_privacy.py",
     ),
 ]
