@@ -41,7 +41,7 @@ SMALL: dict[str, Any] = {"k": 3, "g": 3, "b": 3, "d": 2, "hash": "linear", **BUD
 
 def variants() -> Iterator[Protocol]:
     """Every protocol: all `SIZES` at the first of `BUDGETS`, a few at the others."""
-    for cls, (place, budget) in product(REGISTRY.values(), enumerate(BUDGETS)):
+    for cls, (place, budget) in product(REGISTRY.own.values(), enumerate(BUDGETS)):
         own = [field.name for field in fields(cls) if field.init]
         sizes = SIZES if place == 0 else {**SIZES, **FEW}
         tried = [name for name in own if name in sizes]
@@ -58,7 +58,7 @@ def variants() -> Iterator[Protocol]:
 
 def small() -> Iterator[Protocol]:
     """One variant of each protocol whose law can be enumerated."""
-    for cls in REGISTRY.values():
+    for cls in REGISTRY.own.values():
         own = [field for field in fields(cls) if field.init]
         given = {field.name: SMALL[field.name] for field in own if field.name in SMALL}
         missing = [one.name for one in own if one.name not in given and one.default is MISSING]

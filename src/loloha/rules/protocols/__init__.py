@@ -11,11 +11,11 @@ from loloha.rules.protocols.dbitflip import DBitFlipPM
 from loloha.rules.protocols.grr import LGRR
 from loloha.rules.protocols.loloha import OLOLOHA, BiLOLOHA
 from loloha.rules.protocols.oneshot import BLH, GRR, OLH, OUE, SUE
+from loloha.rules.protocols.registry import Registry
 from loloha.rules.protocols.unary import LOSUE, LOUE, LSOUE, RAPPOR
 
-REGISTRY: dict[str, type[Protocol]] = {
-    cls.name: cls
-    for cls in (
+REGISTRY = Registry(
+    (
         GRR,
         BLH,
         OLH,
@@ -30,7 +30,7 @@ REGISTRY: dict[str, type[Protocol]] = {
         OLOLOHA,
         DBitFlipPM,
     )
-}
+)
 """Name -> class: command line, tables, collector, engines and the conformance suite iterate it."""
 
 __all__ = [
