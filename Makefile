@@ -18,6 +18,8 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 # uv is quicker, but reads none of pip's settings: where it fails, pip gets its turn.
 WHEEL_OPTIONS := $(if $(WHEELS),--no-index --find-links "$(abspath $(WHEELS))")
 WORKERS ?= 2
+# Seconds of hostile load in torture.
+HOSTILE ?= 600
 # Where reproduce leaves its report, and the real data sets, where there are any.
 OUT ?= reproduction
 DATA ?= $(wildcard ../shared/data)
@@ -61,8 +63,9 @@ reproduce: $(VENV)/.installed ## make the paper's whole evaluation anew, both ca
 reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in seconds
 	$(BIN)/loloha reproduce all --calibration tight --quick --jobs $(WORKERS) --out $(OUT)-quick $(DATA_OPTION)
 
-torture: $(VENV)/.installed ## kill a collector 50 times under load, on each store
+torture: $(VENV)/.installed ## trouble a collector 50 times under load, on each store; then HOSTILE seconds of attacks
 	$(BIN)/python tests/torture.py --store sqlite
+	$(BIN)/python tests/hostile.py --seconds $(HOSTILE)
 	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql; \
 	else echo "no PostgreSQL: LOLOHA_TEST_POSTGRES is not set"; fi
 

@@ -1,10 +1,12 @@
-"""Kills a collector under load, over and over, and proves that nothing was lost or counted twice.
+"""Troubles a collector under load, over and over, and proves that every report is counted once.
 
-    python tests/torture.py --kills 50 --store sqlite
+    python tests/torture.py --troubles 50 --store sqlite
     LOLOHA_TEST_POSTGRES=postgresql://... python tests/torture.py --store postgresql
 
-At the end every report is sent once more. All that had been acknowledged must be duplicates now,
-and the counts must be, cell by cell, those of all reports once.
+It is killed, loses its store to another collector, or nearly so, has its clock set years ahead and
+back, and finds its store locked. At the end every report is sent once more. All that had been
+acknowledged must be duplicates now, and the counts must be, cell by cell, those of all reports
+once.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +40,20 @@ from loloha.server.tally import Tally
 KEY = "the key of the torture test"
 BATCH = 100
 THREADS = 6
+Trouble = Callable[["Collector", random.Random], None]
 LINES = "application/x-ndjson"
+
+
+# What serves in a process of its own: its clock is ahead by what a file says.
+_SERVE = """
+import sys, time
+from pathlib import Path
+offset, real = Path(sys.argv.pop(1)), time.time
+time.time = lambda: real() + float(offset.read_text() or 0)
+from loloha.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+YEARS = 10 * 365 * 86_400
 
 
 @dataclass
@@ -56,17 +73,23 @@ class Collector:
 
     store: str
     port: int
+    limited: bool = False
     process: subprocess.Popen[bytes] | None = None
+    offset: Path = field(default_factory=lambda: Path(tempfile.mkstemp(prefix="offset-")[1]))
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "loloha", "serve", "--store", self.store]
-        environment = {**os.environ, "LOLOHA_ADMIN_KEY": KEY, "LOLOHA_RATE_LIMIT": ""}
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port)], stderr=subprocess.DEVNULL, env=environment
-        )
+        self.process = self.another("--port", str(self.port))
         patience = Patience(attempts=600, first=0.1, longest=0.1)
         with Connection(self.url, patience=patience) as patient:
             assert patient.get("/healthz").status == 200
+
+    def another(self, *options: str) -> subprocess.Popen[bytes]:
+        """A process that serves the store, by a clock that can be set."""
+        command = [sys.executable, "-c", _SERVE, str(self.offset), "serve", "--store", self.store]
+        environment = {**os.environ, "LOLOHA_ADMIN_KEY": KEY}
+        if not self.limited:
+            environment["LOLOHA_RATE_LIMIT"] = ""
+        return subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, env=environment)
 
     def kill(self) -> None:
         assert self.process is not None
@@ -166,10 +189,56 @@ class Load:
         return answer.json()
 
 
-def torture(store: str, kills: int, seed: int) -> str:
+def kill(collector: Collector, chance: random.Random) -> None:
+    """Without a warning, and start again."""
+    collector.kill()
+    collector.start()
+
+
+def fail(collector: Collector, chance: random.Random) -> None:
+    """Start a second collector that cannot serve: the first one goes on."""
+    second = collector.another("--port", "0", "--keep-reports", "/dev/null/nowhere")
+    assert second.wait(60) == 1
+    with Connection(collector.url) as connection:
+        assert connection.get("/healthz").status == 200
+
+
+def take_over(collector: Collector, chance: random.Random) -> None:
+    """Start a second collector on the store, kill it, and start the first one again."""
+    second = collector.another("--port", "0")
+    time.sleep(chance.uniform(0.5, 2.0))
+    second.kill()
+    second.wait()
+    kill(collector, chance)
+
+
+def jump(collector: Collector, chance: random.Random) -> None:
+    """Set the server's clock years ahead, or back, and then right."""
+    collector.offset.write_text(str(chance.choice((YEARS, -YEARS, 3 * 86_400))))
+    time.sleep(chance.uniform(0.2, 1.0))
+    collector.offset.write_text("0")
+
+
+def lock(collector: Collector, chance: random.Random) -> None:
+    """Hold the store's lock, for less or more than the collector waits."""
+    engine = sql.create_engine(collector.store)
+    with engine.connect() as holder:
+        if engine.dialect.name == "sqlite":
+            holder.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            holder.execute(sql.text("SELECT * FROM writer FOR UPDATE"))
+        time.sleep(chance.choice((0.2, 1.0, 7.0)))
+        holder.rollback()
+    engine.dispose()
+
+
+TROUBLES = (kill, kill, kill, fail, take_over, jump, lock)
+
+
+def torture(store: str, troubles: int, seed: int, kinds: Sequence[Trouble] = TROUBLES) -> str:
     """Run it; a line that says what happened. Raises AssertionError if a report went astray."""
     chance = random.Random(seed)
-    collector = Collector(store, _free_port())
+    collector = Collector(store, free_port())
     collector.start()
     campaign = Campaign(
         name=f"torture {secrets.token_hex(4)}",
@@ -186,23 +255,27 @@ def torture(store: str, kills: int, seed: int) -> str:
     for thread in threads:
         thread.start()
     try:
-        for _ in range(kills):
+        counts: Counter[str] = Counter()
+        for number in range(troubles):
             time.sleep(chance.uniform(0.05, 0.6))
-            collector.kill()
-            collector.start()
-        time.sleep(0.2)
+            # Each kind once, then as chance has it.
+            trouble = kinds[number] if number < len(kinds) else chance.choice(kinds)
+            trouble(collector, chance)
+            counts[trouble.__name__] += 1
+        time.sleep(0.5)
         load.stopping.set()
         for thread in threads:
             thread.join()
-        return _prove(collector, campaign, load, kills)
+        return _prove(collector, campaign, load, dict(counts))
     finally:
         load.stopping.set()
         for thread in threads:
             thread.join()
         collector.kill()
+        collector.offset.unlink()
 
 
-def _prove(collector: Collector, campaign: Campaign, load: Load, kills: int) -> str:
+def _prove(collector: Collector, campaign: Campaign, load: Load, counts: dict[str, int]) -> str:
     assert not load.errors, load.errors[:5]
     acknowledged = sum(batch.acknowledged for batch in load.batches)
     before = _n(collector, campaign)
@@ -217,7 +290,7 @@ def _prove(collector: Collector, campaign: Campaign, load: Load, kills: int) -> 
     assert shown.json()["frequencies"] == total.estimate().frequencies.tolist()
     unknown = before - acknowledged * BATCH
     return (
-        f"{kills} kills, {before} reports counted, {acknowledged * BATCH} of them acknowledged, "
+        f"{counts}, {before} reports counted, {acknowledged * BATCH} of them acknowledged, "
         f"{unknown} counted without an answer: all {total.n} there once, none twice"
     )
 
@@ -247,7 +320,7 @@ def _create(url: str, campaign: Campaign) -> None:
         assert client.create(campaign, {"minimum_cohort": 1}).new
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -276,13 +349,13 @@ def scratch_store(kind: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--troubles", type=int, default=50)
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 30))
     given = parser.parse_args()
     print(f"{given.store}, seed {given.seed}")
     with scratch_store(given.store) as store:
-        print(torture(store, given.kills, given.seed))
+        print(torture(store, given.troubles, given.seed))
 
 
 if __name__ == "__main__":

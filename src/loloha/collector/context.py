@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loloha.collector.answer import Answers
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
@@ -35,7 +36,7 @@ _WORKERS = {
     "decoding": (2, 64),
     "checking": (1, 100),
 }
-NUMBERS_A_REQUEST = 1 << 20
+NUMBERS_A_REQUEST = 1 << 18
 """Numbers of an answer that cost as much as one more request."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -70,6 +71,7 @@ class Context:
         self.rate = RateLimit(settings.rate_limit)
         self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
         self.bodies = Bodies(settings.largest_held)
+        self.answers = Answers(settings.largest_held)
         self._timekeeper: Timekeeper | None = None
         self._store: Store | None = None
         self._committer: Committer | None = None

@@ -8,6 +8,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from loloha.collector import estimates, shape
+from loloha.collector.answer import Answers, in_pieces
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
@@ -99,7 +100,7 @@ def routes(context: Context) -> APIRouter:
             total = n if estimate is None else estimate.n
             frame = estimates.frame(stored, round, total, why, level, now)
             selection = estimates.Selection(level, projected, top)
-            return total, _render(stored, frame, estimate, selection, format)
+            return total, _render(context.answers, stored, frame, estimate, selection, format)
 
         total, response = await context.compute(request, 0 if why else stored.work, work)
         return with_tag(response, tag_of(total, *asked))
@@ -142,7 +143,7 @@ def routes(context: Context) -> APIRouter:
         answer = await context.compute(
             request, work, series_of, cache, stored, found, Asked(value, top, level)
         )
-        return with_tag(_json(answer), tag)
+        return with_tag(context.answers.json(answer), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
@@ -193,6 +194,7 @@ def _privacy(stored: StoredCampaign) -> dict[str, Any]:
 
 
 def _render(
+    answers: Answers,
     stored: StoredCampaign,
     frame: shape.Estimates,
     estimate: Any,
@@ -201,7 +203,7 @@ def _render(
 ) -> Response:
     if estimate is None:
         if format == "json":
-            return _json(frame)
+            return answers.json(frame)
         raise Problem(
             409,
             f"round must have published at least {frame.minimum_cohort} reports, got {frame.n} "
@@ -210,17 +212,15 @@ def _render(
         )
     columns = estimates.numbers(stored, estimate, selection)
     if format == "json":
-        plain = {
-            name: column if isinstance(column, list) else column.tolist()
-            for name, column in columns.items()
-        }
-        told = {**plain, **estimates.standing_clear(estimate, selection.level)}
-        return _json(msgspec.structs.replace(frame, **told))
+        told = {name: in_pieces(column) for name, column in columns.items()}
+        told |= estimates.standing_clear(estimate, selection.level)
+        return answers.json(msgspec.structs.replace(frame, **told))
     rows = estimates.table(stored, frame.round, frame.n, columns, selection.level)
     if format == "csv":
-        return _file(estimates.to_csv(rows), "text/csv; charset=utf-8", f"round-{frame.round}.csv")
+        body = estimates.to_csv(rows)
+        return answers.file(body, "text/csv; charset=utf-8", f"round-{frame.round}.csv")
     parquet = "application/vnd.apache.parquet"
-    return _file(estimates.to_parquet(rows), parquet, f"round-{frame.round}.parquet")
+    return answers.file(estimates.to_parquet(rows), parquet, f"round-{frame.round}.parquet")
 
 
 def _estimates_in_three_forms() -> dict[int | str, dict[str, Any]]:
@@ -231,12 +231,3 @@ def _estimates_in_three_forms() -> dict[int | str, dict[str, Any]]:
         "application/vnd.apache.parquet": {"schema": binary},
     }
     return forms
-
-
-def _json(content: Any) -> Response:
-    return Response(msgspec.json.encode(content), media_type="application/json")
-
-
-def _file(body: bytes, media: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(body, media_type=media, headers=headers)

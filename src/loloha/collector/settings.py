@@ -47,7 +47,8 @@ class Settings(BaseSettings):
     largest_body, largest_unpacked : int
         Bytes of an upload, as received and after decompression.
     largest_held : int
-        Bytes of bodies, of all requests together, that may be in memory at a time.
+        Bytes of bodies, and as many of answers, of all requests together, that may be in memory at
+        a time.
     largest_queue : int
         Reports that may wait for a commit before uploads are asked to come back later.
     keep_reports : path, optional

@@ -1,0 +1,68 @@
+"""Large answers hold neither the interpreter nor the memory of the collector."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from loloha.collector import answer
+from loloha.collector.answer import Answers, in_pieces
+
+
+@pytest.mark.parametrize("numbers", [1, 3, 50_000])
+def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int) -> None:
+    monkeypatch.setattr(answer, "_NUMBERS", numbers)
+    floats = np.array([0.1, np.nan, -1e-300, 5.0])
+    for column in (
+        floats, np.arange(7), np.zeros(0), ["a", 'b"', "ü"], [], [1, 2],
+        [floats, None, floats[:1]], [None, None],
+    ):  # fmt: skip
+        plain = list(map(plainly, column.tolist() if isinstance(column, np.ndarray) else column))
+        assert msgspec.json.encode(in_pieces(column)) == msgspec.json.encode(plain)
+
+
+def plainly(one: Any) -> Any:
+    return one.tolist() if isinstance(one, np.ndarray) else one
+
+
+def sent(one: Any) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    asyncio.run(one({"type": "http"}, None, send))
+    return messages
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 25])
+def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(answer, "_BYTES", 10)
+    answers = Answers(100)
+    start, *parts = sent(answers.file(b"x" * size, "text/plain", "a.txt"))
+    assert start["status"] == 200
+    assert (b"content-length", str(size).encode()) in start["headers"]
+    assert b"".join(part["body"] for part in parts) == b"x" * size
+    assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert answers.held == 0
+
+
+def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "_BYTES", 10)
+    answers = Answers(100)
+    answers.held = 60
+    assert sent(answers.file(b"x" * 41, "text/plain"))[0]["status"] == 503
+    assert sent(answers.file(b"x" * 40, "text/plain"))[0]["status"] == 200
+    # Small ones always pass.
+    answers.held = 100
+    assert sent(answers.file(b"x" * 10, "text/plain"))[0]["status"] == 200
+
+    async def gone(_: object) -> None:
+        raise OSError("gone")
+
+    answers.held = 0
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(answers.file(b"x" * 20, "text/plain")({"type": "http"}, None, gone))
+    assert answers.held == 0
