@@ -154,3 +154,13 @@ def test_the_command_line_knows_it(installed: Path) -> None:
         )
     )
     assert {"m-grr", "grr"} <= {row["name"] for row in listed}
+
+
+def test_the_conformance_suite_tries_it(installed: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    script = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+    suite = str(root / "tests" / "test_conformance.py")
+    chosen = "m-grr and (is_a_value or first_report_loses)"
+    quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning"]
+    said = run(script, suite, "-k", chosen, *quiet, path=installed)
+    assert int(said.split(" passed")[0].split()[-1]) > 4, said

@@ -21,7 +21,7 @@ from loloha.study.datasets import Dataset
 from loloha.study.evaluation import bin_labels, binned
 from loloha.study.figure import Series, plot_lines
 from loloha.study.samplers import Draws, History, sample
-from loloha.study.samplers.draws import Rng
+from loloha.study.samplers.draws import Seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,7 +208,7 @@ def simulate(
     *,
     keep_tallies: bool = True,
     progress: Callable[[float], object] | None = None,
-    rng: Rng,
+    rng: Seed,
 ) -> Simulation:
     """Sanitise and estimate: every user's device, then the server, in every round.
 
@@ -263,7 +263,7 @@ def supports(
     values: Any,
     *,
     progress: Callable[[float], object] | None = None,
-    rng: Rng,
+    rng: Seed,
 ) -> Supports:
     """The counts alone, for experiments that run thousands of populations.
 
@@ -282,7 +282,7 @@ def supports(
 def _run(
     protocol: Protocol,
     history: History,
-    rng: Rng,
+    rng: Seed,
     progress: Callable[[float], object] | None,
     result: Supports,
     keep: Callable[[Tally], object] | None,

@@ -12,7 +12,7 @@ from loloha.errors import ParameterError
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
-from loloha.study.samplers.draws import Rng
+from loloha.study.samplers.draws import Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Stretch:
     reports: int
 
 
-def observe(protocol: Protocol, values: Any, lengths: list[int], rng: Rng) -> list[Stretch]:
+def observe(protocol: Protocol, values: Any, lengths: list[int], rng: Seed) -> list[Stretch]:
     """Run a population and sum up consecutive stretches of rounds.
 
     Parameters

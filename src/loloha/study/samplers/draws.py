@@ -20,7 +20,8 @@ LEVELS = 10
 _REST_BITS = SCALE.bit_length() - 1 - LEVELS
 _ALL, _HALF = np.uint64((1 << 64) - 1), np.uint64((1 << 32) - 1)
 
-Rng = int | np.random.SeedSequence | np.random.Generator
+Seed = int | np.random.SeedSequence | np.random.Generator
+"""What a simulation is repeated by."""
 
 
 class Draws:
@@ -37,8 +38,8 @@ class Draws:
         For anything else: there is no default, and nothing global.
     """
 
-    def __init__(self, rng: Rng) -> None:
-        self._rng = generator(rng)
+    def __init__(self, rng: Seed) -> None:
+        self._rng = _generator(rng)
         state = self._rng.integers(1 << 64, size=(4, LANES), dtype=np.uint64)
         # SFC64 starts its counter at 1 and runs 12 times before its first number.
         state[3] = 1
@@ -182,7 +183,7 @@ class Draws:
         return high << 64 | low
 
 
-def generator(rng: Rng) -> np.random.Generator:
+def _generator(rng: Seed) -> np.random.Generator:
     """The generator that ``rng`` is, or seeds.
 
     Raises
