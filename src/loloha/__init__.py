@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loloha.design import privacy
+    from loloha.design import limits, privacy
     from loloha.design.planning import plan
     from loloha.design.sizing import plan_for
     from loloha.design.sweep import sweep
@@ -53,7 +53,7 @@ _ROOMS = {
     "rules.counting": "arrays compiled decode kernels",
     "device": "client sender",
     "server": "estimate postprocess tally",
-    "design": "loss planning privacy prospect sizing",
+    "design": "frontier limits loss planning privacy prospect sizing",
     "study": "attacks datasets evaluation figure paper population samplers",
 }
 _MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()} | {
@@ -118,6 +118,7 @@ __all__ = [
     "Tally",
     "compare",
     "datasets",
+    "limits",
     "plan",
     "plan_for",
     "postprocess",

@@ -43,6 +43,29 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    eps_2: Annotated[
+        float | None,
+        typer.Option(
+            help="Budget of any one round, all others known: give two of the three.",
+            show_default=False,
+        ),
+    ] = None,
+    hash_: Annotated[
+        str | None,
+        typer.Option(
+            "--hash",
+            metavar="FAMILY",
+            help='Family of the hashed protocols, e.g. "linear"; by default the best one whose '
+            "keys at least five users share.",
+            show_default=False,
+        ),
+    ] = None,
+    frontier: Annotated[
+        bool,
+        typer.Option(
+            "--frontier", help="Show what a lower --eps-2 costs at --k and --eps-inf, and no more."
+        ),
+    ] = False,
     error: Annotated[
         float | None,
         typer.Option(
@@ -102,7 +125,10 @@ def plan(
     import loloha
     from loloha.errors import ParameterError
 
-    if eps_1 is not None and eps_inf is None:
+    if frontier:
+        _show_frontier(k, eps_inf, hash_, as_json=as_json)
+        return
+    if eps_1 is not None and eps_inf is None and eps_2 is None:
         raise ParameterError("--eps-1 must come with --eps-inf, got it alone; it is a share of it")
     options: dict[str, Any] = {
         "level": level, "calibration": calibration, "protocols": protocol or None,
@@ -118,15 +144,17 @@ def plan(
         )  # fmt: skip
         _show_needed(needed, as_json=as_json)
         return
-    if k is None or n is None or eps_inf is None or eps_1 is None:
+    if k is None or n is None or [eps_inf, eps_1, eps_2].count(None) > 1:
         raise ParameterError(
-            "--k, --n, --eps-inf and --eps-1 must be given, got less; leave one out only with "
-            "--error or --visible"
+            "--k, --n and two of --eps-inf, --eps-1, --eps-2 must be given, got less; leave one "
+            "out only with --error or --visible"
         )
     if attributes is not None:
+        if eps_inf is None or eps_1 is None:
+            raise ParameterError("--attributes must come with --eps-inf and --eps-1; give both")
         _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, as_json=as_json)
         return
-    found = loloha.plan(k, n, eps_inf, eps_1, weigh=weigh, **options)
+    found = loloha.plan(k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, weigh=weigh, **options)
     if as_json:
         console.show_json(found.to_dict())
         return
@@ -136,6 +164,11 @@ def plan(
             console.show_text(f"- {row.label}: {row.note}")
     console.show()
     console.show_text(f"Recommended: {found.reason}")
+    if found.least_eps_2 is not None:
+        console.show_text(
+            f"At full accuracy for these two budgets any one round loses {found.least_eps_2:.4g} "
+            "at least (two symbols); `--frontier` shows what less of it costs."
+        )
     if found.warning:
         console.warn(found.warning)
 
@@ -163,6 +196,26 @@ def _show_attributes(
     console.show_text(f"Recommended: {found.reason}")
 
 
+def _show_frontier(
+    k: int | None, eps_inf: float | None, family: str | None, *, as_json: bool
+) -> None:
+    """Print V* over eps_2."""
+    from loloha.design.frontier import frontier
+    from loloha.errors import ParameterError
+
+    if k is None or eps_inf is None:
+        raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
+    found = frontier(k, eps_inf, hash=family)
+    if as_json:
+        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
+        return
+    console.show_table(
+        ("one round, eps_2", "first report, eps_1", "g", "n V*", "least n V* at this eps_1"),
+        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
+        title=f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}",
+    )
+
+
 def _show_needed(found: Sizing, *, as_json: bool) -> None:
     """Print what each protocol needs, the most frugal first."""
     if as_json:
@@ -187,20 +240,26 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
 def _show_rows(found: Plan) -> None:
     """Print what each protocol can see with these users, and what it costs."""
     percent = f"{100 * found.level:.4g} %"
+    # Where one round is held, these are what each protocol makes of it.
+    free = () if found.eps_2 is None else ("eps_1", "eps_inf")
     console.show_table(
         (
-            "protocol", "g", "V*", f"{percent} error", "all at once", "visible from", "bytes",
-            "cap", "one round", "change shows", "server, one round",
+            "protocol", "g", "V*", "above optimum", f"{percent} error", "all at once",
+            "visible from", "bytes", "a key's users", *free, "cap", "one round", "change shows",
+            "server, one round",
         ),
         [
             (
                 f"* {row.label}" if row is found.recommendation else f"  {row.label}",
                 row.g,
                 row.variance,
+                None if row.above_optimum is None else f"{100 * row.above_optimum:.3g} %",
                 _share(row.error_one),
                 _share(row.error_all),
                 _share(row.visible_one),
                 row.report_bytes,
+                None if row.shared is None else f"{row.shared:.3g}",
+                *((row.eps_first, row.eps_value) if free else ()),
                 row.cap,
                 row.eps_round,
                 None if row.change is None else f"{row.change:.3f}",
@@ -209,8 +268,7 @@ def _show_rows(found: Plan) -> None:
             for row in found.rows
             if row.protocol is not None
         ],
-        title=f"{found.n} reports a round over {found.k} values, eps_inf = {found.eps_inf:.4g}, "
-        f"eps_1 = {found.eps_1:.4g}; * recommended",
+        title=f"{found.n} reports a round over {found.k} values, {found.held}; * recommended",
     )  # fmt: skip
 
 

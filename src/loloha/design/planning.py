@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from loloha.design import limits
+from loloha.design.holding import check_held, hold
 from loloha.design.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.hashing import FAMILIES
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.protocols.base import CALIBRATIONS, LARGEST_K
 from loloha.server.frame import records_to_frame, to_html
@@ -34,8 +37,8 @@ class Plan:
 
     Attributes
     ----------
-    k, n, eps_inf, eps_1, level, calibration, weigh
-        What was asked for.
+    k, n, eps_inf, eps_1, level, calibration, weigh, eps_2
+        What was asked for; of the three losses two, and None for the other.
     rows : tuple of Prospect
     recommendation : Prospect or None
         None if no row is eligible.
@@ -47,8 +50,8 @@ class Plan:
 
     k: int
     n: int
-    eps_inf: float
-    eps_1: float
+    eps_inf: float | None
+    eps_1: float | None
     level: float
     calibration: str
     weigh: str
@@ -56,13 +59,27 @@ class Plan:
     recommendation: Prospect | None
     reason: str
     warning: str | None
+    eps_2: float | None = None
+
+    @property
+    def held(self) -> str:
+        """The two losses that were asked for, in words."""
+        numbers = {"eps_inf": self.eps_inf, "eps_1": self.eps_1, "eps_2": self.eps_2}
+        return ", ".join(f"{name} = {eps:.4g}" for name, eps in numbers.items() if eps is not None)
+
+    @property
+    def least_eps_2(self) -> float | None:
+        """What any one round loses at least where eps_1 and eps_inf are held at full accuracy."""
+        if self.eps_inf is None or self.eps_1 is None:
+            return None
+        return limits.eps_2(self.eps_inf, self.eps_1)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; the recommendation is the label of its row."""
         plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["rows"] = [row.to_dict() for row in self.rows]
         plain["recommendation"] = self.recommendation.label if self.recommendation else None
-        return plain
+        return plain | {"least_eps_2": self.least_eps_2}
 
     def to_frame(self, *, backend: str | None = None) -> Any:
         """A row for each protocol: what it can see, and what it costs.
@@ -108,8 +125,7 @@ class Plan:
     def _repr_html_(self) -> str:
         shown = [row for row in self.rows if row.protocol is not None]
         return to_html(
-            f"{self.n} reports a round over {self.k} values, eps_inf = {self.eps_inf:g}, "
-            f"eps_1 = {self.eps_1:g}",
+            f"{self.n} reports a round over {self.k} values, {self.held}",
             ("protocol", "g", "error of one", "error of all", "visible from", "cap", "within"),
             [
                 (row.label, row.g, row.error_one, row.error_all, row.visible_one, row.cap,
@@ -122,7 +138,7 @@ class Plan:
     def __repr__(self) -> str:
         best = self.recommendation.label if self.recommendation else None
         return (
-            f"Plan(k={self.k}, n={self.n}, eps_inf={self.eps_inf:g}, eps_1={self.eps_1:g}, "
+            f"Plan(k={self.k}, n={self.n}, {self.held.replace(' = ', '=')}, "
             f"recommendation={best!r}, {len(self.rows)} rows)"
         )
 
@@ -130,9 +146,11 @@ class Plan:
 def plan(
     k: int,
     n: int,
-    eps_inf: float,
-    eps_1: float,
+    eps_inf: float | None = None,
+    eps_1: float | None = None,
     *,
+    eps_2: float | None = None,
+    hash: str | None = None,
     level: float = 0.95,
     calibration: str = "tight",
     weigh: str = "cap",
@@ -146,8 +164,12 @@ def plan(
         Domain size, 2..2^24.
     n : int
         Reports expected in each round, n >= 1.
-    eps_inf, eps_1 : float
-        Budgets: of all reports of one value, for ever; and of the first report, below it.
+    eps_inf, eps_1, eps_2 : float
+        Two of the three: the loss of all reports of one value, for ever; of the first report; of
+        any one round with all others known. The third is what each protocol then makes of it.
+    hash : str, optional
+        Family of the hashed protocols, e.g. "linear" to hold them to it; by default the best one
+        whose keys n users share.
     level : float
         Of intervals and bounds, in (0, 1).
     calibration : {"tight", "published"}
@@ -177,20 +199,24 @@ def plan(
     """
     k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
-    eps_inf, eps_1 = checks.budgets(eps_inf, eps_1)
+    held = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
     checks.choice("calibration", calibration, CALIBRATIONS)
     checks.choice("weigh", weigh, WEIGHED)
     level = checks.level(level)
-    budgets = {"k": k, "eps_inf": eps_inf, "eps_1": eps_1, "eps": eps_1, "calibration": calibration}
+    others = {"k": k, "n": n, "calibration": calibration}
+    others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
     rows = tuple(
         Prospect(one.name, one.label, None, False, one.note)
         if one.protocol is None
-        else prospect(one.protocol, n, eps_inf, eps_1, level=level, label=one.label)
-        for one in candidates(budgets, REGISTRY if protocols is None else protocols)
+        else prospect(one.protocol, n, level=level, label=one.label, **held)
+        for one in candidates(held, others, REGISTRY if protocols is None else protocols)
     )
     best, reason = _recommend(rows, weigh)
     warning = None if best is None else _warning(best, n, level)
-    return Plan(k, n, eps_inf, eps_1, level, calibration, weigh, rows, best, reason, warning)
+    budgets = held.get("eps_inf"), held.get("eps_1")
+    return Plan(
+        k, n, *budgets, level, calibration, weigh, rows, best, reason, warning, held.get("eps_2")
+    )
 
 
 class Candidate(NamedTuple):
@@ -202,24 +228,27 @@ class Candidate(NamedTuple):
     note: str = ""
 
 
-def candidates(budgets: dict[str, Any], wanted: Iterable[str | Protocol]) -> Iterator[Candidate]:
+def candidates(
+    held: Mapping[str, float], others: Mapping[str, Any], wanted: Iterable[str | Protocol]
+) -> Iterator[Candidate]:
     """What to compare; protocols that these budgets rule out come with the reason."""
     for one in [wanted] if isinstance(wanted, str | Protocol) else wanted:
         if isinstance(one, Protocol):
-            if one.k != budgets["k"]:
+            if one.k != others["k"]:
                 raise ParameterError(
-                    f"protocols must have k = {budgets['k']}, got {one!r}; plan for one domain"
+                    f"protocols must have k = {others['k']}, got {one!r}; plan for one domain"
                 )
             yield Candidate(one.name, repr(one), one)
             continue
         name = checks.choice("protocols", one.lower() if isinstance(one, str) else one, REGISTRY)
-        known = {field.name for field in fields(REGISTRY[name])}
-        params = {key: budgets[key] for key in budgets.keys() & known}
-        sampled = sorted({1, min(SAMPLED, budgets["k"]), budgets["k"]}) if "d" in known else [None]
+        cls = REGISTRY[name]
+        known = cls.hints.union(field.name for field in fields(cls))
+        params = {key: others[key] for key in others.keys() & known}
+        sampled = sorted({1, min(SAMPLED, others["k"]), others["k"]}) if "d" in known else [None]
         for d in sampled:
             label = name if d is None else f"{name} d={d}"
             try:
-                protocol = REGISTRY[name].from_params(params if d is None else {**params, "d": d})
+                protocol = hold(cls, held, params if d is None else {**params, "d": d})
                 yield Candidate(name, label, protocol)
             except ParameterError as error:
                 yield Candidate(name, label, None, str(error))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from loloha.design import limits
 from loloha.design.change import change_area
-from loloha.design.transcript import eps_2
+from loloha.design.transcript import eps_2 as round_loss
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import LinearHash
@@ -58,6 +59,8 @@ class Prospect:
         What the server does in a round.
     server_operations : float
         Its rough number of machine operations; ``inf`` where that is not known.
+    shared : float
+        Users with whom each user shares the key, oneself included; None where none is kept.
     eps_first, eps_value, cap : float
         Loss of the first report; of all reports of one value; most budget that can be spent.
         ``inf`` where every round spends again.
@@ -79,6 +82,7 @@ class Prospect:
     report_bytes: float = math.inf
     server_cost: str = ""
     server_operations: float = math.inf
+    shared: float | None = None
     eps_first: float = math.inf
     eps_value: float = math.inf
     cap: float = math.inf
@@ -86,7 +90,7 @@ class Prospect:
     @property
     def eps_round(self) -> float:
         """Loss of any one round, all others known; ``inf`` where nothing bounds it."""
-        return math.inf if self.protocol is None else eps_2(self.protocol)
+        return math.inf if self.protocol is None else round_loss(self.protocol)
 
     @property
     def change(self) -> float | None:
@@ -98,6 +102,14 @@ class Prospect:
         return None if shown is None else shown.auc
 
     @property
+    def above_optimum(self) -> float | None:
+        """V* over the least that any report with this first loss allows, less 1."""
+        if self.protocol is None or self.protocol.bins != self.protocol.k:
+            return None
+        best = limits.variance(self.protocol.k, self.protocol.asked_first)
+        return float(variance(self.protocol, 1)) / best - 1
+
+    @property
     def spends_every_round(self) -> bool:
         """Whether nothing is memoised, so that no bound holds for ever."""
         return self.protocol is not None and not self.protocol.longitudinal
@@ -106,16 +118,17 @@ class Prospect:
         """As JSON data; what is infinite is None."""
         plain = {field.name: checks.finite(getattr(self, field.name)) for field in fields(self)}
         plain["protocol"] = self.protocol.to_dict() if self.protocol else None
-        beside = ("eps_round", "change", "spends_every_round")
+        beside = ("eps_round", "change", "above_optimum", "spends_every_round")
         return plain | {name: checks.finite(getattr(self, name)) for name in beside}
 
 
 def prospect(
     protocol: Protocol,
     n: int,
-    eps_inf: float,
-    eps_1: float,
+    eps_inf: float = math.inf,
+    eps_1: float = math.inf,
     *,
+    eps_2: float = math.inf,
     level: float = 0.95,
     label: str | None = None,
 ) -> Prospect:
@@ -126,8 +139,8 @@ def prospect(
     protocol : Protocol
     n : int
         Reports expected in each round, n >= 1.
-    eps_inf, eps_1 : float
-        Budgets: of all reports of one value, for ever; and of the first report.
+    eps_inf, eps_1, eps_2 : float
+        Budgets: of all reports of one value, for ever; of the first report; of any one round.
     level : float
         Of intervals and bounds, in (0, 1).
     label : str, optional
@@ -141,7 +154,7 @@ def prospect(
     level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
-    note = _outside(protocol, eps_inf, eps_1)
+    note = _outside(protocol, eps_inf, eps_1, eps_2)
     rare = variance(protocol, n)
     error_all = simultaneous_error(protocol, expected_reach(protocol, n), level=level)
     key_bits = encoding.key_bits if protocol.longitudinal else 0
@@ -164,20 +177,30 @@ def prospect(
         report_bytes=-(-(encoding.report_bits - key_bits) // 8),
         server_cost=cost,
         server_operations=operations,
+        shared=_shared(protocol, n),
         eps_first=protocol.asked_first,
         eps_value=protocol.asked_memo if protocol.longitudinal else math.inf,
         cap=protocol.cap,
     )
 
 
-def _outside(protocol: Protocol, eps_inf: float, eps_1: float) -> str:
-    """Which budget the protocol breaks; empty if it keeps both."""
+def _shared(protocol: Protocol, n: int) -> float | None:
+    """n over the number of keys, where a user keeps one."""
+    if not protocol.longitudinal or not isinstance(protocol.encoding, Hashed):
+        return None
+    return n / protocol.encoding.family.members
+
+
+def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> str:
+    """Which budget the protocol breaks; empty if it keeps all."""
     if not protocol.longitudinal:
         return f"spends {protocol.asked_first:g} every round: nothing bounds the total"
     if protocol.asked_first > eps_1:
         return f"the first report spends {protocol.asked_first:g}, more than eps_1 = {eps_1:g}"
     if protocol.asked_memo > eps_inf:
         return f"one value spends {protocol.asked_memo:g}, more than eps_inf = {eps_inf:g}"
+    if round_loss(protocol) > eps_2 * (1 + 1e-9):
+        return f"one round loses {round_loss(protocol):g}, more than eps_2 = {eps_2:g}"
     return ""
 
 

@@ -228,16 +228,11 @@ def _points(
     steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
     points = []
     for step in sorted({checks.eps("eps_inf", one) for one in steps}):
-        budgets = {
-            "k": dataset.k,
-            "eps_inf": step,
-            "eps_1": alpha * step,
-            "eps": alpha * step,
-            "calibration": calibration,
-        }
+        held = {"eps_inf": step, "eps_1": alpha * step}
+        others = {"k": dataset.k, "calibration": calibration}
         points += [
             Point(one.label, one.protocol, step)
-            for one in candidates(budgets, names)
+            for one in candidates(held, others, names)
             if one.protocol is not None
         ]
     if not points:

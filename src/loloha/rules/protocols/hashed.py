@@ -27,6 +27,7 @@ LEAST_SHARED = 5
 """Users who must share a key on average before a family is chosen for its variance alone: fewer
 than one in a hundred then has a key to himself (e^-5)."""
 MOST_SYMBOLS_TRIED = 4096
+MOST_HELD = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,14 @@ def noise(family: str, k: int, g: int, eps: float) -> float:
 def shared_by(family: str, k: int, g: int, n: int) -> float:
     """With how many users, oneself included, each of ``n`` users shares a key on average."""
     return n / hash_family(family, k, g).members
+
+
+def symbols_tried(family: str, k: int) -> Iterable[int]:
+    """All g worth trying where the loss of the first report is not known yet."""
+    if family == LinearHash.name:
+        return [g for g in admissible_primes(k) if g <= MOST_HELD]
+    most = min(least_prime(k), MOST_HELD) if family == PrimeHash.name else MOST_HELD
+    return range(2, most + 1)
 
 
 def _candidates(family: str, k: int, eps: float) -> Iterable[int]:

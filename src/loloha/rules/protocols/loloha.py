@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.channels import SymbolChannel, TableChannel, symbol_channel, table_channel
-from loloha.rules.hashing import PrimeHash, default_family
+from loloha.rules.hashing import LinearHash, PrimeHash, default_family
 from loloha.rules.protocols.grr import SymbolChain
 from loloha.rules.protocols.hashed import (
     LARGEST_G,
@@ -21,6 +21,7 @@ from loloha.rules.protocols.hashed import (
     least_variance_g,
     noise,
     shared_by,
+    symbols_tried,
 )
 
 MOST_USERS = 1 << 53
@@ -69,6 +70,69 @@ class Memoising(LocalHashing, SymbolChain):
                 f"memo must be 'independent' where one table spends more, {self.cap:.4g} against "
                 f"{apart:.4g} over {cells} cells, got {self.memo!r}; leave it out or lower g or m0"
             )
+
+    @classmethod
+    def holding(
+        cls,
+        *,
+        eps_1: float | None = None,
+        eps_2: float | None = None,
+        eps_inf: float | None = None,
+        **params: Any,
+    ) -> Self:
+        """The protocol of least V* that holds two of the three numbers; the third follows.
+
+        Parameters
+        ----------
+        eps_1, eps_2, eps_inf : float
+            Exactly two of them: the loss of the first report, of any one round with all others
+            known, of all reports of one value.
+        **params
+            As for the class; a g that is left out is searched for.
+
+        Raises
+        ------
+        ParameterError
+            If not two of them are given, eps_2 is not above eps_1, or a parameter is out of range.
+
+        Notes
+        -----
+        A chain over g symbols multiplies lambda(eps) = (e^eps - 1)/(e^eps + g - 1), so
+        lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
+        """
+        given = {"eps_1": eps_1, "eps_2": eps_2, "eps_inf": eps_inf}
+        held = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
+        if len(held) != 2:
+            raise ParameterError(
+                "of eps_1, eps_2 and eps_inf two must be given, got "
+                f"{', '.join(held) or 'none'}; leave one out"
+            )
+        if "eps_2" not in held:
+            return cls(**{**params, **held})
+        if held["eps_2"] <= held.get("eps_1", 0.0):
+            raise ParameterError(
+                f"eps_2 must be above eps_1 = {eps_1!r}, got {eps_2!r}; one round with all others "
+                "known loses more than a first report alone"
+            )
+        best: Self | None = None
+        for one in cls._candidates(params):
+            budgets: dict[str, Any] = third(one.pop("symbols"), **held)
+            made = cls(**budgets, **one)
+            if best is None or made.noise < best.noise:
+                best = made
+        if best is None:
+            raise ParameterError("g must leave something to choose from, got nothing; leave it out")
+        return best
+
+    @classmethod
+    def _candidates(cls, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Parameters to try, each with its number of symbols."""
+        yield {**params, "symbols": 2}
+
+    @property
+    def noise(self) -> float:
+        """n V*."""
+        return self.q_star * (1 - self.q_star) / self.contrast**2
 
     @cached_property
     def first_channel(self) -> SymbolChannel | TableChannel:
@@ -143,10 +207,42 @@ class OLOLOHA(ChosenG, Memoising):
             self._set("hash", prime)
             self._set("g", g)
 
+    @classmethod
+    def _candidates(cls, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if params.get("g") is not None:
+            yield {**params, "symbols": params["g"]}
+            return
+        k, n = params["k"], params.get("n")
+        names = [params["hash"]] if params.get("hash") else [LinearHash.name]
+        if not params.get("hash") and n is not None:
+            names.append(PrimeHash.name)
+        for name in names:
+            for g in symbols_tried(name, k):
+                if name == PrimeHash.name and n and shared_by(name, k, g, n) < LEAST_SHARED:
+                    continue
+                yield {**params, "hash": name, "g": g, "symbols": g}
+
     def _best_g(self) -> int:
         if self.calibration == "published":
             return published_g(self.eps_inf, self.eps_1)
         return least_variance_g(self.k, self.eps_1, self.hash)
+
+
+def third(g: int, **held: float) -> dict[str, float]:
+    """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf."""
+
+    def contrast(eps: float) -> float:
+        return -math.expm1(-eps) / (1 + (g - 1) * math.exp(-eps))
+
+    def loss(contrast: float) -> float:
+        return math.log1p(g * contrast / (1 - contrast))
+
+    # Rounded towards less loss: what is held is never passed.
+    if "eps_inf" in held:
+        eps_1 = loss(contrast(held["eps_2"]) * contrast(held["eps_inf"]))
+        return {"eps_1": eps_1 * (1 - 1e-13), "eps_inf": held["eps_inf"]}
+    eps_inf = loss(contrast(held["eps_1"]) / contrast(held["eps_2"]))
+    return {"eps_1": held["eps_1"], "eps_inf": eps_inf * (1 + 1e-13)}
 
 
 def published_g(eps_inf: float, eps_1: float) -> int:
