@@ -1,0 +1,279 @@
+"""The JavaScript client in a real browser, against a real collector on another origin."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from browsing import browser
+from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
+from javascript import CLIENT
+from loloha.collector.settings import Settings
+from serving import Served, create, get
+
+pytestmark = pytest.mark.browser
+
+YEAR = 366 * 24 * HOUR
+
+
+class World(NamedTuple):
+    """A page on one origin, a collector on another, and a browser."""
+
+    page_url: str
+    collector_url: str
+    path: str
+    browser: Any
+
+    def rounds(self) -> list[dict[str, Any]]:
+        return list(get(self.collector_url, f"{self.path}/rounds").json()["rounds"])
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves the client's files, and says nothing."""
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def page_url() -> Iterator[str]:
+    """Where the client's files are."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(CLIENT)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def world(chromium: Any, page_url: str, tmp_path: Path) -> Iterator[World]:
+    settings = Settings(
+        store=f"sqlite:///{tmp_path}/loloha.db", admin_key=ADMIN_KEY, allowed_origins=[page_url]
+    )
+    with Served(settings, Clock(START + 60)) as url:
+        yield World(page_url, url, create(url, campaign()), chromium)
+
+
+PRELUDE = """
+const { Sender, indexedDbStorage } = await import("/src/index.js");
+const make = (options = {}) => new Sender(indexedDbStorage("hours"), {
+  clock: () => START + 60, attempts: 2, first: 0.01, timeout: 5, ...options,
+});
+const name = (error) => error.name;
+"""
+
+
+class Tab:
+    """One page of the application, in which statements run."""
+
+    def __init__(self, context: Any, world: World) -> None:
+        self.world = world
+        self.page = context.new_page()
+        # Any file of the origin will do: the client needs no element of the page.
+        self.page.goto(f"{world.page_url}/package.json")
+
+    def run(self, statements: str) -> Any:
+        address = self.world.collector_url + self.world.path
+        constants = f"const START = {START}, address = {address!r};"
+        return self.page.evaluate(f"async () => {{ {constants} {PRELUDE} {statements} }}")
+
+
+@pytest.fixture
+def context(world: World) -> Iterator[Any]:
+    opened = world.browser.new_context()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def tab(context: Any, world: World) -> Tab:
+    return Tab(context, world)
+
+
+AGREE = "const sender = make(); await sender.agree(address, { limit: 4 });"
+
+
+def test_consent_report_and_a_reload(tab: Tab) -> None:
+    assert tab.run("return (await make().status()).consent") is False
+    assert tab.run("return make().report('a').catch(name)") == "StateError"
+    assert tab.world.rounds() == []
+    said = tab.run(f"{AGREE} await sender.report('b'); return sender.deliver()")
+    assert said == {"sent": [0], "refused": {}, "waiting": [], "reason": ""}
+    tab.page.reload()
+    tab.run("const sender = make(); await sender.report('c'); await sender.deliver()")
+    status = tab.run(
+        "const { loss, limit, answered, campaign } = await make().status();"
+        "return [loss, limit, answered, campaign.labels]"
+    )
+    assert status == [2, 4, [0], ["a", "b", "c", "d", "e"]]
+    (first,) = tab.world.rounds()
+    assert (first["n"], first["duplicates"], first["conflicts"]) == (1, 0, 0)
+
+
+def test_offline_and_back(tab: Tab, context: Any) -> None:
+    tab.run(AGREE)
+    context.set_offline(True)
+    said = tab.run("const s = make(); await s.report('a'); return s.deliver()")
+    assert (said["sent"], said["waiting"]) == ([], [0])
+    assert "reached" in said["reason"]
+    context.set_offline(False)
+    assert tab.run("return make().deliver()")["sent"] == [0]
+    assert [one["n"] for one in tab.world.rounds()] == [1]
+
+
+def test_two_tabs_are_one_device(tab: Tab, context: Any, world: World) -> None:
+    tab.run(AGREE)
+    other = Tab(context, world)
+    start = (
+        "window.work = (async () => { const s = make();"
+        "for (let i = 0; i < 8; i++) await s.report('abcde'[(i + OFFSET) % 5], { round: i });"
+        "return (await s.deliver()).waiting.length; })()"
+    )
+    # Both are at it before either ends.
+    tab.run(start.replace("OFFSET", "0"))
+    other.run(start.replace("OFFSET", "2"))
+    for each in (tab, other):
+        each.run("await window.work")
+    assert tab.run("return (await make().status()).answered.length") == 8
+    assert tab.run("return make().deliver().then(({ waiting }) => waiting)") == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]
+    (first,) = world.rounds()
+    assert (first["n"], first["conflicts"]) == (1, 0)
+
+
+def test_a_page_closed_in_the_middle_of_a_delivery(tab: Tab, context: Any, world: World) -> None:
+    tab.run(f"{AGREE} await sender.report('a'); sender.deliverOnHide(); await sender.status()")
+    tab.page.close(run_before_unload=False)
+    other = Tab(context, world)
+    for _ in range(100):
+        if world.rounds():
+            break
+        other.page.wait_for_timeout(50)
+    assert [one["n"] for one in world.rounds()] == [1]
+    # What became of it was not learnt, or was: it is settled now, and counted once.
+    other.run("await make().deliver()")
+    assert other.run("return (await make().status()).waiting") == []
+    (first,) = world.rounds()
+    assert (first["n"], first["conflicts"]) == (1, 0)
+
+
+def test_a_page_closed_before_the_answer(tab: Tab, context: Any, world: World) -> None:
+    tab.run(f"{AGREE} await sender.report('a')")
+    held = threading.Event()
+    tab.page.route("**/reports", lambda route: held.set())
+    tab.run("window.work = make().deliver()")
+    tab.page.wait_for_timeout(200)
+    assert held.is_set()
+    tab.page.close()
+    other = Tab(context, world)
+    assert other.run("return make().deliver()")["sent"] == [0]
+    assert [one["n"] for one in world.rounds()] == [1]
+
+
+def test_a_private_window_is_another_user_who_is_asked(tab: Tab, world: World) -> None:
+    tab.run(AGREE)
+    private = world.browser.new_context()
+    try:
+        there = Tab(private, world)
+        assert there.run("return (await make().status()).consent") is False
+        there.run(f"{AGREE} await sender.report('a')")
+    finally:
+        private.close()
+    assert tab.run("return (await make().status()).answered") == []
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "throw new DOMException('full', 'QuotaExceededError')",
+        "const asked = put.apply(this, put_); this.transaction.abort(); return asked",
+    ],
+    ids=["at once", "at the commit"],
+)
+def test_a_full_storage_changes_nothing(tab: Tab, fails: str) -> None:
+    tab.run(AGREE)
+    full = (
+        "const { put } = IDBObjectStore.prototype;"
+        f"IDBObjectStore.prototype.put = function (...put_) {{ {fails} }};"
+        "const said = await make().report('a').catch(name);"
+        "IDBObjectStore.prototype.put = put; return said"
+    )
+    assert tab.run(full) == "StateError"
+    assert tab.run("return make().deliver()")["sent"] == []
+    assert tab.run("return (await make().status()).answered") == []
+    assert tab.run("const s = make(); await s.report('a'); return s.deliver()")["sent"] == [0]
+
+
+def test_a_wrong_clock(tab: Tab) -> None:
+    tab.run(AGREE)
+    behind = "make({ clock: () => START - 1 })"
+    assert tab.run(f"return {behind}.report('a').catch(name)") == "StateError"
+    ahead = f"make({{ clock: () => START + {10 * YEAR} }})"
+    said = tab.run(f"const s = {ahead}; await s.report('a'); return s.deliver()")
+    assert (said["sent"], said["refused"], len(said["waiting"])) == ([], {}, 1)
+    # Mended: it goes on, and what waits does not hold it up.
+    said = tab.run("const s = make(); await s.report('a'); return s.deliver()")
+    assert said["sent"] == [0]
+
+
+def test_a_campaign_changed_under_the_pin(tab: Tab) -> None:
+    other = campaign("another name").to_json()
+    tab.page.route("**/document", lambda route: route.fulfill(body=other, headers=ALLOWED))
+    assert tab.run(f"return (async () => {{ {AGREE} }})().catch(name)") == "CampaignError"
+    assert tab.run("return (await make().status()).consent") is False
+
+
+ALLOWED = {"Access-Control-Allow-Origin": "*", "Content-Type": "application/json"}
+
+
+def test_a_hotel_s_page_settles_nothing(tab: Tab) -> None:
+    tab.run(f"{AGREE} await sender.report('a')")
+    page = {**ALLOWED, "Content-Type": "text/html"}
+    tab.page.route("**/reports", lambda route: route.fulfill(body="Welcome", headers=page))
+    assert tab.run("return make().deliver()")["waiting"] == [0]
+    tab.page.unroute("**/reports")
+    assert tab.run("return make().deliver()")["sent"] == [0]
+
+
+def test_withdrawn_consent(tab: Tab) -> None:
+    tab.run(f"{AGREE} await sender.report('a')")
+    assert "stays spent" in tab.run("return make().withdraw()")
+    assert tab.run("return make().deliver().catch(name)") == "StateError"
+    kept = tab.run("return indexedDbStorage('hours').read()")
+    assert kept is None
+    assert tab.world.rounds() == []
+
+
+def test_an_origin_that_is_not_allowed(chromium: Any, world: World) -> None:
+    context = chromium.new_context()
+    try:
+        elsewhere = world.page_url.replace("127.0.0.1", "localhost")
+        tab = Tab(context, world._replace(page_url=elsewhere))
+        assert tab.run(f"return (async () => {{ {AGREE} }})().catch(name)") == "Unreachable"
+    finally:
+        context.close()
+
+
+def test_a_page_without_locks(tab: Tab) -> None:
+    hide = "Object.defineProperty(navigator, 'locks', { value: undefined });"
+    found = tab.run(f"{hide} try {{ indexedDbStorage() }} catch (error) {{ return error.message }}")
+    assert "https" in found
