@@ -145,4 +145,5 @@ def _show(
     if told is not None:
         console.show(f"\n{told['counted']} reports counted in {told['seconds']:.1f} s")
         console.show(f"Dashboard: {told['dashboard']} ({after})")
+        console.show(f"Be a device: {str(told['dashboard']).partition('/#')[0]}/try")
     console.show(f"{'' if told else chr(10)}Picture: {picture}")

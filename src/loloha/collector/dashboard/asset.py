@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from importlib.metadata import version
+from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from loloha.errors import StoreError
 
@@ -19,6 +21,7 @@ MEDIA_TYPES = {
     "svg": "image/svg+xml",
 }
 PAGE = "index.html"
+TRIAL = "try.html"
 CHARTS = "plotly.min.js"
 # Runs before the first paint; all others are modules.
 _CLASSIC = {"early.js"}
@@ -58,9 +61,30 @@ def own() -> dict[str, Asset]:
 def digest() -> str:
     """Names the files by their content: an address is never used for two different ones."""
     state = hashlib.sha256()
-    for name, one in sorted(own().items()):
+    for name, one in sorted([*own().items(), *trial().items()]):
         state.update(name.encode() + b"\0" + one.body + b"\0")
     return state.hexdigest()[:16]
+
+
+@cache
+def trial() -> dict[str, Asset]:
+    """All files of the page to try a device, the JavaScript client among them, but the page."""
+    client = {
+        name: one
+        for name, one in _files(_client_folder()).items()
+        # What only Node can run.
+        if name.endswith(".js") and name != "node.js"
+    }
+    return client | {name: one for name, one in _trial().items() if name != TRIAL}
+
+
+@cache
+def trial_page() -> Asset:
+    """The page to try a device, which names its files."""
+    found = _trial()[TRIAL]
+    assets = f"/assets/{digest()}"
+    text = found.body.decode().replace("{{assets}}", assets)
+    return Asset(text.replace("{{trial}}", f"{assets}/try").encode(), found.media_type)
 
 
 @cache
@@ -118,9 +142,26 @@ def _inline_styles() -> list[str]:
 
 @cache
 def _read() -> dict[str, Asset]:
-    folder = resources.files(__package__).joinpath("assets")
-    return {
-        file.name: Asset(file.read_bytes(), MEDIA_TYPES[file.name.rpartition(".")[2]])
-        for file in folder.iterdir()
-        if file.is_file()
-    }
+    return _files(resources.files(__package__).joinpath("assets"))
+
+
+@cache
+def _trial() -> dict[str, Asset]:
+    return _files(resources.files(__package__).joinpath("trial"))
+
+
+def _client_folder() -> Traversable:
+    """Where the JavaScript client is: in the wheel beside these files, or in the checkout."""
+    packaged = resources.files(__package__).joinpath("client")
+    if packaged.is_dir():
+        return packaged
+    return Path(__file__).resolve().parents[4] / "clients" / "js" / "src"
+
+
+def _files(folder: Traversable) -> dict[str, Asset]:
+    found = {}
+    for file in folder.iterdir():
+        media_type = MEDIA_TYPES.get(file.name.rpartition(".")[2])
+        if file.is_file() and media_type is not None:
+            found[file.name] = Asset(file.read_bytes(), media_type)
+    return found

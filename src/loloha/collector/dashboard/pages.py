@@ -40,11 +40,11 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/")
     async def show_page(request: Request) -> Response:
-        found = asset.page()
-        tag = tag_of(found.body, _packs(request))
-        answer = not_modified(request, tag) or with_tag(_answer(request, found), tag)
-        answer.headers["Content-Security-Policy"] = POLICY
-        return answer
+        return _page(request, asset.page())
+
+    @router.get("/try")
+    async def show_trial(request: Request) -> Response:
+        return _page(request, asset.trial_page())
 
     @router.get(asset.charts_path())
     async def show_charts(request: Request) -> Response:
@@ -55,10 +55,11 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/assets/{digest}/{name}")
     async def show_asset(digest: str, name: str, request: Request) -> Response:
-        found = asset.own().get(name)
-        if found is None or digest != asset.digest():
-            raise Problem(404, "asset must be one of this release; load the page again")
-        return _answer(request, found, _FOR_EVER)
+        return _named(request, asset.own(), digest, name)
+
+    @router.get("/assets/{digest}/try/{name}")
+    async def show_trial_asset(digest: str, name: str, request: Request) -> Response:
+        return _named(request, asset.trial(), digest, name)
 
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
@@ -90,6 +91,20 @@ def matches(labels: list[str], text: str) -> list[dict[str, int | str]]:
 
 def _packs(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _page(request: Request, found: Asset) -> Response:
+    tag = tag_of(found.body, _packs(request))
+    answer = not_modified(request, tag) or with_tag(_answer(request, found), tag)
+    answer.headers["Content-Security-Policy"] = POLICY
+    return answer
+
+
+def _named(request: Request, files: dict[str, Asset], digest: str, name: str) -> Response:
+    found = files.get(name)
+    if found is None or digest != asset.digest():
+        raise Problem(404, "asset must be one of this release; load the page again")
+    return _answer(request, found, _FOR_EVER)
 
 
 def _answer(request: Request, found: Asset, headers: dict[str, str] | None = None) -> Response:

@@ -1,0 +1,204 @@
+// A device to play with: the client that ships, a crowd of 3 000 more of them, and an estimate of what they hold.
+
+import { Campaign, Client, encode } from "./index.js";
+import { canonical, Float } from "./json.js";
+
+const LABELS = ["not at all", "under 1 h", "1–2 h", "2–4 h", "4–8 h", "8–16 h", "16–30 h", "over 30 h"];
+const TRUTH = [0.3, 0.22, 0.16, 0.12, 0.09, 0.06, 0.03, 0.02];
+const CROWD = 3000;
+const G = 3;
+const EPS_INF = 4;
+const SCALE = 2 ** 53;
+const SVG = "http://www.w3.org/2000/svg";
+
+const byId = (id) => document.getElementById(id);
+let world;
+
+function make(tag, attributes, ...children) {
+  const node = attributes.svg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (name !== "svg") node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+const row = (cells) => make("tr", {}, ...cells.map((text, i) => make(i ? "td" : "th", i ? {} : { scope: "row" }, text)));
+
+// -- the world: one campaign, your device, everybody else's
+
+async function begin() {
+  const eps_1 = Number(byId("eps").value);
+  const spec = { type: "ololoha", version: 1, k: LABELS.length, eps_inf: EPS_INF, eps_1, calibration: "tight", hash: "linear", g: G };
+  const document_ = {
+    type: "loloha-campaign", version: 1, name: "Hours of use", labels: LABELS, keys: "drawn",
+    protocol: { ...spec, eps_inf: new Float(EPS_INF), eps_1: new Float(eps_1) },
+    round: { start: "2026-01-01T00:00:00Z", seconds: 604800 },
+  };
+  const campaign = await Campaign.read(canonical(document_));
+  const { protocol } = campaign;
+  const crowd = Array.from({ length: CROWD }, (_, i) => ({ client: new Client(protocol), value: quantile((i + 0.5) / CROWD) }));
+  const me = new Client(protocol);
+  world = { campaign, protocol, crowd, me, round: -1, rounds: [], last: null, numbers: numbers(protocol) };
+  byId("answer").textContent = "";
+  await show();
+}
+
+function quantile(share) {
+  let sum = 0;
+  const found = TRUTH.findIndex((part) => (sum += part) > share);
+  return found < 0 ? TRUTH.length - 1 : found;
+}
+
+// p_star and q_star from the thresholds that devices draw with, and from all keys of the family.
+function numbers({ encoding, first, second }) {
+  const [p1, p2] = [first[0] / SCALE, second[0] / SCALE];
+  const [q1, q2] = [(1 - p1) / (G - 1), (1 - p2) / (G - 1)];
+  const p = p1 * p2 + (G - 1) * q1 * q2;
+  const q = (1 - p) / (G - 1);
+  const keys = Array.from({ length: 1000 }, (_, key) => key).filter((key) => encoding.isKey(key));
+  const same = keys.filter((key) => encoding.memoIndex(key, 0) === encoding.memoIndex(key, 1)).length / keys.length;
+  return { p, q: same * p + (1 - same) * q };
+}
+
+// -- one round
+
+async function report(times) {
+  const value = Number(document.querySelector("[name=value]:checked").value);
+  for (let i = 0; i < times; i++) {
+    world.round += 1;
+    const mine = world.me.report(value, world.round);
+    world.last = { value, report: mine };
+    const cell = world.protocol.encoding.memoIndex(mine.key, value);
+    const kept = JSON.parse(await world.me.save()).memo.find(([x]) => x === cell)[1];
+    world.rounds.unshift([world.round, LABELS[value], cell, kept, mine.y, speaksFor(mine).join(", ")]);
+  }
+  byId("answer").textContent = "";
+  await show();
+}
+
+async function again() {
+  if (!world.last) return;
+  const { key, y } = world.me.report((world.last.value + 1) % LABELS.length, world.round);
+  const same = key === world.last.report.key && y === world.last.report.y;
+  byId("answer").textContent = same
+    ? `Round ${world.round} is answered: the device gave the same report again, even for another value.`
+    : "The device answered twice: that must never happen.";
+}
+
+const speaksFor = ({ key, y }) => LABELS.filter((_, v) => world.protocol.encoding.memoIndex(key, v) === y);
+
+function estimate() {
+  const support = LABELS.map(() => 0);
+  const reports = [...world.crowd.map(({ client, value }) => client.report(value, world.round)), world.last.report];
+  for (const { key, y } of reports) {
+    for (let v = 0; v < LABELS.length; v++) if (world.protocol.encoding.memoIndex(key, v) === y) support[v] += 1;
+  }
+  const { p, q } = world.numbers;
+  const n = reports.length;
+  return support.map((count) => {
+    const f = (count / n - q) / (p - q);
+    const spread = Math.min(1, Math.max(0, f));
+    const variance = (spread * p * (1 - p) + (1 - spread) * q * (1 - q)) / (n * (p - q) ** 2);
+    return { f, error: 1.96 * Math.sqrt(variance) };
+  });
+}
+
+// -- what is shown
+
+async function show() {
+  const { me, protocol, round, last } = world;
+  byId("status").textContent = round < 0 ? "No round yet" : `Round ${round}`;
+  byId("steps").replaceChildren(...steps());
+  byId("rounds").replaceChildren(...world.rounds.slice(0, 30).map((cells) => row(cells.map(String))));
+  tiles([
+    ["Spent", String(me.loss), `of ${protocol.cap} at most; that a value changes, and when, shows besides`],
+    ["First report", `eps_1 = ${protocol.spec.eps_1}`, "bounds what one report tells"],
+    ["One value, for ever", `eps_inf = ${EPS_INF}`, "bounds what all its reports tell together"],
+    ["Cells", `g = ${G}`, `for ${LABELS.length} values: answers are kept for cells`],
+  ]);
+  if (!last) {
+    byId("message").textContent = "";
+    byId("leaves-lead").textContent = "Nothing yet.";
+    byId("estimate-lead").textContent = `${CROWD} other devices in this page report with you. Report once to see the estimate.`;
+    byId("chart").replaceChildren();
+    byId("estimates").replaceChildren();
+    return;
+  }
+  const reporter = await me.reporter(round);
+  const message = JSON.parse(encode(world.campaign, last.report, { round, reporter }));
+  byId("message").textContent = JSON.stringify(message, null, 2);
+  byId("leaves-lead").textContent =
+    `Key ${last.report.key} and symbol ${last.report.y}: the same size for every value and history. It speaks for ` +
+    `${speaksFor(last.report).join(", ") || "no value at all"}. Alone it changes the odds between two values by a factor of ` +
+    `${times(protocol.spec.eps_1)} at most; all reports of one value, for ever, by ${times(EPS_INF)}. The reporter is new in each round.`;
+  const found = estimate();
+  byId("estimate-lead").textContent =
+    `${CROWD + 1} reports of round ${round}: grey is the truth, which nobody sees, blue the estimate, with its 95 % interval.`;
+  draw(found);
+  byId("estimates").replaceChildren(
+    ...found.map(({ f, error }, v) => row([LABELS[v], percent(TRUTH[v]), percent(f), percent(error)])),
+  );
+}
+
+function steps() {
+  const { last, me } = world;
+  const step = (head, text) => make("li", {}, make("b", {}, head), ` ${text}`);
+  if (!last) {
+    return [
+      step("Hash.", `Once, the device drew a key: it sorts the ${LABELS.length} values into ${G} cells.`),
+      step("Keep.", "For each cell it meets it draws one noisy answer, once and for ever."),
+      step("Blur.", "Each round it draws a fresh report from the kept answer."),
+    ];
+  }
+  const [, label, cell, kept, y] = world.rounds[0];
+  const { key } = last.report;
+  const mates = LABELS.filter((_, v) => world.protocol.encoding.memoIndex(key, v) === cell);
+  return [
+    step("Hash.", `Key ${key} puts “${label}” into cell ${cell}, with ${mates.length} of ${LABELS.length} values: ${mates.join(", ")}.`),
+    step("Keep.", `The answer kept for cell ${cell} is ${kept}${kept === cell ? ", which happens to be the truth" : ", a lie that stays"}. ` +
+      `It cost ${EPS_INF}; changing within the cell costs nothing. Spent so far: ${me.loss}.`),
+    step("Blur.", `From ${kept} this round's report was drawn: ${y}${y === kept ? "" : ", changed by fresh noise"}.`),
+  ];
+}
+
+function tiles(entries) {
+  byId("tiles").replaceChildren(
+    ...entries.map(([name, value, more]) =>
+      make("div", {}, make("dt", {}, name), make("dd", {}, make("strong", {}, value), make("span", {}, more)))),
+  );
+}
+
+const times = (eps) => Math.exp(eps).toFixed(1);
+
+const percent = (x) => `${(100 * x).toFixed(1)} %`;
+
+function draw(found) {
+  const [top, base, width] = [20, 240, 640 / LABELS.length];
+  const most = Math.max(...TRUTH, ...found.map(({ f, error }) => f + error));
+  const least = Math.min(0, ...found.map(({ f, error }) => f - error));
+  const y = (share) => base - ((share - least) / (most - least)) * (base - top);
+  const bar = (kind, x, share) =>
+    make("rect", { svg: true, class: kind, x, width: 24, y: Math.min(y(share), y(0)), height: Math.abs(y(share) - y(0)) });
+  const line = (kind, x1, y1, x2, y2) => make("line", { svg: true, class: kind, x1, y1, x2, y2 });
+  const nodes = found.flatMap(({ f, error }, v) => {
+    const x = v * width + 12;
+    const text = make("text", { svg: true, x: x + 26, y: 268, "text-anchor": "middle" }, LABELS[v]);
+    return [bar("truth", x, TRUTH[v]), bar("estimate", x + 28, f), line("interval", x + 40, y(f - error), x + 40, y(f + error)), text];
+  });
+  byId("chart").replaceChildren(...nodes, line("base", 0, y(0), 640, y(0)));
+}
+
+// -- begin
+
+byId("values").replaceChildren(
+  ...LABELS.map((label, v) => {
+    const input = make("input", { type: "radio", name: "value", value: v, ...(v === 2 ? { checked: "" } : {}) });
+    return make("label", {}, input, label);
+  }),
+);
+const busy = (task) => () => task().catch((error) => (byId("answer").textContent = error.message));
+byId("once").addEventListener("click", busy(() => report(1)));
+byId("ten").addEventListener("click", busy(() => report(10)));
+byId("again").addEventListener("click", busy(again));
+byId("anew").addEventListener("click", busy(begin));
+byId("eps").addEventListener("change", busy(begin));
+busy(begin)();
