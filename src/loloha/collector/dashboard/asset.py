@@ -21,7 +21,7 @@ MEDIA_TYPES = {
     "svg": "image/svg+xml",
 }
 PAGE = "index.html"
-TRIAL = "try.html"
+TRYOUT = "try.html"
 CHARTS = "plotly.min.js"
 # Runs before the first paint; all others are modules.
 _CLASSIC = {"early.js"}
@@ -61,13 +61,13 @@ def own() -> dict[str, Asset]:
 def digest() -> str:
     """Names the files by their content: an address is never used for two different ones."""
     state = hashlib.sha256()
-    for name, one in sorted([*own().items(), *trial().items()]):
+    for name, one in sorted([*own().items(), *tryout().items()]):
         state.update(name.encode() + b"\0" + one.body + b"\0")
     return state.hexdigest()[:16]
 
 
 @cache
-def trial() -> dict[str, Asset]:
+def tryout() -> dict[str, Asset]:
     """All files of the page to try a device, the JavaScript client among them, but the page."""
     client = {
         name: one
@@ -75,16 +75,16 @@ def trial() -> dict[str, Asset]:
         # What only Node can run.
         if name.endswith(".js") and name != "node.js"
     }
-    return client | {name: one for name, one in _trial().items() if name != TRIAL}
+    return client | {name: one for name, one in _tryout().items() if name != TRYOUT}
 
 
 @cache
-def trial_page() -> Asset:
+def tryout_page() -> Asset:
     """The page to try a device, which names its files."""
-    found = _trial()[TRIAL]
+    found = _tryout()[TRYOUT]
     assets = f"/assets/{digest()}"
     text = found.body.decode().replace("{{assets}}", assets)
-    return Asset(text.replace("{{trial}}", f"{assets}/try").encode(), found.media_type)
+    return Asset(text.replace("{{tryout}}", f"{assets}/try").encode(), found.media_type)
 
 
 @cache
@@ -146,8 +146,8 @@ def _read() -> dict[str, Asset]:
 
 
 @cache
-def _trial() -> dict[str, Asset]:
-    return _files(resources.files(__package__).joinpath("trial"))
+def _tryout() -> dict[str, Asset]:
+    return _files(resources.files(__package__).joinpath("tryout"))
 
 
 def _client_folder() -> Traversable:

@@ -43,8 +43,8 @@ def routes(context: Context) -> APIRouter:
         return _page(request, asset.page())
 
     @router.get("/try")
-    async def show_trial(request: Request) -> Response:
-        return _page(request, asset.trial_page())
+    async def show_tryout(request: Request) -> Response:
+        return _page(request, asset.tryout_page())
 
     @router.get(asset.charts_path())
     async def show_charts(request: Request) -> Response:
@@ -58,8 +58,8 @@ def routes(context: Context) -> APIRouter:
         return _named(request, asset.own(), digest, name)
 
     @router.get("/assets/{digest}/try/{name}")
-    async def show_trial_asset(digest: str, name: str, request: Request) -> Response:
-        return _named(request, asset.trial(), digest, name)
+    async def show_tryout_asset(digest: str, name: str, request: Request) -> Response:
+        return _named(request, asset.tryout(), digest, name)
 
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:

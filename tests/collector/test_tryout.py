@@ -25,12 +25,12 @@ def test_the_page_and_all_it_imports_come_from_here(serve: Serve) -> None:
     assert f"/assets/{asset.digest()}/try/try.js" in addresses
     for address in addresses:
         assert client.get(address).status_code == 200, address
-    for name, one in asset.trial().items():
+    for name, one in asset.tryout().items():
         answer = client.get(f"/assets/{asset.digest()}/try/{name}")
         assert answer.content == one.body
         text = one.body.decode()
         for imported in re.findall(r'from "\./([^"]+)"', text):
-            assert imported in asset.trial(), f"{name} imports {imported}"
+            assert imported in asset.tryout(), f"{name} imports {imported}"
         assert "node:" not in text
         hosts = re.findall(r"https?://[^\s\"'`)]+", text.replace("http://www.w3.org/2000/svg", ""))
         assert all("HOST" in host for host in hosts), hosts
@@ -40,7 +40,7 @@ def test_the_page_and_all_it_imports_come_from_here(serve: Serve) -> None:
 
 def test_the_page_runs_the_client_that_ships() -> None:
     for name in ("index.js", "client.js", "protocol.js", "exact.js"):
-        assert asset.trial()[name].body == (CLIENT / "src" / name).read_bytes()
+        assert asset.tryout()[name].body == (CLIENT / "src" / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["node.js", "try.html", "index.html", "main.js", "..%2fasset.py"])
