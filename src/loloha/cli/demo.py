@@ -119,6 +119,7 @@ def _live(
         told = {"counted": counted, "seconds": seconds, "dashboard": page}
         _show(found, out, top, statement, as_json, told, after)
         if stay:
+            console.say(f"be a device yourself: {running.url}/try")
             running.wait()
 
 
@@ -145,5 +146,4 @@ def _show(
     if told is not None:
         console.show(f"\n{told['counted']} reports counted in {told['seconds']:.1f} s")
         console.show(f"Dashboard: {told['dashboard']} ({after})")
-        console.show(f"Be a device: {str(told['dashboard']).partition('/#')[0]}/try")
     console.show(f"{'' if told else chr(10)}Picture: {picture}")
