@@ -9,13 +9,17 @@ from typing import NamedTuple
 
 import pytest
 
+from collecting import ADMIN_KEY, START, Clock, campaign
 from javascript import CLIENT, node
 from loloha.cli import main
+from loloha.collector.settings import Settings
 from loloha.conform import PortError, case, conform, connect
 from loloha.conform.suite import GROUPS
+from loloha.device.sender import Sender
 from loloha.errors import CampaignError, ParameterError
 from loloha.rules.campaign import Campaign
 from loloha.rules.protocols import REGISTRY
+from serving import Served, create
 
 
 def command(folder: Path = CLIENT) -> list[str]:
@@ -117,11 +121,11 @@ FAULTS = [
     Fault(
         "a forgotten round is answered again",
         "client.js",
-        "if (holds(this.#answered, round))",
+        "if (this.hasAnswered(round))",
         "if (false)",
         "lives",
     ),
-    Fault("the limit is not kept", "client.js", "this.#limit !== null &&", "false &&", "lives"),
+    Fault("the limit is not kept", "client.js", "limit !== null &&", "false &&", "lives"),
     Fault("a rounding error spends the limit", "client.js", "* (1 + 1e-12)", "", "lives"),
     Fault("a key of 31 bits", "hashing.js", "Number(key & BigInt(MERSENNE))", "0", "lives"),
     Fault(
@@ -211,3 +215,25 @@ def test_no_such_program_or_group() -> None:
         conform(["/no/such/program"])
     with pytest.raises(ParameterError, match="only must be"):
         conform([sys.executable], only=["everything"])
+
+
+def test_an_agreement_moves_between_the_languages(tmp_path: Path) -> None:
+    """Python agrees to two campaigns and reports; JavaScript reads and writes it; Python sends."""
+    hours, pages = campaign("hours"), campaign("pages")
+    state = tmp_path / "state"
+    settings = Settings(store=f"sqlite:///{tmp_path}/loloha.db", admin_key=ADMIN_KEY)
+    with Served(settings, Clock(START + 60)) as url:
+        addresses = [url + create(url, one) for one in (hours, pages)]
+        with Sender(state, clock=lambda: START + 60) as sender:
+            sender.agree(*addresses, limit=8.0)
+            sender.report_all({"hours": "a", "pages": "b"})
+            loss = sender.loss
+        before = json.loads(state.read_bytes())
+        with connect(command()) as port:
+            text = port.ask("sender", state=state.read_text())["state"]
+        assert json.loads(text) == before
+        state.write_text(text)
+        with Sender(state, clock=lambda: START + 60) as sender:
+            assert (sender.loss, sender.limit) == (loss, 8.0)
+            found = sender.deliver_all()
+    assert {name: one.sent for name, one in found.items()} == {"hours": (0,), "pages": (0,)}

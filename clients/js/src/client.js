@@ -15,6 +15,8 @@ const SECRET_BYTES = 32;
 /** How many answered rounds a client remembers. */
 export const KEPT_ROUNDS = 64;
 
+const NOTHING = { spent: 0, answered: [] };
+
 /** The secret state of one user. Do not copy it: a second copy would draw its own answers. */
 export class Client {
   #rng;
@@ -33,55 +35,60 @@ export class Client {
    * @param options.key what the server assigned; by default drawn here
    * @param {number} [options.limit] hard limit on `loss`
    * @param options.rng for simulations and tests only
+   * @param {object} [options.account] `account` of the same user's earlier client
    */
-  constructor(protocol, { key = null, limit = null, rng = new SecureRng() } = {}) {
+  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = NOTHING } = {}) {
     this.protocol = protocol;
     this.#rng = rng;
+    this.#spentBefore = account.spent;
     this.setLimit(limit);
     if (key !== null && !(protocol.longitudinal && protocol.encoding.isKey(key))) {
       throw new ParameterError("key must be one of the protocol's, got another (not shown)");
     }
-    this.#begin(key);
+    this.#begin(key, account.answered);
   }
 
   /** Start with an empty memo and, unless one is given, a new key. */
-  #begin(key) {
+  #begin(key, answered) {
     const { protocol } = this;
     this.#key = key === null && protocol.longitudinal ? protocol.enroll(this.#rng) : key;
     this.#memo = new Map();
     this.#sent = new Map();
     this.#reports = 0;
-    this.#answered = [];
+    this.#answered = answered;
     this.#secret = globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   }
 
   /**
    * The sanitised report {key, y} of `value`, 0..k-1, for one round.
    *
-   * A round is answered once: asking again gives the same report, whatever the value.
+   * A round is answered once: asking again gives the same report, whatever the value. `limit` is
+   * the client's own unless one is given, as where several clients share one.
    */
-  report(value, round) {
+  report(value, round, limit = this.#limit) {
     this.protocol.checkValue(value);
     check.integer("round", round, ...check.ROUND);
     const before = this.#sent.get(round);
     if (before) return copied(before);
-    if (holds(this.#answered, round)) {
+    if (this.hasAnswered(round)) {
       throw new StateError(
         `round must be one that was not answered, got ${round}; its report is forgotten, and ` +
           "answering it again would spend more",
       );
     }
-    const report = this.protocol.longitudinal ? this.#memoised(value) : this.#fresh(value);
+    const report = this.protocol.longitudinal
+      ? this.#memoised(value, limit)
+      : this.#fresh(value, limit);
     this.#remember(round, report);
     return copied(report);
   }
 
-  #memoised(value) {
+  #memoised(value, limit) {
     const { protocol } = this;
     const x = protocol.encoding.memoIndex(this.#key, value);
     let kept = this.#memo.get(x);
     if (kept === undefined) {
-      this.#afford();
+      this.#afford(limit);
       kept = protocol.permanent(this.#rng, x);
     }
     const y = protocol.instant(this.#rng, kept);
@@ -89,19 +96,19 @@ export class Client {
     return { key: this.#key, y };
   }
 
-  #fresh(value) {
+  #fresh(value, limit) {
     const { protocol } = this;
-    this.#afford();
+    this.#afford(limit);
     const key = protocol.enroll(this.#rng);
     return { key, y: protocol.permanent(this.#rng, protocol.encoding.memoIndex(key, value)) };
   }
 
   /** Refuse a new answer that would take the loss above the limit. */
-  #afford() {
+  #afford(limit) {
     // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-    if (this.#limit !== null && this.loss + this.protocol.loss > this.#limit * (1 + 1e-12)) {
+    if (limit !== null && this.loss + this.protocol.loss > limit * (1 + 1e-12)) {
       throw new BudgetError(
-        `loss must stay within limit = ${this.#limit}, one more answer would exceed it; send ` +
+        `loss must stay within limit = ${limit}, one more answer would exceed it; send ` +
           "nothing, or ask the user to accept a higher limit",
       );
     }
@@ -110,9 +117,24 @@ export class Client {
   #remember(round, report) {
     this.#reports += 1;
     this.#sent.set(round, report);
-    this.#answered = including(this.#answered, round);
+    this.#answered = including(this.#answered, [[round, round]]);
     // A map keeps the order of answering.
     if (this.#sent.size > KEPT_ROUNDS) this.#sent.delete(this.#sent.keys().next().value);
+  }
+
+  /** Whether a round was answered, or counts as such; it is never answered again. */
+  hasAnswered(round) {
+    return holds(this.#answered, round);
+  }
+
+  /** The newest rounds that were answered, in the order of answering. */
+  get sentRounds() {
+    return [...this.#sent.keys()];
+  }
+
+  /** What was spent and which rounds were answered, for a later client of this user. */
+  get account() {
+    return { spent: this.loss, answered: this.#answered };
   }
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
@@ -142,11 +164,17 @@ export class Client {
     this.#limit = limit;
   }
 
-  /** Forget key, memo and sent reports, and start as a new user; what was spent stays spent. */
-  reset() {
-    const spent = this.loss;
+  /**
+   * Forget key, memo and sent reports, and start as a new user; what was spent stays spent.
+   *
+   * @param {object} [options]
+   * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
+   *   round that was counted and is answered again counts this user twice
+   */
+  reset({ wait = false } = {}) {
+    const { spent, answered } = this.account;
     this.#spentBefore = spent;
-    this.#begin(null);
+    this.#begin(null, wait ? answered : []);
     return (
       `Key, memo and sent reports are forgotten. The ${spent} spent so far stays spent; new ` +
       `reports can spend up to ${this.protocol.cap} on top of it. The server keeps what it has ` +
@@ -250,7 +278,7 @@ export class Client {
       count(state.floor + 1);
       for (const round of this.#sent.keys()) {
         must(round > state.floor);
-        this.#answered = including(this.#answered, round);
+        this.#answered = including(this.#answered, [[round, round]]);
       }
     }
     for (const x of this.#memo.keys()) must(Number.isSafeInteger(x) && 0 <= x && x < encoding.memoSymbols);

@@ -72,10 +72,23 @@ export declare class Campaign {
 /** How many answered rounds a client remembers. */
 export declare const KEPT_ROUNDS: number;
 
+/** What was spent and which rounds were answered: intervals [first, last]. */
+export interface Account {
+  spent: number;
+  answered: [number, number][];
+}
+
 export interface ClientOptions {
   key?: Key;
   limit?: number | null;
   rng?: Rng;
+  /** Of the same user's earlier client. */
+  account?: Account;
+}
+
+export interface ResetOptions {
+  /** Wait for rounds that were not answered yet, so that no round counts this user twice. */
+  wait?: boolean;
 }
 
 /** The secret state of one user. */
@@ -86,13 +99,17 @@ export declare class Client {
   readonly loss: number;
   readonly cap: number;
   readonly limit: number | null;
+  readonly account: Account;
+  /** The newest rounds that were answered, in the order of answering. */
+  readonly sentRounds: number[];
   /** The sanitised report of a value 0..k-1; a round is answered once. */
-  report(value: number, round: number): Report;
+  report(value: number, round: number, limit?: number | null): Report;
+  hasAnswered(round: number): boolean;
   /** Pseudonym for one round, 32 hexadecimal digits. */
   reporter(round: number): Promise<string>;
   setLimit(limit: number | null): void;
   /** Start as a new user; what was spent stays spent. Says what that costs. */
-  reset(): string;
+  reset(options?: ResetOptions): string;
   /** The whole state, secrets included; Python's `Client.load` reads it too. */
   save(): Promise<string>;
 }
@@ -126,13 +143,30 @@ export interface SenderOptions {
   fetch?: typeof fetch;
 }
 
-export interface Status {
-  consent: boolean;
-  campaign: Campaign | null;
+/** One campaign of an agreement. */
+export interface CampaignStatus {
+  campaign: Campaign;
   loss: number;
-  limit: number | null;
   answered: number[];
   waiting: number[];
+}
+
+export interface Status {
+  consent: boolean;
+  /** Everything that was spent with this storage, by all campaigns together. */
+  loss: number;
+  limit: number | null;
+  campaigns: CampaignStatus[];
+  /** Those of the first campaign. */
+  campaign: Campaign | null;
+  answered: number[];
+  waiting: number[];
+}
+
+export interface AgreeOptions extends ResetOptions {
+  token?: string | null;
+  /** Hard limit on `loss`. */
+  limit?: number | null;
 }
 
 export interface Delivery {
@@ -142,15 +176,21 @@ export interface Delivery {
   reason: string;
 }
 
-/** The reports of one user for one campaign, in one storage. */
+/** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export declare class Sender {
   constructor(storage: Storage, options?: SenderOptions);
   status(): Promise<Status>;
-  agree(url: string, options?: { token?: string | null; limit?: number | null }): Promise<Campaign>;
+  agree(url: string | string[], options?: AgreeOptions): Promise<Campaign>;
   withdraw(): Promise<string>;
-  report(value: Value, options?: { round?: number }): Promise<number>;
+  /** The round; null if the limit is reached. */
+  report(value: Value, options?: { round?: number }): Promise<number | null>;
+  reportAll(
+    values: Record<string, Value>,
+    options?: { round?: number },
+  ): Promise<Record<string, number | null>>;
   deliver(): Promise<Delivery>;
+  deliverAll(): Promise<Record<string, Delivery>>;
   /** Send the queue when the page goes away; returns what ends that. */
   deliverOnHide(page?: typeof globalThis): () => void;
-  reset(): Promise<string>;
+  reset(options?: ResetOptions): Promise<string>;
 }

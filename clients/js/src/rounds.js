@@ -6,12 +6,12 @@ const MOST_INTERVALS = 64;
 export const holds = (rounds, round) => rounds.some(([first, last]) => first <= round && round <= last);
 
 /**
- * The rounds and one more. Beyond a bound the shortest gap is closed: a clock that was years ahead
+ * The rounds of both. Beyond a bound the shortest gap is closed: a clock that was years ahead
  * leaves a gap of years, which stays open once the clock is mended.
  */
-export function including(rounds, round) {
+export function including(rounds, more) {
   const merged = [];
-  for (const [first, last] of [...rounds, [round, round]].sort(([a], [b]) => a - b)) {
+  for (const [first, last] of [...rounds, ...more].sort(([a], [b]) => a - b)) {
     const before = merged.at(-1);
     if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
     else merged.push([first, last]);

@@ -5,19 +5,20 @@
  * next one, has it written, and only then tells or sends of it.
  */
 
+import * as check from "./check.js";
 import { Campaign } from "./campaign.js";
 import { Client } from "./client.js";
-import { CampaignError, StateError } from "./errors.js";
+import { CampaignError, ParameterError, StateError } from "./errors.js";
 import { Post } from "./post.js";
-import { State, assigned, fingerprintOf } from "./state.js";
+import { Enrolment, State, assigned, fingerprintOf } from "./state.js";
 
-/** The reports of one user for one campaign, in one storage. */
+/** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
   #storage;
   #clock;
   #post;
-  /** What may be sent when the page is hidden: messages that the storage holds. */
-  #outbox = { url: null, token: null, queue: new Map() };
+  /** What may be sent when the page is hidden: enrolments that the storage holds. */
+  #outbox = [];
 
   /**
    * @param storage where the state is: `indexedDbStorage`, `fileStorage`, `memoryStorage`
@@ -31,80 +32,103 @@ export class Sender {
     this.#post = new Post(patience);
   }
 
-  /** What is known: consent, campaign, loss, limit, rounds answered, rounds that wait. */
+  /**
+   * What is known: consent, loss and limit of all campaigns together, and of each `campaigns` entry
+   * campaign, loss, rounds answered and waiting. Those of the first stand beside them.
+   */
   async status() {
-    const state = await State.read(await this.#storage.read());
-    this.#adopt(state);
-    return {
-      consent: state !== null,
-      campaign: state?.campaign ?? null,
-      loss: state?.client.loss ?? 0,
-      limit: state?.client.limit ?? null,
-      answered: [...(state?.answered ?? [])],
-      waiting: rounds(state),
-    };
+    const state = await this.#read();
+    const campaigns = state.enrolments.map(({ campaign, client, waiting }) => {
+      return { campaign, loss: client.loss, answered: client.sentRounds, waiting };
+    });
+    const { campaign, answered, waiting } = campaigns[0] ?? { campaign: null, answered: [], waiting: [] };
+    const { consent, loss, limit } = state;
+    return { consent, loss, limit, campaign, answered, waiting, campaigns };
   }
 
   /**
-   * Record the user's consent to one campaign, and enrol.
+   * Record the user's consent to one campaign, or to several at once, and enrol.
    *
-   * @param {string} url its fingerprint pins the campaign
+   * @param {string | string[]} url each has a fingerprint, which pins its campaign
    * @param {object} [options]
-   * @param {string} [options.token] the campaign's submit token
-   * @param {number} [options.limit] hard limit on the loss; agreeing again with one replaces it
+   * @param {string} [options.token] the submit token of the campaigns
+   * @param {number} [options.limit] hard limit on what they spend together, and was spent with this
+   *   storage before; agreeing again with one replaces it
+   * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
+   *   answered yet; if not, a round that is answered again counts this user twice
+   * @returns {Promise<Campaign>} the first one
    */
-  async agree(url, { token = null, limit = null } = {}) {
-    const fingerprint = fingerprintOf(url);
-    const again = async (state) => {
-      if (state.campaign.fingerprint !== fingerprint) {
+  async agree(url, { token = null, limit = null, wait = false } = {}) {
+    const urls = [url].flat();
+    const wanted = urls.map(fingerprintOf);
+    if (new Set(wanted).size < urls.length || !urls.length) {
+      throw new ParameterError("url must be different campaigns, at least one; name each once");
+    }
+    const known = await this.#read();
+    const enrolled = known.consent ? [] : await this.#enrol(urls, token, known, wait);
+    return this.#change(async (state) => {
+      const found = state.consent ? state.enrolments : enrolled;
+      const fingerprints = found.map(({ campaign }) => campaign.fingerprint);
+      if (String([...fingerprints].sort()) !== String([...wanted].sort())) {
         throw new CampaignError(
           "campaign must be the one that the user agreed to, got another; withdraw and ask anew, " +
             "or use another storage",
         );
       }
-      if (limit === null || limit === state.client.limit) return { tell: state.campaign };
-      state.client.setLimit(limit);
-      return { state, tell: state.campaign };
-    };
-    const known = await State.read(await this.#storage.read());
-    const enrolled = known === null ? await this.#enrol(url, token, limit, fingerprint) : null;
-    return this.#change(async (state) => {
-      if (state !== null) return again(state);
-      if (enrolled === null) throw new StateError("consent must stay while agreeing; agree again");
-      return { state: enrolled, tell: enrolled.campaign };
+      const tell = found[0].campaign;
+      if (state.consent && (limit === null || limit === state.limit)) return { tell };
+      if (limit !== null) {
+        const least = found.reduce((sum, { campaign }) => sum + campaign.protocol.loss, 0);
+        check.real("limit", limit, least, Number.MAX_VALUE);
+      }
+      Object.assign(state, { enrolments: found, limit });
+      return { state, tell };
     });
   }
 
-  async #enrol(url, token, limit, fingerprint) {
-    const document = await this.#post.fetch(`${url}/document`, { token });
-    if (document.status !== 200) throw new CampaignError(`campaign must be known: ${document.detail}`);
-    const campaign = await Campaign.read(document.text, fingerprint);
-    let given = { key: null, ticket: null };
-    if (campaign.keys === "assigned") {
-      const answer = await this.#post.fetch(`${url}/keys`, { token, body: "" });
-      given = answer.status === 200 ? assigned(campaign, answer.json) : null;
-      if (given === null) throw new CampaignError(`collector must assign a key: ${answer.detail}`);
+  async #enrol(urls, token, known, wait) {
+    const enrolled = [];
+    for (const url of urls) {
+      const document = await this.#post.fetch(`${url}/document`, { token });
+      if (document.status !== 200) throw new CampaignError(`campaign must be known: ${document.detail}`);
+      const campaign = await Campaign.read(document.text, fingerprintOf(url));
+      let given = { key: null, ticket: null };
+      if (campaign.keys === "assigned") {
+        const answer = await this.#post.fetch(`${url}/keys`, { token, body: "" });
+        given = answer.status === 200 ? assigned(campaign, answer.json) : null;
+        if (given === null) throw new CampaignError(`collector must assign a key: ${answer.detail}`);
+      }
+      const answered = (wait && known.answered[campaign.fingerprint]) || [];
+      const client = new Client(campaign.protocol, { key: given.key, account: { spent: 0, answered } });
+      enrolled.push(new Enrolment({ url, token, ticket: given.ticket, campaign, client }));
     }
-    const client = new Client(campaign.protocol, { key: given.key, limit });
-    return new State({ url, token, ticket: given.ticket, campaign, client });
+    if (new Set(enrolled.map(({ campaign }) => campaign.name)).size < urls.length) {
+      throw new CampaignError("campaigns must have different names under one agreement");
+    }
+    return enrolled;
   }
 
-  /** End the consent: delete the queue and the whole state. */
+  /**
+   * End the consent: delete keys, memos and queues. What stays is how much was spent and which
+   * rounds were answered.
+   */
   async withdraw() {
-    let spent = 0;
+    let spent = "what was";
     await this.#storage.change(async (text) => {
-      // Even a state that nobody can read is deleted.
-      spent = await State.read(text).then(
-        (state) => state?.client.loss ?? 0,
-        () => null,
-      );
-      return null;
+      try {
+        const after = (await State.read(text)).withdrawn();
+        spent = `the ${after.loss}`;
+        return await after.text();
+      } catch {
+        // Even a state that nobody can read is deleted.
+        return null;
+      }
     });
-    this.#adopt(null);
+    this.#outbox = [];
     return (
       "Key, memo and unsent reports are deleted; nothing more is reported. What was sent stays " +
-      `counted and ${spent === null ? "what was" : `the ${spent}`} spent so far stays spent: if ` +
-      "you agree again, new answers are drawn and spend on top of it."
+      `counted and ${spent} spent so far stays spent: if you agree again, new answers are drawn ` +
+      "and spend on top of it, and a round that is answered again counts you twice."
     );
   }
 
@@ -114,42 +138,82 @@ export class Sender {
    * @param value a label of the campaign, or a number of its range
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
-   * @returns {Promise<number>} the round; one that was answered stays as it was
+   * @returns {Promise<number | null>} the round, one that was answered stays as it was; null if the
+   *   limit is reached
    */
-  async report(value, { round } = {}) {
+  async report(value, options) {
     return this.#change(async (state) => {
-      const { campaign } = agreed(state);
-      const asked = round ?? campaign.roundAt(this.#clock());
-      if (asked < 0) throw new StateError("campaign must have begun, it has not; report later");
-      const isNew = await state.report(value, asked);
-      return { state: isNew ? state : undefined, tell: asked };
+      const { campaign } = only(state);
+      const rounds = await this.#answer(state, { [campaign.name]: value }, options);
+      return { state, tell: rounds[campaign.name] };
     });
+  }
+
+  /**
+   * As `report`, for several campaigns of one agreement: all are queued, or none is.
+   *
+   * @param {Record<string, unknown>} values by name of the campaign; what is left of the limit goes
+   *   to the first ones first
+   */
+  async reportAll(values, options) {
+    return this.#change(async (state) => {
+      return { tell: await this.#answer(agreed(state), values, options), state };
+    });
+  }
+
+  async #answer(state, values, { round } = {}) {
+    const rounds = {};
+    for (const [name, value] of Object.entries(values)) {
+      const enrolment = state.enrolments.find(({ campaign }) => campaign.name === name);
+      if (!enrolment) throw new ParameterError("values must be for the campaigns agreed to; check names");
+      const asked = round ?? enrolment.campaign.roundAt(this.#clock());
+      if (round === undefined && asked < 0) {
+        throw new StateError("campaign must have begun, it has not; report later");
+      }
+      check.integer("round", asked, ...check.ROUND);
+      rounds[name] = await enrolment.report(value, asked, state.left(enrolment));
+    }
+    return rounds;
   }
 
   /** Send the queue, oldest first; what cannot be settled now stays. */
   async deliver() {
-    const state = agreed(await State.read(await this.#storage.read()));
+    return this.#deliver(only(await this.#read()));
+  }
+
+  /** As `deliver`, for each campaign of the agreement, by name. */
+  async deliverAll() {
+    const outcomes = {};
+    for (const enrolment of agreed(await this.#read()).enrolments) {
+      outcomes[enrolment.campaign.name] = await this.#deliver(enrolment);
+    }
+    return outcomes;
+  }
+
+  async #deliver(enrolment) {
     const outcome = { sent: [], refused: {}, waiting: [], reason: "" };
-    for (const [round, message] of [...state.queue].sort(([one], [other]) => one - other)) {
-      const { settled, refusal, reason, stop } = await this.#post.report(state, message);
+    for (const round of enrolment.waiting) {
+      const message = enrolment.queue.get(round);
+      const { settled, refusal, reason, stop } = await this.#post.report(enrolment, message);
       if (settled) {
-        await this.#settle(round, message);
+        await this.#settle(enrolment, round, message);
         if (refusal) outcome.refused[round] = refusal;
         else outcome.sent.push(round);
       }
       outcome.reason ||= reason ?? "";
       if (stop) break;
     }
-    outcome.waiting = rounds(await State.read(await this.#storage.read()));
+    outcome.waiting = (await this.#read()).enrolments.find(({ url }) => url === enrolment.url)?.waiting ?? [];
     return outcome;
   }
 
   /** Take a report off the queue that the collector has settled. */
-  #settle(round, message) {
+  #settle({ url }, round, message) {
     return this.#change(async (state) => {
+      const now = state.enrolments.find((one) => one.url === url);
       // Another tab may have done so, or the user may have withdrawn.
-      if (state?.queue.get(round) !== message) return {};
-      state.queue.delete(round);
+      if (now?.queue.get(round) !== message) return {};
+      now.queue.delete(round);
       return { state };
     });
   }
@@ -163,17 +227,18 @@ export class Sender {
    * @returns {() => void} ends it
    */
   deliverOnHide(page = globalThis) {
-    let gone = new Set();
+    const gone = new Set();
     const leave = () => {
-      const { url, token, queue } = this.#outbox;
-      for (const [round, message] of queue) {
-        if (gone.has(message)) continue;
-        gone.add(message);
-        this.#post
-          .once({ url, token }, message)
-          .then(({ settled }) => settled && this.#settle(round, message))
-          .catch(() => {})
-          .finally(() => gone.delete(message));
+      for (const enrolment of this.#outbox) {
+        for (const [round, message] of enrolment.queue) {
+          if (gone.has(message)) continue;
+          gone.add(message);
+          this.#post
+            .once(enrolment, message)
+            .then(({ settled }) => settled && this.#settle(enrolment, round, message))
+            .catch(() => {})
+            .finally(() => gone.delete(message));
+        }
       }
     };
     const hidden = () => page.document.visibilityState === "hidden" && leave();
@@ -186,9 +251,15 @@ export class Sender {
     };
   }
 
-  /** Forget key, memo and queue, and start as a new user; says what that costs. */
-  async reset() {
-    return this.#change(async (state) => ({ tell: agreed(state).reset(), state }));
+  /** Forget keys, memos and queues, and start as a new user; says what that costs. */
+  async reset(options) {
+    return this.#change(async (state) => ({ tell: agreed(state).reset(options), state }));
+  }
+
+  async #read() {
+    const state = await State.read(await this.#storage.read());
+    this.#outbox = state.enrolments;
+    return state;
   }
 
   /** Compute the next state, have it written, and only then tell of it. */
@@ -198,24 +269,26 @@ export class Sender {
     await this.#storage.change(async (text) => {
       const before = await State.read(text);
       const { state, tell } = await step(before);
-      told = tell;
-      next = state ?? before;
-      return state === undefined ? undefined : state.text();
+      [told, next] = [tell, state ?? before];
+      if (state === undefined) return undefined;
+      const made = await state.text();
+      return made === text ? undefined : made;
     });
-    this.#adopt(next);
+    this.#outbox = next.enrolments;
     return told;
-  }
-
-  #adopt(state) {
-    this.#outbox = { url: state?.url, token: state?.token, queue: new Map(state?.queue ?? []) };
   }
 }
 
 function agreed(state) {
-  if (state === null) {
+  if (!state.consent) {
     throw new StateError("consent must be given before anything is reported; ask the user");
   }
   return state;
 }
 
-const rounds = (state) => [...(state?.queue.keys() ?? [])].sort((one, other) => one - other);
+function only(state) {
+  if (agreed(state).enrolments.length > 1) {
+    throw new StateError("campaign must be the only one; use reportAll and deliverAll");
+  }
+  return state.enrolments[0];
+}

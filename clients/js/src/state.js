@@ -1,20 +1,21 @@
-/** What a sender keeps: consent, campaign, client and queue; text that Python's `Sender` reads too. */
+/** What a sender keeps: one consent, to one campaign or several under one limit. Python reads it too. */
 
 import { Campaign } from "./campaign.js";
 import { isObject } from "./check.js";
-import { Client, KEPT_ROUNDS } from "./client.js";
-import { LolohaError, ParameterError, StateError } from "./errors.js";
-import { canonical, parse } from "./json.js";
+import { Client } from "./client.js";
+import { BudgetError, LolohaError, ParameterError, StateError } from "./errors.js";
+import { Float, canonical, parse } from "./json.js";
 import { encode } from "./message.js";
+import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-sender";
-const VERSION = 1;
+const VERSION = 2;
+const LEDGER = "loloha-spent";
 const ADDRESS = /\/v1\/campaigns\/([0-9a-f]{64})$/;
 const LARGEST_TICKET = 100;
 
-/** The consent of one user to one campaign, and everything that follows from it. */
-export class State {
-  answered = [];
+/** One user in one campaign. */
+export class Enrolment {
   /** round -> message, as it is or was sent. */
   queue = new Map();
 
@@ -22,76 +23,154 @@ export class State {
     Object.assign(this, { url, token, ticket, campaign, client });
   }
 
-  /** Sanitise the value of a round, and queue the report; false if the round was answered. */
-  async report(value, round) {
-    if (this.answered.includes(round)) return false;
+  /** Sanitise the value of a round, and queue the report: the round, or null at the limit. */
+  async report(value, round, left) {
     const { campaign, client, ticket } = this;
-    const report = client.report(campaign.index(value), round);
+    const index = campaign.index(value);
+    if (client.hasAnswered(round)) return round;
+    let report;
+    try {
+      report = client.report(index, round, left);
+    } catch (error) {
+      if (error instanceof BudgetError) return null;
+      throw error;
+    }
     const reporter = await client.reporter(round);
     this.queue.set(round, encode(campaign, report, { round, reporter, ticket }));
-    this.answered = [...this.answered, round].slice(-KEPT_ROUNDS);
-    return true;
+    return round;
   }
 
-  /** Forget key, memo and queue, and start as a new user. */
-  reset() {
-    if (this.campaign.keys === "assigned") {
+  get waiting() {
+    return [...this.queue.keys()].sort((one, other) => one - other);
+  }
+
+  async plain() {
+    const { url, token, ticket, campaign, client, waiting } = this;
+    const queue = waiting.map((round) => [round, this.queue.get(round)]);
+    return { url, token, ticket, campaign: campaign.plain, client: await client.plain(), queue };
+  }
+
+  static async read(plain) {
+    const campaign = await Campaign.restore(plain.campaign, fingerprintOf(plain.url));
+    const client = await Client.restore(plain.client, { protocol: campaign.protocol });
+    const { url, token, ticket, queue } = plain;
+    must([token, ticket].every((one) => one === null || isShort(one)));
+    must(queue.every(([round, text]) => client.hasAnswered(round) && typeof text === "string"));
+    const enrolment = new Enrolment({ url, token, ticket, campaign, client });
+    enrolment.queue = new Map(queue);
+    return enrolment;
+  }
+}
+
+/** Everything that one storage holds: an agreement, or what outlives one. */
+export class State {
+  /** Empty without consent. */
+  enrolments = [];
+  /** Hard limit on `loss`. */
+  limit = null;
+  /** Spent under agreements before this one; `answered` are their rounds, by fingerprint. */
+  spentBefore = 0;
+  answered = {};
+
+  /** Everything spent so far: the losses of all campaigns add up. */
+  get loss() {
+    return this.enrolments.reduce((sum, { client }) => sum + client.loss, this.spentBefore);
+  }
+
+  get consent() {
+    return this.enrolments.length > 0;
+  }
+
+  /** What the others leave of the limit to one client. */
+  left({ client }) {
+    return this.limit === null ? null : this.limit - (this.loss - client.loss);
+  }
+
+  /** Forget keys, memos and queues, and start as a new user. */
+  reset(options) {
+    if (this.enrolments.some(({ campaign }) => campaign.keys === "assigned")) {
       throw new StateError("key must be assigned anew; withdraw, and agree again");
     }
-    const said = this.client.reset();
-    this.answered = [];
-    this.queue.clear();
-    return said;
+    const said = this.enrolments.map((one) => {
+      one.queue.clear();
+      return one.client.reset(options);
+    });
+    const spent = `Keys, memos and sent reports are forgotten. The ${this.loss} spent so far stays spent.`;
+    return said.length === 1 ? said[0] : spent;
   }
 
+  /** What stays after a withdrawal: how much was spent, and which rounds were answered. */
+  withdrawn() {
+    const after = new State();
+    after.spentBefore = this.loss;
+    after.answered = { ...this.answered };
+    for (const { campaign, client } of this.enrolments) {
+      const { fingerprint } = campaign;
+      const earlier = this.answered[fingerprint] ?? [];
+      after.answered[fingerprint] = including(earlier, client.account.answered);
+    }
+    return after;
+  }
+
+  /** As text, secrets included; null where there is nothing to keep. */
   async text() {
-    const { url, token, ticket, answered } = this;
+    const spent = new Float(this.spentBefore);
+    if (!this.consent) {
+      const { answered } = this;
+      return this.spentBefore ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
+    }
     return canonical({
       type: TYPE,
       version: VERSION,
-      url,
-      token,
-      ticket,
-      campaign: this.campaign.plain,
-      client: await this.client.plain(),
-      answered,
-      queue: [...this.queue].sort(([one], [other]) => one - other),
+      limit: this.limit === null ? null : new Float(this.limit),
+      spent_before: spent,
+      enrolments: await Promise.all(this.enrolments.map((one) => one.plain())),
+      ...(Object.keys(this.answered).length ? { answered_before: this.answered } : {}),
     });
   }
 
-  /** The state that `text` wrote, null if there is none. */
+  /** The state that `text` wrote. */
   static async read(text) {
-    if (text === null) return null;
+    const state = new State();
+    if (text === null) return state;
     try {
-      return await State.#parsed(parse(text));
+      await state.#fill(parse(text));
     } catch (error) {
       if (error instanceof StateError) throw error;
       // The cause could quote the state.
       throw new StateError("state must be what a sender wrote; it is damaged");
     }
-  }
-
-  static async #parsed(plain) {
-    if (!isObject(plain) || plain.type !== TYPE || plain.version !== VERSION) {
-      throw new StateError(
-        `state must be of type '${TYPE}', version ${VERSION}; use the release that wrote it`,
-      );
-    }
-    const campaign = await Campaign.restore(plain.campaign, fingerprintOf(plain.url));
-    const client = await Client.restore(plain.client, { protocol: campaign.protocol });
-    const { url, token, ticket } = plain;
-    const state = new State({ url, token, ticket, campaign, client });
-    const { answered, queue } = plain;
-    const isRound = (round) => Number.isSafeInteger(round) && round >= 0;
-    const sound =
-      [token, ticket].every((one) => one === null || isShort(one)) &&
-      answered.every(isRound) &&
-      queue.every(([round, message]) => isRound(round) && typeof message === "string");
-    if (!sound) throw new LolohaError();
-    state.answered = answered;
-    state.queue = new Map(queue);
     return state;
   }
+
+  async #fill(plain) {
+    must(isObject(plain));
+    const { type, version } = plain;
+    if (type === LEDGER && version === 1) {
+      this.spentBefore = plain.spent;
+      this.answered = plain.answered;
+    } else if (type === TYPE && version === 1) {
+      const one = await Enrolment.read(plain);
+      this.enrolments = [one];
+      this.limit = one.client.limit;
+      one.client.setLimit(null);
+    } else if (type === TYPE && version === VERSION) {
+      this.limit = plain.limit;
+      this.spentBefore = plain.spent_before;
+      this.answered = plain.answered_before ?? {};
+      this.enrolments = await Promise.all(plain.enrolments.map(Enrolment.read));
+      must(this.consent);
+    } else {
+      throw new StateError("state must be of a known type and version; use the release that wrote it");
+    }
+    const isAmount = (x) => typeof x === "number" && x >= 0 && x < Infinity;
+    must(isAmount(this.spentBefore) && (this.limit === null || isAmount(this.limit)));
+    must(Object.values(this.answered).every(areRounds));
+  }
+}
+
+function must(holds) {
+  if (!holds) throw new LolohaError("impossible");
 }
 
 /** The fingerprint that an address ends with. */

@@ -88,6 +88,7 @@ test(`killed ${KILLS} times: nothing twice, nothing lost, no second draw`, async
   const address = `http://127.0.0.1:${server.address().port}${new URL(url).pathname}`;
   const file = path.join(folder(), "state");
   const promised = new Set();
+  const queued = async () => JSON.parse(await fs.readFile(file, "utf8")).enrolments[0].queue;
 
   const run = async (first, rounds, kill) => {
     const child = spawn(process.execPath, [WORKER, file, address, first, rounds], {
@@ -108,7 +109,7 @@ test(`killed ${KILLS} times: nothing twice, nothing lost, no second draw`, async
   // Until the queue is empty.
   for (let i = 0; i < 20; i++) {
     assert.equal(await run(KILLS * ROUNDS + 20, 1, false), 0);
-    if (JSON.parse(await fs.readFile(file, "utf8")).queue.length === 0) break;
+    if ((await queued()).length === 0) break;
   }
   server.closeAllConnections();
   server.close();
@@ -116,5 +117,5 @@ test(`killed ${KILLS} times: nothing twice, nothing lost, no second draw`, async
   const lost = [...promised].filter((round) => !known.has(round));
   assert.deepEqual(lost, []);
   assert.ok(promised.size > KILLS);
-  assert.deepEqual(JSON.parse(await fs.readFile(file, "utf8")).queue, []);
+  assert.deepEqual(await queued(), []);
 });

@@ -43,6 +43,7 @@ test("nothing is kept or sent before consent", async () => {
     limit: null,
     answered: [],
     waiting: [],
+    campaigns: [],
   });
 });
 
@@ -69,7 +70,7 @@ test("a value that is none, and a clock before the campaign", async () => {
   const before = await storage.read();
   await assert.rejects(sender.report("d"), DomainError);
   await assert.rejects(sender.report(null), DomainError);
-  await assert.rejects(sender.report("a", { round: -1 }), StateError);
+  await assert.rejects(sender.report("a", { round: -1 }), ParameterError);
   await assert.rejects(sender.report("a", { round: 1.5 }), ParameterError);
   clock.now = START - 1;
   await assert.rejects(sender.report("a"), StateError);
@@ -235,38 +236,105 @@ test("a limit holds, and is replaced as the user asks", async () => {
   const { sender, collector } = await made({ agree: false });
   await assert.rejects(sender.agree(collector.url, { limit: 1 }), ParameterError);
   await sender.agree(collector.url, { limit: 2 });
-  await sender.report("a", { round: 0 });
-  let refused = null;
-  for (const [round, value] of [[1, "b"], [2, "c"]]) {
-    await sender.report(value, { round }).catch((error) => (refused = error));
+  const said = [];
+  for (const [round, value] of [[0, "a"], [1, "b"], [2, "c"], [3, "a"]]) {
+    said.push(await sender.report(value, { round }));
   }
-  // Two cells: unless all three values share one, the second answer is refused.
-  if (refused) assert.ok(refused instanceof BudgetError);
+  // One cell of two is paid for: what falls into the other one is not reported.
+  assert.equal(said[3], 3);
+  assert.ok(said.every((round, i) => round === i || round === null));
+  const { loss, answered } = await sender.status();
+  assert.deepEqual([loss, answered], [2, said.filter((round) => round !== null)]);
   await sender.agree(collector.url, { limit: 4 });
   assert.equal((await sender.status()).limit, 4);
-  await sender.report("b", { round: 3 });
+  for (const [i, value] of ["a", "b", "c"].entries()) {
+    assert.equal(await sender.report(value, { round: 10 + i }), 10 + i);
+  }
 });
 
-test("withdrawal deletes everything, even what nobody can read", async () => {
-  const { sender, storage, collector } = await made();
+test("withdrawal deletes all but what was spent and which rounds were answered", async () => {
+  const { sender, storage, collector } = await made({ agree: false });
+  await sender.withdraw();
+  assert.equal(await storage.read(), null);
+  await sender.agree(collector.url);
   await sender.report("a");
   assert.match(await sender.withdraw(), /2 spent so far stays spent/);
-  assert.equal(await storage.read(), null);
+  const kept = JSON.parse(await storage.read());
+  const fingerprint = collector.url.slice(-64);
+  assert.deepEqual(kept, { type: "loloha-spent", version: 1, spent: 2, answered: { [fingerprint]: [[0, 0]] } });
   await sender.withdraw();
-  const damaged = memoryStorage("{");
-  const other = new Sender(damaged, { fetch: collector.fetch });
-  await assert.rejects(other.report("a"), StateError);
-  await assert.rejects(other.status(), StateError);
-  await other.withdraw();
-  assert.equal(await damaged.read(), null);
+  assert.deepEqual(JSON.parse(await storage.read()), kept);
+  const { consent, loss } = await sender.status();
+  assert.deepEqual([consent, loss], [false, 2]);
+  await assert.rejects(sender.deliver(), StateError);
+  // Who agrees again has that spent already, and may wait for rounds that were not answered.
+  await sender.agree(collector.url, { limit: 4, wait: true });
+  assert.equal(await sender.report("b", { round: 0 }), 0);
+  assert.deepEqual((await sender.status()).waiting, []);
+  assert.equal(await sender.report("b", { round: 1 }), 1);
+  assert.equal((await sender.status()).loss, 4);
+  await sender.withdraw();
+  await sender.agree(collector.url, { limit: 4 });
+  assert.equal(await sender.report("b", { round: 0 }), null);
+});
+
+test("a state that nobody can read is refused, and deleted when the user withdraws", async () => {
+  for (const text of ["{", "[]", "null", '{"type":"loloha-sender","version":3}', '{"type":"loloha-spent","version":1,"spent":-1,"answered":{}}', '{"type":"loloha-sender","version":2,"limit":null,"spent_before":0.0,"enrolments":[]}']) {
+    const damaged = memoryStorage(text);
+    const sender = new Sender(damaged);
+    await assert.rejects(sender.report("a"), StateError, text);
+    await assert.rejects(sender.status(), StateError);
+    await sender.withdraw();
+    assert.equal(await damaged.read(), null);
+  }
+});
+
+/** Two campaigns on one collector, under one agreement. */
+async function two(limit = null) {
+  const [hours, pages] = [await published(), await published({ name: "pages" })];
+  const [one, other] = [new Collector(hours), new Collector(pages)];
+  const fetch = (url, init) => (url.startsWith(pages.url) ? other : one).fetch(url, init);
+  const storage = memoryStorage();
+  const sender = new Sender(storage, { clock: () => START, fetch, attempts: 1 });
+  await sender.agree([hours.url, pages.url], { limit });
+  return { sender, one, other, storage, urls: [hours.url, pages.url] };
+}
+
+test("several campaigns under one limit: the sum of their losses is bounded", async () => {
+  await assert.rejects(two(3), ParameterError);
+  const { sender, one, other, storage, urls } = await two(4);
+  await assert.rejects(sender.report("a"), StateError);
+  await assert.rejects(sender.deliver(), StateError);
+  await assert.rejects(sender.reportAll({ hours: "a", unknown: "b" }), ParameterError);
+  await assert.rejects(sender.reportAll({ hours: "a", pages: "d" }), DomainError);
+  assert.equal((await sender.status()).loss, 0, "all are queued, or none is");
+  assert.deepEqual(await sender.reportAll({ hours: "a", pages: "b" }), { hours: 0, pages: 0 });
+  assert.equal((await sender.status()).loss, 4);
+  for (let round = 1; round < 6; round++) {
+    for (const value of "abc") await sender.reportAll({ hours: value, pages: value }, { round });
+  }
+  const { loss, campaigns } = await sender.status();
+  assert.deepEqual([loss, campaigns.map((each) => each.loss)], [4, [2, 2]]);
+  const outcomes = await sender.deliverAll();
+  assert.deepEqual(Object.keys(outcomes), ["hours", "pages"]);
+  assert.equal(one.messages.length, outcomes.hours.sent.length);
+  assert.equal(other.messages.length, outcomes.pages.sent.length);
+  await sender.agree([...urls].reverse(), { limit: 8 });
+  assert.equal((await sender.status()).limit, 8);
+  await assert.rejects(sender.agree(urls[0]), CampaignError);
+  await assert.rejects(sender.agree([urls[0], urls[0]]), ParameterError);
+  await assert.rejects(sender.agree([]), ParameterError);
+  assert.match(await sender.reset(), /4 spent so far stays spent/);
+  assert.match(await sender.withdraw(), /4 spent so far stays spent/);
+  assert.deepEqual(Object.keys(JSON.parse(await storage.read()).answered).length, 2);
 });
 
 test("a reset begins anew, with what was spent", async () => {
   const { sender, storage } = await made();
   await sender.report("a");
-  const before = JSON.parse(await storage.read()).client;
+  const before = JSON.parse(await storage.read()).enrolments[0].client;
   assert.match(await sender.reset(), /2 spent so far stays spent/);
-  const after = JSON.parse(await storage.read()).client;
+  const after = JSON.parse(await storage.read()).enrolments[0].client;
   assert.notEqual(after.secret, before.secret);
   const { loss, waiting } = await sender.status();
   assert.deepEqual([loss, waiting], [2, []]);
@@ -348,7 +416,7 @@ test("nothing secret is printed", async () => {
   const { inspect } = await import("node:util");
   const { sender, storage } = await made();
   await sender.report("a");
-  const { secret } = JSON.parse(await storage.read()).client;
+  const { secret } = JSON.parse(await storage.read()).enrolments[0].client;
   const shown = inspect([sender, await sender.status()], { depth: 9, showHidden: false });
   assert.ok(!shown.includes(secret));
 });
