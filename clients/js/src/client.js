@@ -22,6 +22,7 @@ export class Client {
   #rng;
   #key;
   #memo;
+  #table;
   #sent;
   #answered;
   #reports;
@@ -53,6 +54,7 @@ export class Client {
     const { protocol } = this;
     this.#key = key === null && protocol.longitudinal ? protocol.enroll(this.#rng) : key;
     this.#memo = new Map();
+    this.#table = this.protocol.remember(this.#rng);
     this.#sent = new Map();
     this.#reports = 0;
     this.#answered = answered;
@@ -89,7 +91,7 @@ export class Client {
     let kept = this.#memo.get(x);
     if (kept === undefined) {
       this.#afford(limit);
-      kept = protocol.permanent(this.#rng, x);
+      kept = this.#table ? this.#table[x] : protocol.permanent(this.#rng, x);
     }
     const y = protocol.instant(this.#rng, kept);
     this.#memo.set(x, kept);
@@ -106,7 +108,7 @@ export class Client {
   /** Refuse a new answer that would take the loss above the limit. */
   #afford(limit) {
     // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-    if (limit !== null && this.loss + this.protocol.loss > limit * (1 + 1e-12)) {
+    if (limit !== null && this.#lossAfter(1) > limit * (1 + 1e-12)) {
       throw new BudgetError(
         `loss must stay within limit = ${limit}, one more answer would exceed it; send ` +
           "nothing, or ask the user to accept a higher limit",
@@ -145,8 +147,12 @@ export class Client {
 
   /** Budget spent so far. */
   get loss() {
+    return this.#lossAfter(0);
+  }
+
+  #lossAfter(more) {
     const units = this.protocol.longitudinal ? this.#memo.size : this.#reports;
-    return this.#spentBefore + units * this.protocol.loss;
+    return this.#spentBefore + this.protocol.spent(units + more);
   }
 
   /** Most that `loss` can become without another `reset`. */
@@ -205,6 +211,7 @@ export class Client {
       spent_before: new Float(this.#spentBefore),
       limit: this.#limit === null ? null : new Float(this.#limit),
       secret: hex(this.#secret),
+      ...(this.#table ? { table: this.#table } : {}),
     };
     return { ...state, checksum: await sha256(canonical(state)) };
   }
@@ -232,8 +239,9 @@ export class Client {
       const stored = new Protocol(state.protocol);
       const key = stored.encoding.keyPlain(state.key);
       if (stored.longitudinal && !stored.encoding.isKey(key)) throw new StateError("no key");
-      client = new Client(stored, { key, limit: state.limit, rng });
+      client = new Client(stored, { key, limit: state.limit });
       client.#restore(state);
+      client.#rng = rng ?? client.#rng;
     } catch {
       // The cause could quote the state.
       throw new StateError("state must be one that a client can be in; it is damaged");
@@ -267,6 +275,11 @@ export class Client {
         { key: encoding.keyPlain(key), y: answer(y) },
       ]),
     );
+    if (this.#table) {
+      this.#table = state.table;
+      must(state.table.length === encoding.memoSymbols && state.table.every(encoding.isAnswer));
+      for (const [x, kept] of this.#memo) must(state.table[x] === kept);
+    }
     const before = state.version === 1 ? [[0, state.floor]] : state.answered;
     this.#answered = before.filter(([, last]) => state.version > 1 || last >= 0).map((one) => [...one]);
     this.#reports = state.reports;

@@ -46,8 +46,10 @@ export function largestKeep(eps, g) {
 /**
  * What the second round over g symbols keeps: p_2 as the nearest double, rounded down to 2^-53, and
  * lowered where the chain would otherwise pass e^eps_1.
+ *
+ * @param {bigint} contrast S (g-1) (p_1 - q_1), see `keepContrast` and `tableContrast`
  */
-export function secondKeep(firstKeep, epsInf, eps1, g, calibration) {
+export function secondKeep(contrast, epsInf, eps1, g, calibration) {
   const [a, one] = exp(epsInf);
   const [b] = exp(eps1);
   const n = BigInt(g);
@@ -56,10 +58,30 @@ export function secondKeep(firstKeep, epsInf, eps1, g, calibration) {
     calibration === "published" ? a * b - one * one : b * (a + (n - 2n) * one) - others * one * one;
   const asked = floorOfNearestDouble(keep, keep + others * (a - b) * one);
   // p_s - q_s = (e^eps_1 - 1) / (e^eps_1 + g - 1), divided by p_1 - q_1.
-  const contrast = n * BigInt(firstKeep) - S;
   const whole = (b + others * one) * contrast;
   const tightest = (S * (whole + others * (b - one) * S * others)) / (n * whole);
   return Number([S, asked, tightest].reduce((least, one) => (one < least ? one : least)));
+}
+
+/** Of randomised response that keeps. */
+export const keepContrast = (g, [keep]) => BigInt(g) * BigInt(keep) - S;
+
+/** Of a table that is the identity. */
+export const tableContrast = (g, [identity]) => BigInt(g - 1) * BigInt(identity);
+
+/**
+ * Thresholds of one table for all symbols: of the identity, and else of one symbol for all.
+ *
+ * @param {number} keep what randomised response of one symbol keeps
+ * @param {number} [m0] probability of one symbol for all; by default two symbols are answered alike
+ *   as often as if they were independent
+ */
+export function table(keep, g, m0) {
+  const n = BigInt(g);
+  const identity = (n * BigInt(keep) - S) / (n - 1n);
+  if (m0 === undefined) return [identity, (S + identity) / n].map(Number);
+  const [part, whole] = rational(m0);
+  return [identity, (part * S * S) / (whole * (S - identity))].map(Number);
 }
 
 /** 2^53 times the double nearest to n / d, 0 < n <= d, rounded down. */

@@ -6,9 +6,12 @@ import {
   SCALE,
   isReachedAfterHalved,
   isReachedAfterSymmetric,
+  keepContrast,
   largestKeep,
   secondBits,
   secondKeep,
+  table,
+  tableContrast,
 } from "./exact.js";
 import { hashFamily } from "./hashing.js";
 import { canonical, Float } from "./json.js";
@@ -153,6 +156,16 @@ const PARAMETERS = {
   },
   hash: (spec) => check.choice("hash", spec.hash, ["affine", "linear", "prime", "xxhash"]),
   calibration: (spec) => check.choice("calibration", spec.calibration, CALIBRATIONS),
+  // Independent answers are said by saying nothing.
+  memo: (spec) => check.choice("memo", spec.memo, ["joint"]),
+  m0(spec) {
+    const identity = largestKeep(spec.eps_inf, spec.g ?? 2);
+    const [whole] = table(identity, spec.g ?? 2);
+    check.real("m0", spec.m0, 0, 1);
+    if (!spec.memo || spec.m0 * SCALE >= SCALE - whole) {
+      throw new ParameterError("m0 must be below all but the identity of a joint memo; leave it out");
+    }
+  },
 };
 
 // -- the registry
@@ -169,10 +182,38 @@ const symbolChain = (parameters, symbolsOf) => ({
   ...symbols([], symbolsOf),
   parameters: ["k", "eps_inf", "eps_1", "calibration", ...parameters],
   first: (spec) => [largestKeep(spec.eps_inf, symbolsOf(spec))],
-  second: (spec, [keep]) => [
-    secondKeep(keep, spec.eps_inf, spec.eps_1, symbolsOf(spec), spec.calibration),
-  ],
+  second(spec, first) {
+    const g = symbolsOf(spec);
+    const contrast = (spec.memo ? tableContrast : keepContrast)(g, first);
+    return [secondKeep(contrast, spec.eps_inf, spec.eps_1, g, spec.calibration)];
+  },
 });
+
+/** Two rounds of hashed symbols, of which the first may be one table for life. */
+const loloha = (parameters, symbolsOf) => ({
+  ...symbolChain(["hash", ...parameters], symbolsOf),
+  optional: ["memo", "m0"],
+  first(spec) {
+    const g = symbolsOf(spec);
+    const keep = largestKeep(spec.eps_inf, g);
+    return spec.memo ? table(keep, g, spec.m0) : [keep];
+  },
+  spent: (spec, answers) => tableLoss(spec.eps_inf, symbolsOf(spec), spec.m0, answers),
+});
+
+/** What so many answers of one table spend: B_m = ln(1 + w g! / ((g-m)! u)), rounded up. */
+function tableLoss(epsInf, g, m0, answers) {
+  if (answers < 2) return answers * epsInf;
+  const u = Math.exp(-epsInf);
+  const total = 1 + (g - 1) * u;
+  const [p, q] = [1 / total, u / total];
+  const permuted =
+    m0 === undefined ? Math.log(q) + Math.log(g - 2 + g * q) : Math.log(g * q - m0);
+  let odds = Math.log(p - q) - permuted;
+  for (let i = 0; i < answers; i++) odds += Math.log(g - i);
+  const loss = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
+  return Math.max(epsInf, loss * (1 + 2 ** -50));
+}
 
 const familyOf = (spec, g) => (spec.hash ? hashFamily(spec.hash, spec.k, g) : null);
 
@@ -211,8 +252,8 @@ const REGISTRY = {
   "l-oue": bitChain(half, isReachedAfterHalved),
   "l-soue": bitChain((eps) => symmetric(eps / 2), isReachedAfterSymmetric),
   "l-grr": symbolChain([], values),
-  biloloha: symbolChain(["hash"], two),
-  ololoha: symbolChain(["hash", "g"], asked),
+  biloloha: loloha([], two),
+  ololoha: loloha(["g"], asked),
   dbitflippm: {
     parameters: ["k", "eps_inf", "b", "d", "calibration"],
     encoding: (spec) => sampledBuckets(spec.k, spec.b, spec.d),
@@ -234,8 +275,10 @@ export class Protocol {
     if (spec.version !== VERSION) {
       throw new ParameterError(`version must be ${VERSION}; use a matching release`);
     }
-    check.members("protocol", spec, ["type", "version", ...rules.parameters]);
+    const optional = rules.optional ?? [];
+    check.members("protocol", spec, ["type", "version", ...rules.parameters], optional);
     for (const name of rules.parameters) PARAMETERS[name](spec);
+    for (const name of optional) if (name in spec) PARAMETERS[name](spec);
     this.name = spec.type;
     this.spec = Object.freeze({ ...spec });
     this.k = spec.k;
@@ -246,14 +289,37 @@ export class Protocol {
     /** Thresholds of both rounds, out of 2^53; the second is null where there is none. */
     this.first = rules.first(spec);
     this.second = rules.second ? rules.second(spec, this.first) : null;
+    /** Whether the answers to all memo symbols are drawn together, at enrolment. */
+    this.joint = spec.memo === "joint";
+    /** Budget that so many kept answers spend; for one-round rules so many reports. */
+    this.spent = (answers) => (this.joint ? rules.spent(spec, answers) : answers * this.loss);
+    const cells = this.encoding.memoCells;
     /** Most that a user can ever spend. */
-    this.cap = this.longitudinal ? this.encoding.memoCells * this.loss : Infinity;
+    this.cap = this.longitudinal ? this.spent(cells) : Infinity;
+    if (this.joint && this.cap > cells * this.loss * (1 + 1e-9)) {
+      throw new ParameterError("memo must be independent where one table spends more; leave it out");
+    }
     Object.freeze(this);
   }
 
   /** What a user keeps for ever. */
   enroll(rng) {
     return this.encoding.drawKey(rng);
+  }
+
+  /** The answers to all memo symbols, drawn at enrolment; null where each waits for its use. */
+  remember(rng) {
+    if (!this.joint) return null;
+    const g = this.encoding.memoSymbols;
+    const [identity, constant] = this.first;
+    const answers = Array.from({ length: g }, (_, x) => x);
+    if (rng.bernoulli(identity)) return answers;
+    if (rng.bernoulli(constant)) return answers.fill(rng.below(g));
+    for (let i = g - 1; i > 0; i--) {
+      const j = rng.below(i + 1);
+      [answers[i], answers[j]] = [answers[j], answers[i]];
+    }
+    return answers;
   }
 
   /** The answer to a memo symbol that is kept. */
@@ -277,9 +343,9 @@ export class Protocol {
 
   /** The specification, ready for canonical JSON. */
   plain() {
-    const isEps = (name) => name.startsWith("eps");
+    const isReal = (name) => name.startsWith("eps") || name === "m0";
     return Object.fromEntries(
-      Object.entries(this.spec).map(([name, value]) => [name, isEps(name) ? new Float(value) : value]),
+      Object.entries(this.spec).map(([name, value]) => [name, isReal(name) ? new Float(value) : value]),
     );
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -123,11 +124,10 @@ def thresholds(port: Port) -> Iterator[Difference]:
     for protocol in case.variants():
         said = port.ask("document", document=case.text(case.campaign(protocol)))
         channels = (protocol.first_channel, protocol.second_channel)
-        wanted = {
-            "thresholds": [_thresholds(each) for each in channels],
-            "cap": case.finite(protocol.cap),
-        }
-        yield repr(protocol), _differs({name: said.get(name) for name in wanted}, wanted, said)
+        wanted = [_thresholds(each) for each in channels]
+        cap = case.finite(protocol.cap)
+        how = _differs(said.get("thresholds"), wanted, said) or _is_off(said.get("cap"), cap)
+        yield repr(protocol), how
 
 
 def values(port: Port) -> Iterator[Difference]:
@@ -220,7 +220,7 @@ def _one_life(
             return f"round {round}: {how}"
     if theirs.asked != ours.asked:
         return f"expected the draws {ours.asked[:20]}, got {theirs.asked[:20]}"
-    return _differs(said.get("loss"), client.loss) or _same_length(found, life)
+    return _is_off(said.get("loss"), client.loss) or _same_length(found, life)
 
 
 def _same_length(found: list[str], life: list[tuple[Any, Any]]) -> str | None:
@@ -294,7 +294,7 @@ def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
         wanted = encode(one, report, round=round, reporter=client.reporter(round))
         if text != wanted.decode():
             return f"expected {wanted.decode()}, got {text}"
-    return _differs(client.loss, said.get("loss"))
+    return _is_off(said.get("loss"), client.loss)
 
 
 def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
@@ -361,6 +361,14 @@ def _differs(found: Any, wanted: Any, said: Any = None) -> str | None:
     if found == wanted and isinstance(found, bool) is isinstance(wanted, bool):
         return None
     return f"expected {_short(wanted)}, got {_short(found if said is None else said)}"
+
+
+def _is_off(found: Any, wanted: float | None) -> str | None:
+    """How a loss differs by more than logarithms do between languages; None if it does not."""
+    number = isinstance(found, (int, float)) and wanted is not None
+    if math.isclose(found, wanted, rel_tol=1e-12) if number else found is wanted:
+        return None
+    return f"expected {wanted}, got {_short(found)}"
 
 
 def _short(plain: Any) -> str:
