@@ -35,8 +35,13 @@ SIZES: dict[str, tuple[Any, ...]] = {
 }
 # Bits that do not fill their last byte, buckets that hold unequal numbers of values.
 FEW: dict[str, tuple[Any, ...]] = {
-    "k": (11,), "g": (3,), "b": (10,), "d": (9,), "memo": ("independent", "joint"), "m0": (None, 0.0)
-}  # fmt: skip
+    "k": (11,),
+    "g": (3,),
+    "b": (10,),
+    "d": (9,),
+    "memo": ("independent", "joint"),
+    "m0": (None, 0.0),
+}
 # Every path of draws is followed, so only small ones will do; of the affine family no key can be.
 SMALL: dict[str, Any] = {"k": 3, "g": 3, "b": 3, "d": 2, "hash": "linear", **BUDGETS[0]}
 
@@ -67,7 +72,7 @@ def small() -> Iterator[Protocol]:
         if not missing:
             yield cls(**given)
             if any(one.name == "memo" for one in own):
-                yield cls(**given, memo="joint")
+                yield cls.from_params({**given, "memo": "joint"})
 
 
 def short_lives() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:

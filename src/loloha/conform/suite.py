@@ -365,8 +365,9 @@ def _differs(found: Any, wanted: Any, said: Any = None) -> str | None:
 
 def _is_off(found: Any, wanted: float | None) -> str | None:
     """How a loss differs by more than logarithms do between languages; None if it does not."""
-    number = isinstance(found, (int, float)) and wanted is not None
-    if math.isclose(found, wanted, rel_tol=1e-12) if number else found is wanted:
+    if wanted is None or not isinstance(found, (int, float)):
+        return _differs(found, wanted)
+    if math.isclose(found, wanted, rel_tol=1e-12):
         return None
     return f"expected {wanted}, got {_short(found)}"
 
