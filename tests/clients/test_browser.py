@@ -258,8 +258,8 @@ def test_withdrawn_consent(tab: Tab) -> None:
     tab.run(f"{AGREE} await sender.report('a')")
     assert "stays spent" in tab.run("return make().withdraw()")
     assert tab.run("return make().deliver().catch(name)") == "StateError"
-    kept = tab.run("return indexedDbStorage('hours').read()")
-    assert kept is None
+    kept = tab.run("return indexedDbStorage('hours').read().then(JSON.parse)")
+    assert kept.keys() == {"type", "version", "spent", "answered"}
     assert tab.world.rounds() == []
 
 
