@@ -273,7 +273,8 @@ def test_one_sampled_bucket_spends_half_when_published() -> None:
 def test_defaults_are_resolved_and_shown() -> None:
     protocol = loloha.OLOLOHA(k=96, eps_inf=2, eps_1=1)
     assert repr(protocol) == (
-        f"OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, calibration='tight', hash='linear', g={protocol.g})"
+        f"OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, calibration='tight', hash='linear', "
+        f"memo='independent', m0=None, g={protocol.g})"
     )
     assert protocol == loloha.protocol("OLOLOHA", k=96, eps_inf=2.0, eps_1=1.0)
     assert loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4).hash == "affine"
