@@ -851,4 +851,49 @@ ENCODINGS = [
     ),
 ]
 
-PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS, *ENCODINGS]
+DOORS = [
+    Mutant(
+        "a float is what it comes to in binary",
+        "rules/campaign/scalar.py",
+        "        return _parsed(float.__repr__(value))",
+        "        return Fraction(value)",
+        "rules/test_scalar.py -k shortest_decimal",
+    ),
+    Mutant(
+        "an hour that the clock shows twice is one",
+        "study/datasets/column.py",
+        'column.cast(pyarrow.timestamp("us", found.tz and "UTC"))',
+        'column.cast(pyarrow.timestamp("us", found.tz))',
+        "study/test_datasets_doors.py -k twice",
+    ),
+    Mutant(
+        "a named index is a round",
+        "study/datasets/layout.py",
+        "rounds = [column for column in plain if column != user]",
+        "rounds = [column for column in names if column != user]",
+        "study/test_datasets_doors.py -k two_users",
+    ),
+    Mutant(
+        "text that looks like a number is one",
+        "study/datasets/label.py",
+        "    return read if text == repr(float(text)) else text",
+        "    return read",
+        "study/test_datasets_doors.py -k reads_back",
+    ),
+    Mutant(
+        "a copy of a tally counts again",
+        "engines/saved.py",
+        "(round, hashlib.sha256(content).digest())):",
+        "(about.st_dev, about.st_ino)):",
+        "engines/test_command.py -k given_twice",
+    ),
+    Mutant(
+        "a result need not add up to its total",
+        "engines/result.py",
+        " or sums[0] != sums[1]:",
+        ":",
+        "engines/test_command.py -k not_whole",
+    ),
+]
+
+PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS, *ENCODINGS, *DOORS]

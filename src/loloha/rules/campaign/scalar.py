@@ -72,8 +72,8 @@ def unboxed(value: Any) -> Any:
     if hasattr(value, "as_py"):
         try:
             value = value.as_py()
-        except (ValueError, OverflowError):
-            # A date that Python does not have.
+        except (ValueError, OverflowError, LookupError, ImportError):
+            # A date that Python does not have, or in a zone that is not known here.
             return value
     if getattr(value, "ndim", None) != 0:
         return value
