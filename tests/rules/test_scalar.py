@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import loloha
 from loloha.errors import CampaignError, DomainError
 from loloha.rules import checks
-from loloha.rules.campaign import Labels, Range
+from loloha.rules.campaign import Campaign, Labels, Range, Schedule
 from loloha.rules.campaign.scalar import exact, is_missing, whole
 
 DAY = datetime.date(2026, 1, 5)
@@ -132,3 +133,23 @@ def test_parameters_are_taken_by_their_shortest_decimal() -> None:
 @pytest.mark.parametrize("number", ["1e401", "1e-401", "9" * 401, "1e999999999", "--1", "1 0", "٣"])
 def test_what_is_no_plain_decimal_is_no_number(number: str) -> None:
     assert exact(number) is None
+
+
+def test_a_document_of_foreign_scalars_is_the_one_of_plain_ones() -> None:
+    def campaign(*, number: Any, small: Any, domain: Any) -> Campaign:
+        return Campaign(
+            name="x",
+            protocol=loloha.GRR(k=number(2), eps=small(0.3)),
+            domain=domain,
+            schedule=Schedule(number(0), number(100)),
+        )
+
+    plain = campaign(number=int, small=float, domain=Labels((1, 2)))
+    foreign = campaign(number=np.int8, small=np.float32, domain=Labels((np.int64(1), np.uint8(2))))
+    assert foreign.to_json() == plain.to_json()
+    parts = Range(np.float32(0.1), np.int8(1), np.int8(2))
+    assert campaign(number=np.int16, small=np.float16, domain=parts).to_json() == (
+        campaign(number=int, small=float, domain=Range(0.1, 1, 2)).to_json()
+    )
+    assert foreign.schedule.ends(np.int8(127)) == 12_800
+    assert foreign.schedule.round_at(np.uint8(250)) == 2

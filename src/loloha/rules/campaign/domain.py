@@ -13,7 +13,7 @@ from typing import Any
 from loloha.errors import CampaignError, DomainError
 from loloha.rules import checks
 from loloha.rules.campaign.edge import Edges
-from loloha.rules.campaign.scalar import clean, exact, is_missing, spellings, whole
+from loloha.rules.campaign.scalar import clean, exact, is_missing, spellings, unboxed, whole
 
 LARGEST = 1 << 53
 """Integers beyond it are not the same in every language."""
@@ -37,6 +37,7 @@ class Labels:
     other: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(unboxed(label) for label in self.labels))
         for label in self.labels:
             if isinstance(label, bool) or not isinstance(label, (str, int)):
                 raise CampaignError(

@@ -33,22 +33,26 @@ class Schedule:
     seconds: int
 
     def __post_init__(self) -> None:
-        checks.integer(
+        start = checks.integer(
             "start", self.start, 0, _LAST_START, "give a moment in UTC, in whole seconds"
         )
-        checks.integer("seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds")
+        seconds = checks.integer(
+            "seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds"
+        )
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "seconds", seconds)
 
     def round_at(self, moment: float) -> int:
         """Number of the round that holds ``moment`` (Unix seconds); negative before the start."""
-        return (math.floor(moment) - self.start) // self.seconds
+        return (math.floor(float(moment)) - self.start) // self.seconds
 
     def begins(self, round: int) -> int:
         """First second of a round, in Unix seconds."""
-        return self.start + round * self.seconds
+        return self.start + int(round) * self.seconds
 
     def ends(self, round: int) -> int:
         """First second after a round, in Unix seconds."""
-        return self.begins(round + 1)
+        return self.begins(int(round) + 1)
 
     @property
     def last(self) -> int:
