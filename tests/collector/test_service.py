@@ -580,6 +580,18 @@ def test_series_over_rounds_for_chosen_and_for_top_values(serve: Any, clock: Clo
     assert client.get(f"{path}/series", params={"newest": 1}).json()["rounds"] == [2]
     assert client.get(f"{path}/series", params={"first": 1, "last": 1}).json()["rounds"] == [1]
     assert client.get(f"{path}/series", params={"value": 5}).status_code == 422
+    text = client.get(f"{path}/series", params={"format": "csv", "level": 0.9})
+    assert text.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(text.text)))
+    assert len(rows) == 3 * 5
+    assert rows[6]["label"] == one.labels[1]
+    assert rows[6]["start"] == series["begins"][1]
+    assert (rows[6]["campaign"], rows[6]["level"]) == (one.fingerprint, "0.9")
+    middle = tallies[1].estimate()
+    assert float(rows[6]["estimate"]) == middle.frequencies[1]
+    assert float(rows[6]["low"]) == pytest.approx(middle.interval(0.9)[0][1], rel=1e-12)
+    saved = client.get(f"{path}/series", params={"format": "parquet", "top": 2}).content
+    assert pyarrow.parquet.read_table(io.BytesIO(saved)).num_rows == 3 * 2
 
 
 def test_buckets_without_any_user_are_null(serve: Any) -> None:

@@ -20,8 +20,10 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design import privacy
 from loloha.rules.campaign.schedule import to_text
 from loloha.rules.report import LARGEST_ROUND
+from loloha.server.frame import series_to_frame
 
 _MOST_BINS = 1 << 21
+_MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 Number = Annotated[int, Path(ge=0, le=LARGEST_ROUND)]
 Bound = Annotated[int | None, Query(ge=0, le=LARGEST_ROUND)]
@@ -60,7 +62,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
         summary="Estimates of one round",
-        responses={**_estimates_in_three_forms(), **problems(404, 409, 413)},
+        responses={**_in_three_forms(shape.Estimates), **problems(404, 409, 413)},
     )
     async def show_estimates(
         fingerprint: str,
@@ -108,7 +110,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/series",
         summary="Estimates over rounds",
-        responses={**described(shape.Series), **problems(404)},
+        responses={**_in_three_forms(shape.Series), **problems(404)},
     )
     async def show_series(
         fingerprint: str,
@@ -121,8 +123,11 @@ def routes(context: Context) -> APIRouter:
         ] = None,
         top: Top = None,
         level: Level = 0.95,
+        format: Literal["json", "csv", "parquet"] = "json",
     ) -> Response:
         """Frequencies and standard errors, one row a round, for all, chosen or top values.
+
+        CSV and Parquet have a row for each round and value, with dates, labels and intervals.
 
         Rows of rounds below the minimum cohort are null. Values are cut to the most frequent ones
         where rounds times values exceed a million; rounds are cut to the newest ones where reading
@@ -135,15 +140,21 @@ def routes(context: Context) -> APIRouter:
         found = await context.read(_rounds, context, stored, first or 0, last, newest)
         found = [one for one in found if one.n > 0]
         counts = tuple((one.number, one.n, one.published) for one in found)
-        tag = tag_of(fingerprint, counts, value, top, level)
+        tag = tag_of(fingerprint, counts, value, top, level, format)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
         work = stored.work * sum(one.published > 0 for one in found)
-        answer = await context.compute(
-            request, work, series_of, cache, stored, found, Asked(value, top, level)
-        )
-        return with_tag(context.answers.json(answer), tag)
+        asked = Asked(value, top, level)
+        if format == "json":
+            answer = await context.compute(request, work, series_of, cache, stored, found, asked)
+            return with_tag(context.answers.json(answer), tag)
+
+        def rows() -> bytes:
+            return _series_file(series_of(cache, stored, found, asked), format)
+
+        body = await context.compute(request, work, rows)
+        return with_tag(context.answers.file(body, _MEDIA[format], f"series.{format}"), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
@@ -223,8 +234,14 @@ def _render(
     return answers.file(estimates.to_parquet(rows), parquet, f"round-{frame.round}.parquet")
 
 
-def _estimates_in_three_forms() -> dict[int | str, dict[str, Any]]:
-    forms = described(shape.Estimates)
+def _series_file(series: shape.Series, format: str) -> bytes:
+    """A row for each round and value."""
+    rows = series_to_frame(msgspec.json.decode(msgspec.json.encode(series)))
+    return estimates.to_csv(rows) if format == "csv" else estimates.to_parquet(rows)
+
+
+def _in_three_forms(content: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    forms = described(content)
     text, binary = {"type": "string"}, {"type": "string", "format": "binary"}
     forms[200]["content"] |= {
         "text/csv": {"schema": text},

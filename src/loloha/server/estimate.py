@@ -12,7 +12,7 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.server.bound import exponent, farthest, simultaneous_error
-from loloha.server.frame import HTML_ROWS, to_frame, to_html
+from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
 from loloha.server.variance import MOST_REPORTS, Channel, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
@@ -218,10 +218,3 @@ def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints
         found = spread(Channel.realised(protocol), n, reach, np.clip(frequencies, 0, 1))
     errors: Floats = np.sqrt(found)
     return errors
-
-
-def normal_quantile(probability: float) -> float:
-    """Quantile of the standard normal law."""
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(probability)

@@ -13,6 +13,10 @@ from loloha.rules import checks
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
+SERIES = (
+    "campaign", "round", "start", "value", "label", "estimate", "error", "low", "high", "n",
+    "level",
+)  # fmt: skip
 HTML_ROWS = 10
 """How many rows a notebook shows of a long result."""
 FRAME_STYLE = "font-variant-numeric: tabular-nums"
@@ -56,6 +60,53 @@ def records_to_frame(records: Sequence[Mapping[str, Any]], backend: str | None =
     """A table of records that all have the names of the first; see `to_frame`."""
     names = records[0] if records else ()
     return to_frame({name: [record[name] for record in records] for name in names}, backend)
+
+
+def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) -> Any:
+    """The series that a collector serves, a row for each round and value.
+
+    Parameters
+    ----------
+    series : mapping
+        What `loloha.device.collector.Collector.series` returns.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        Kind of the frame; pyarrow by default.
+
+    Returns
+    -------
+    frame
+        With columns campaign, round, start (when it began), value, label, estimate, error (standard
+        error), low, high (ends of the intervals), n and level. Rounds that are withheld are left
+        out.
+    """
+    width = normal_quantile((1 + series["level"]) / 2)
+    columns: dict[str, list[Any]] = {name: [] for name in SERIES}
+    rounds = zip(
+        series["rounds"], series["begins"], series["n"], series["frequencies"],
+        series["standard_errors"], strict=True,
+    )  # fmt: skip
+    for round, start, n, frequencies, errors in rounds:
+        if frequencies is None:
+            continue
+        cells = zip(series["values"], series["labels"], frequencies, errors, strict=True)
+        for value, label, estimate, error in cells:
+            known = estimate is not None and not np.isnan(estimate)
+            low = estimate - width * error if known else None
+            high = estimate + width * error if known else None
+            row = (
+                series["campaign"], round, start, value, label, estimate if known else None,
+                error if known else None, low, high, n, series["level"],
+            )  # fmt: skip
+            for column, cell in zip(columns.values(), row, strict=True):
+                column.append(cell)
+    return to_frame(columns, backend)
+
+
+def normal_quantile(probability: float) -> float:
+    """Quantile of the standard normal law."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)
 
 
 def _column(content: Any) -> Any:

@@ -85,7 +85,12 @@ def clip_and_renormalise(frequencies: Any) -> Floats:
 
 
 def iterative_bayesian_update(
-    tally: Tally, *, iterations: int = 1000, tolerance: float = 1e-9, start: Any = None
+    tally: Tally,
+    *,
+    iterations: int = 1000,
+    tolerance: float = 1e-9,
+    start: Any = None,
+    smooth: bool = False,
 ) -> Floats:
     """Most likely frequencies given the counts, by expectation maximisation (IBU).
 
@@ -101,6 +106,10 @@ def iterative_bayesian_update(
         differences), >= 0.
     start : float64[k], optional
         Frequencies > 0 to start from, e.g. those of the round before; by default uniform.
+    smooth : bool
+        Average each value with its two neighbours (1/4, 1/2, 1/4) after each step, at the ends
+        with themselves: for ordered values whose frequencies change little from one to the next.
+        Where single values stand out it flattens them.
 
     Returns
     -------
@@ -140,11 +149,20 @@ def iterative_bayesian_update(
         # The gains of exact arithmetic keep the sum at 1; rounding must not build up.
         updated = frequencies * gain
         updated /= updated.sum()
+        if smooth:
+            updated = _blur(updated)
         moved = np.abs(updated - frequencies).sum()
         frequencies = updated
         if moved < tolerance:
             break
     return frequencies
+
+
+def _blur(frequencies: Floats) -> Floats:
+    """Each value with its neighbours, the ends with themselves: uniform stays, and the sum too."""
+    padded = np.pad(frequencies, 1, mode="edge")
+    blurred: Floats = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    return blurred
 
 
 def _channel(protocol: Protocol) -> tuple[float, float]:
