@@ -39,3 +39,7 @@ class ExtraError(LolohaError, ImportError):
 
 class StoreError(LolohaError):
     """The collector's store could not do what was asked; nothing was half-applied."""
+
+
+class AuditError(LolohaError):
+    """An audited program did not answer, ended too early, or answered what is no report."""

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from loloha import __version__
 from loloha.cli import (
     admin,
+    audit,
     campaign,
     compare,
     conform,
@@ -37,6 +38,7 @@ COMMANDS = (
     compare,
     plan,
     explain,
+    audit,
     demo,
     protocols,
     data,

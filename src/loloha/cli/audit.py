@@ -1,0 +1,87 @@
+"""``loloha audit``: what a client reveals at least, ours or any, beside what is allowed."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+from loloha.cli.parameter import Name, find_protocol, with_parameters
+
+if TYPE_CHECKING:
+    from loloha.study.audit import Audit
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("audit")(with_parameters()(audit))
+
+
+def audit(
+    protocol: Name,
+    *,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="A program to audit instead of the shipped client. It reads lines 'user round "
+            "value' and answers each with a line 'key y': key an integer, integers joined by "
+            "commas, or -; y an integer, or the packed bits in hexadecimal.",
+            show_default=False,
+        ),
+    ] = None,
+    users: Annotated[int, typer.Option(help="Users under each history.")] = 150_000,
+    confidence: Annotated[
+        float, typer.Option(help="Chance that an honest client is not accused.")
+    ] = 1 - 1e-5,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 10.0,
+    as_json: AsJson = False,
+    parameters: dict[str, Any],
+) -> None:
+    """Bound from below what a client reveals, and hold it against what its protocol allows.
+
+    Exit code 1 if more is revealed than is allowed. It proves violations, never their absence.
+    """
+    from loloha.study.audit import ClientDevice, CommandDevice
+    from loloha.study.audit import audit as run
+
+    rules = find_protocol(protocol, parameters).from_params(parameters)
+    with ExitStack() as stack:
+        device: ClientDevice | CommandDevice = ClientDevice(rules)
+        if command is not None:
+            device = stack.enter_context(CommandDevice(rules, command, timeout=timeout))
+        progress = stack.enter_context(console.working("auditing"))
+        found = run(rules, device, users=users, confidence=confidence, progress=progress)
+    if as_json:
+        console.show_json(found.to_dict())
+    else:
+        _show(found, repr(rules), command or "the shipped client")
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _show(found: Audit, rules: str, audited: str) -> None:
+    console.show_table(
+        ("quantity", "allowed", "proven, at least", "users", ""),
+        [
+            (
+                one.name,
+                one.claimed if math.isfinite(one.claimed) else "none",
+                one.lower,
+                one.users,
+                "VIOLATED" if one.violated else "",
+            )
+            for one in found.findings
+        ],
+        title=f"{audited}, as {rules}",
+    )
+    console.show()
+    # Five nines would be shown as 100 %.
+    surely = f"{100 * found.confidence:.8g} %"
+    if found.passed:
+        console.show_text(f"Nothing is violated that this audit could prove at {surely}.")
+    else:
+        console.show_text(f"More is revealed than is allowed: proven at {surely}.")

@@ -1,0 +1,179 @@
+"""A foreign program as a device: it reads a line for each report that is asked of it.
+
+In: ``user round value``, three integers, users one after the other from 0. Out: ``key y``, where
+the key is an integer, integers joined by commas, or ``-``; and y an integer, or for bits the packed
+bytes in hexadecimal (8 bits to a byte, first bit lowest).
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import shlex
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from loloha.errors import AuditError, ParameterError
+from loloha.rules.protocols import Protocol
+from loloha.study.audit.device import History, Transcript
+
+# Lines that may be under way: less than a pipe holds, so that neither side waits for the other.
+_LINES = 2048
+_LONGEST = 1 << 24
+
+
+class CommandDevice:
+    """Runs a command for as long as it is used in a ``with`` block, and never beyond it.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What its answers are checked against.
+    command : str
+        Run without a shell.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Raises
+    ------
+    AuditError
+        If it cannot be started; later, if it dies, is late, or answers what is no report.
+    """
+
+    def __init__(self, protocol: Protocol, command: str, *, timeout: float = 10.0) -> None:
+        self.protocol, self.timeout = protocol, timeout
+        self.users = itertools.count()
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise ParameterError(
+                f"command must be words as a shell splits them, got {command!r}; {error}"
+            ) from None
+        try:
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except (OSError, IndexError, ValueError) as error:
+            raise AuditError(
+                f"command must be a program that runs, got {command!r}; {error}"
+            ) from None
+        self.lines: queue.Queue[bytes] = queue.Queue(_LINES * 2)
+        self.stopped = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the program, whatever it does."""
+        self.stopped.set()
+        self.process.kill()
+        self.process.wait()
+        self.reader.join(self.timeout)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def run(self, histories: Iterable[History]) -> Iterator[Transcript]:
+        """Answer for a new user each, in order."""
+        rest = iter(histories)
+        while batch := self._batch(rest):
+            asked = [
+                b"%d %d %d\n" % (user, t, value) for user, history in batch for t, value in history
+            ]
+            for start in range(0, len(asked), _LINES):
+                self._write(b"".join(asked[start : start + _LINES]))
+                answers = [self._answer() for _ in asked[start : start + _LINES]]
+                if start == 0:
+                    given = answers
+                else:
+                    given += answers
+            place = iter(given)
+            for _, history in batch:
+                yield [self._parsed(next(place)) for _ in history]
+
+    def _batch(self, histories: Iterator[History]) -> list[tuple[int, History]]:
+        batch, lines = [], 0
+        for history in histories:
+            batch.append((next(self.users), history))
+            lines += len(history)
+            if lines >= _LINES:
+                break
+        return batch
+
+    def _write(self, data: bytes) -> None:
+        pipe: Any = self.process.stdin
+        try:
+            pipe.write(data)
+        except OSError:
+            raise AuditError(self._ended()) from None
+
+    def _read(self) -> None:
+        """Put its lines where they can be waited for; an empty one stands for its end."""
+        pipe: Any = self.process.stdout
+        rest = b""
+        while not self.stopped.is_set():
+            data = pipe.read(1 << 16)
+            whole = (rest + data).split(b"\n")
+            rest = whole.pop()
+            for line in [*whole, b""] if not data or len(rest) > _LONGEST else whole:
+                while not self.stopped.is_set():
+                    try:
+                        self.lines.put(line + b"\n" if data or line else b"", timeout=0.1)
+                        break
+                    except queue.Full:
+                        continue
+            if not data or len(rest) > _LONGEST:
+                return
+
+    def _answer(self) -> bytes:
+        try:
+            line = self.lines.get(timeout=self.timeout)
+        except queue.Empty:
+            raise AuditError(
+                f"command must answer within {self.timeout:g} seconds, got nothing; it must flush "
+                "each line, or be given more time"
+            ) from None
+        if not line:
+            raise AuditError(self._ended())
+        return line
+
+    def _ended(self) -> str:
+        return (
+            "command must answer each line that it reads, it ended before the audit did; run it "
+            "by hand with a line 'user round value'"
+        )
+
+    def _parsed(self, line: bytes) -> tuple[Any, Any]:
+        """Key and answer of a line; what is no report of the protocol is refused."""
+        encoding = self.protocol.encoding
+        try:
+            key_text, answer_text = line.decode("ascii").split()
+            key: Any = None
+            if key_text != "-":
+                numbers = tuple(int(part) for part in key_text.split(","))
+                key = numbers if encoding.kind == "sampled bits" else numbers[0]
+                if not isinstance(key, tuple) and len(numbers) != 1:
+                    raise ValueError
+            bits = encoding.kind in ("bits", "sampled bits")
+            y: Any = bytes.fromhex(answer_text) if bits else int(answer_text)
+        except ValueError:
+            key, y = None, None
+        if y is None or not encoding.is_key(key) or not encoding.is_answer(y):
+            raise AuditError(
+                "command must answer 'key y' in the protocol's ranges, got something else (not "
+                "shown); see the documentation of loloha audit"
+            )
+        return key, y
