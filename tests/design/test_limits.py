@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from loloha.privacy import eps_2
 import loloha
 from loloha.design import limits
 from loloha.design.frontier import frontier
+from loloha.design.frontier_tables import text
 from loloha.design.holding import check_held, hold
 from loloha.errors import ParameterError
 from loloha.rules.protocols import REGISTRY
@@ -233,3 +235,9 @@ def test_the_frontier_falls_and_never_passes_the_optimum() -> None:
     assert all(one.eps_1 < min(one.eps_2, 2.0) for one in points)
     with pytest.raises(ParameterError, match="at least one number"):
         frontier(96, 2.0, eps_2=[])
+
+
+def test_the_tables_of_the_docs_are_those_of_the_code() -> None:
+    """``python -m loloha.design.frontier_tables > docs/frontier-tables.md`` writes them again."""
+    docs = Path(__file__).parents[2] / "docs" / "frontier-tables.md"
+    assert docs.read_text(encoding="utf-8") == text()
