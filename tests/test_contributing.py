@@ -9,7 +9,7 @@ from test_docs import blocks
 
 # What iterates the registry, but for the vectors: those are CONTRIBUTING's fourth step.
 SUITES = (
-    "test_conformance.py study/test_population_law.py reportlog/test_generation.py "
+    "test_conformance.py study/test_population_law.py study/test_generation.py "
     "wire/test_wire.py collector/test_store.py engines/test_engines.py design/test_planning.py"
 )
 
