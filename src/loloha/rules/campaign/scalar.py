@@ -35,13 +35,16 @@ def identity(value: Any) -> Hashable:
     Text is cleaned; numbers are equal as `exact` reads them, and True is not 1; moments with a zone
     are instants: an hour that the clock shows twice is two.
     """
+    # Text first: most values are, and many.
+    if isinstance(value, str):
+        return clean(str.__str__(value)) or None
     value = unboxed(value)
     if is_missing(value):
         return None
     if isinstance(value, bool):
         return bool, value
     if isinstance(value, str):
-        return clean(str.__str__(value))
+        return clean(value)
     if isinstance(value, (Real, Decimal)):
         number = exact(value)
         return ("beyond", str(value)) if number is None else number
@@ -56,11 +59,12 @@ def identity(value: Any) -> Hashable:
 
 def is_missing(value: Any) -> bool:
     """Whether a value says that there is none: None, nan, NaT, NA, null, blank text."""
-    value = unboxed(value)
-    if value is None or type(value).__name__ in _NOTHING:
-        return True
+    if not isinstance(value, str):
+        value = unboxed(value)
     if isinstance(value, str):
         return not value.strip()
+    if value is None or type(value).__name__ in _NOTHING:
+        return True
     if isinstance(value, Decimal):
         return value.is_nan()
     # Only nan differs from itself.
