@@ -725,6 +725,65 @@ SERVER = [
 POPULATION_LAW, POPULATION = "study/test_population_law.py", "study/test_population.py"
 DRAWS = "study/samplers/test_draws.py"
 
+COLLECTOR = [
+    Mutant(
+        "the guard's hash leaves out some bytes of a pseudonym",
+        "collector/guard.py",
+        " + (names >> high) * self._key[2:4]",
+        "",
+        "collector/test_guard.py -k two_bytes",
+    ),
+    Mutant(
+        "the rows of a stream are not counted while it is read",
+        "wire/columns.py",
+        "rows += batch.num_rows",
+        "rows += 0",
+        "wire/test_wire.py -k 'too_many and nulls'",
+    ),
+    Mutant(
+        "what is no report is built in memory",
+        "wire/text.py",
+        "_object = msgspec.json.Decoder(_Object)",
+        "_object = msgspec.json.Decoder(dict)",
+        "wire/test_wire.py -k not_built",
+    ),
+    Mutant(
+        "every report is published at once",
+        "collector/terms.py",
+        "return 0 < step <= waiting and n >= self.minimum_cohort",
+        "return step > 0 and n >= self.minimum_cohort",
+        "collector/test_publication.py -k by_a_step",
+    ),
+    Mutant(
+        "what waits is lost when it is published",
+        "collector/store/counts.py",
+        "self._write(connection, cell, stored, round, add_parts(shown, more, total))",
+        "self._write(connection, cell, stored, round, add_parts(more, shown, total))",
+        "collector/test_publication.py -k added_exactly",
+    ),
+    Mutant(
+        "pseudonyms of closed rounds stay in the log of the store",
+        "collector/store/store.py",
+        "        if self._record.has_deleted:\n",
+        "        if False:\n",
+        "collector/test_publication.py -k leave_the_files",
+    ),
+    Mutant(
+        "a clock that jumps back is believed",
+        "collector/timekeeper.py",
+        "if abs(jump) <= MOST_JUMP:",
+        "if jump <= MOST_JUMP:",
+        "collector/test_clock.py -k taken_back",
+    ),
+    Mutant(
+        "endless headers are taken",
+        "collector/connections.py",
+        "if self._unread > MOST_HEADER_BYTES:",
+        "if self._unread < 0:",
+        "collector/test_connections.py -k 'endless and one'",
+    ),
+]
+
 POPULATIONS = [
     Mutant(
         "a population's memo is drawn anew in every round",
@@ -903,4 +962,13 @@ DOORS = [
     ),
 ]
 
-PLANTED = [*RANDOMISED_RESPONSE, *CLIENTS, *SENDERS, *SERVER, *POPULATIONS, *ENCODINGS, *DOORS]
+PLANTED = [
+    *RANDOMISED_RESPONSE,
+    *CLIENTS,
+    *SENDERS,
+    *SERVER,
+    *COLLECTOR,
+    *POPULATIONS,
+    *ENCODINGS,
+    *DOORS,
+]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROW_BYTES = 24
 _SMALLEST = 1 << 10
+_MOST_KEYS = 16
 MOST_PROBES = 256
 """With half of the slots free, one row of 10^21 lies as far away by chance."""
 
@@ -96,10 +97,13 @@ class Guard:
         return found
 
     def _place(self, rows: Ints) -> None:
-        while not self._try_to_place(rows):
+        for _ in range(_MOST_KEYS):
+            if self._try_to_place(rows):
+                return
             self._key = _new_key()
             self._slots[:] = -1
             rows = np.arange(self._n)
+        raise RuntimeError("reporters must differ for the guard to hold them, got some alike")
 
     def _try_to_place(self, rows: Ints) -> bool:
         slots = self._slot(self._names[rows])
