@@ -371,3 +371,23 @@ def test_logs_hold_no_addresses(serve: Any, caplog: pytest.LogCaptureFixture) ->
         client.get("/v1/campaigns", headers={"x-forwarded-for": "192.0.2.77"})
     assert "192.0.2.77" not in caplog.text
     assert "testclient" not in caplog.text
+
+
+def test_an_upload_does_not_wait_for_ever(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loloha.collector.commit import Committer
+
+    monkeypatch.setattr("loloha.collector.upload.SECONDS_TO_COMMIT", 0.2)
+    client, one = serve(), campaign()
+    path = created(client, one)
+
+    async def hangs(*_: object) -> None:
+        await asyncio.sleep(60)
+
+    sent = b"\n".join(messages(one, clients(one, 3), 0))
+    headers = {"content-type": LINES}
+    with monkeypatch.context() as patch:
+        patch.setattr(Committer, "commit", hangs)
+        answer = client.post(f"{path}/reports", content=sent, headers=headers)
+    assert answer.status_code == 503
+    assert "retry-after" in answer.headers
+    assert client.post(f"{path}/reports", content=sent, headers=headers).json()["accepted"] == 3

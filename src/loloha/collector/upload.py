@@ -76,7 +76,8 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         single = media == "application/json" and _is_object(body)
     context.rate.charge(request.scope, upload.size / _REPORTS_A_REQUEST)
     try:
-        receipt = await asyncio.wait_for(context.committer.commit(upload), SECONDS_TO_COMMIT)
+        async with asyncio.timeout(SECONDS_TO_COMMIT):
+            receipt = await context.committer.commit(upload)
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:
