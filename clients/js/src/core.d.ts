@@ -1,0 +1,122 @@
+/** The pure half of a device: no network, no storage. */
+
+export type Key = number | bigint | number[] | null;
+export type Answer = number | Uint8Array;
+/** A label, or a number of a range. */
+export type Value = string | number | bigint | boolean;
+
+export interface Report {
+  readonly key: Key;
+  readonly y: Answer;
+}
+
+/** What draws come from; the default is the platform's cryptographic source. */
+export interface Rng {
+  /** True with probability exactly threshold / 2^53. */
+  bernoulli(threshold: number): boolean;
+  /** An integer uniform on 0..n-1. */
+  below(n: number): number;
+}
+
+export declare class SecureRng implements Rng {
+  bernoulli(threshold: number): boolean;
+  below(n: number): number;
+}
+
+export declare class LolohaError extends Error {}
+export declare class ParameterError extends LolohaError {}
+export declare class CampaignError extends LolohaError {}
+export declare class DomainError extends LolohaError {}
+export declare class BudgetError extends LolohaError {}
+export declare class StateError extends LolohaError {}
+export declare class Unreachable extends LolohaError {}
+
+/** Names of the thirteen protocols. */
+export declare const PROTOCOLS: readonly string[];
+
+/** Public rules of one protocol for one domain and one budget. */
+export declare class Protocol {
+  constructor(spec: Readonly<Record<string, string | number>>);
+  readonly name: string;
+  readonly spec: Readonly<Record<string, string | number>>;
+  readonly k: number;
+  readonly longitudinal: boolean;
+  /** Bound on all reports of one value, for ever; for one-round rules on one report. */
+  readonly loss: number;
+  /** Most that a user can ever spend. */
+  readonly cap: number;
+  /** Thresholds out of 2^53. */
+  readonly first: readonly number[];
+  readonly second: readonly number[] | null;
+  fingerprint(): Promise<string>;
+}
+
+/** One measurement: protocol, labelled domain and schedule, known by its fingerprint. */
+export declare class Campaign {
+  private constructor();
+  /** Read a canonical document, and refuse any but the one that was pinned. */
+  static read(text: string, fingerprint?: string): Promise<Campaign>;
+  readonly name: string;
+  readonly fingerprint: string;
+  readonly protocol: Protocol;
+  readonly keys: "assigned" | "drawn";
+  readonly schedule: { readonly start: number; readonly seconds: number };
+  /** A text for each value. */
+  readonly labels: string[];
+  /** Index 0..k-1 of a value. */
+  index(value: Value): number;
+  /** Number of the round that holds a moment in Unix seconds. */
+  roundAt(moment: number): number;
+}
+
+/** How many answered rounds a client remembers. */
+export declare const KEPT_ROUNDS: number;
+
+/** What was spent and which rounds were answered: intervals [first, last]. */
+export interface Account {
+  spent: number;
+  answered: [number, number][];
+}
+
+export interface ClientOptions {
+  key?: Key;
+  limit?: number | null;
+  rng?: Rng;
+  /** Of the same user's earlier client. */
+  account?: Account;
+}
+
+export interface ResetOptions {
+  /** Wait for rounds that were not answered yet, so that no round counts this user twice. */
+  wait?: boolean;
+}
+
+/** The secret state of one user. */
+export declare class Client {
+  constructor(protocol: Protocol, options?: ClientOptions);
+  static load(text: string, options?: { protocol?: Protocol; rng?: Rng }): Promise<Client>;
+  readonly protocol: Protocol;
+  readonly loss: number;
+  readonly cap: number;
+  readonly limit: number | null;
+  readonly account: Account;
+  /** The newest rounds that were answered, in the order of answering. */
+  readonly sentRounds: number[];
+  /** The sanitised report of a value 0..k-1; a round is answered once. */
+  report(value: number, round: number, limit?: number | null): Report;
+  hasAnswered(round: number): boolean;
+  /** Pseudonym for one round, 32 hexadecimal digits. */
+  reporter(round: number): Promise<string>;
+  setLimit(limit: number | null): void;
+  /** Start as a new user; what was spent stays spent. Says what that costs. */
+  reset(options?: ResetOptions): string;
+  /** The whole state, secrets included; Python's `Client.load` reads it too. */
+  save(): Promise<string>;
+}
+
+/** The JSON message of one report. */
+export declare function encode(
+  campaign: Campaign,
+  report: Report,
+  options: { round: number; reporter: string; ticket?: string | null },
+): string;
