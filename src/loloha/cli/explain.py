@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
+
+import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import Name, find_protocol, with_parameters
-
-if TYPE_CHECKING:
-    import typer
 
 
 def register(app: typer.Typer) -> None:
@@ -17,12 +16,35 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(with_parameters()(explain))
 
 
-def explain(protocol: Name, *, as_json: AsJson = False, parameters: dict[str, Any]) -> None:
+def explain(
+    protocol: Name,
+    *,
+    shuffled: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Say as well what a round reveals if the reports of N users arrive shuffled, "
+            "without their senders.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Chance with which what is said of shuffling need not hold.")
+    ] = 1e-6,
+    as_json: AsJson = False,
+    parameters: dict[str, Any],
+) -> None:
     """Say what a protocol with these parameters protects, what it leaks, and what it spends."""
     from loloha.design import privacy
 
-    found = privacy.explain(find_protocol(protocol, parameters).from_params(parameters))
+    rules = find_protocol(protocol, parameters).from_params(parameters)
+    found = privacy.explain(rules)
+    hidden = None if shuffled is None else privacy.shuffled(rules, shuffled, delta)
     if as_json:
-        console.show_json(found.to_dict())
-    else:
-        console.show_text(str(found))
+        beside = {} if hidden is None else {"shuffled": hidden.to_dict()}
+        console.show_json(found.to_dict() | beside)
+        return
+    console.show_text(str(found))
+    if hidden is not None:
+        console.show()
+        console.show_text(hidden.text)

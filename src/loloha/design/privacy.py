@@ -11,6 +11,7 @@ import numpy as np
 from loloha.design.change import change_area, link_area
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.design.roc import Area
+from loloha.design.shuffling import Amplified, Shuffled, shuffled
 from loloha.design.statement import leaks, protected, shares
 from loloha.design.transcript import (
     HistoryLoss,
@@ -29,9 +30,11 @@ USUAL_WINDOWS = (1, 2, 10)
 USUAL_STRETCHES = (1, 10, 100)
 
 __all__ = [
+    "Amplified",
     "Area",
     "Explanation",
     "HistoryLoss",
+    "Shuffled",
     "WorstLoss",
     "cap",
     "change_area",
@@ -41,6 +44,7 @@ __all__ = [
     "link_area",
     "loss_between",
     "loss_of",
+    "shuffled",
     "window_loss",
     "worst_loss",
 ]
