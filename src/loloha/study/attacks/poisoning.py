@@ -120,8 +120,8 @@ def poisoning_gain(
     -----
     Of N reports that can support a target, M of them fake, with s of the targets supported by a
     fake on average of those it can reach: the sum moves from share to
-    (1 - M/N) share + (M/N) (s - q_star |targets|) / (p_star - q_star). For sampled buckets N and M
-    count those who sampled one.
+    ``(1 - M/N) share + (M/N) (s - q_star |targets|) / (p_star - q_star)``. For sampled buckets N
+    and M count those who sampled one.
     """
     aimed = _targets(protocol, targets)
     find = _SUPPORTED.get(type(protocol.encoding))
