@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from loloha.errors import LolohaError
@@ -35,6 +35,8 @@ from loloha.study.datasets import DataError, PrivacyWarning
 FUZZ = settings(
     max_examples=int(os.environ.get("LOLOHA_FUZZ", "20")),
     deadline=None,
+    # By default the same tables each time; the long run looks for new ones.
+    derandomize="LOLOHA_FUZZ" not in os.environ,
     suppress_health_check=list(HealthCheck),
 )
 ZONES = (None, "UTC", "Europe/Berlin", "America/St_Johns", "+05:30", "Mars/Phobos")
@@ -334,6 +336,8 @@ def test_damaged_parquet_is_refused(place: int, noise: bytes) -> None:
 @FUZZ
 @given(columns(), st.booleans())
 def test_a_campaign_reads_a_cell_as_a_device_would(array: pa.Array, ranged: bool) -> None:
+    # Arrow's own scalar cannot be shown in a zone that is not known here; its column is, in UTC.
+    assume("Mars" not in str(array.type))
     domain: Any = Range(-3, 3, 6, "else") if ranged else Labels(("a", "1", "2.5", "\u00e9"), "else")
     data = load(pa.table({"r0": array}), domain=domain)
     if isinstance(data, LolohaError):
