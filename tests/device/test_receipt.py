@@ -13,7 +13,7 @@ import pytest
 
 from collecting import START, campaign
 from loloha.device.connection import Answer, Connection, Patience, Unreachable
-from loloha.device.receipt import Fate, fate
+from loloha.device.receipt import Fate, answers_of, fate
 from loloha.device.sender import Sender
 from loloha.errors import CampaignError
 from loloha.wire.refusal import Refusal
@@ -170,6 +170,43 @@ def test_a_queue_does_not_knock_for_ever_where_nobody_counts(tmp_path: Path) -> 
             device.report("a", round=round)
         assert len(device.deliver().waiting) == 20
     assert len(seen) == 4
+
+
+@pytest.mark.parametrize("single", {**COUNTED, **REFUSED, **WAITING}.values(),
+                         ids={**COUNTED, **REFUSED, **WAITING})  # fmt: skip
+def test_in_one_upload_each_is_answered_as_if_alone(single: Any) -> None:
+    status, headers, body = single
+    try:
+        plain = json.loads(body)
+    except (ValueError, RecursionError):
+        return
+    media = headers.get("content-type", "").partition(";")[0]
+    if media != ("application/json" if status == 200 else "application/problem+json"):
+        return
+    whole = json.dumps({"answers": [{"status": status, "body": plain}]}).encode()
+    (answer,) = answers_of(Answer(200, JSON, whole), 1) or [None]
+    assert answer is not None
+    assert fate(answer, MINE)[0] is fate(Answer(*single), MINE)[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"", b"[]", b"{}", b'{"answers":3}', b'{"answers":[]}', b"[" * 100_000, b"<html>",
+        b'{"answers":[{},{},{}]}', b'{"accepted":2,"duplicates":0,"refused":[]}',
+    ],
+)  # fmt: skip
+def test_an_answer_to_several_is_to_all_of_them(said: bytes) -> None:
+    assert answers_of(Answer(200, JSON, said), 2) is None
+    assert answers_of(Answer(404, JSON, b'{"answers":[{},{}]}'), 2) is None
+
+
+@pytest.mark.parametrize("one", [None, 3, [], {}, {"status": True}, {"status": 200, "body": None}])
+def test_what_is_no_answer_among_several_settles_nothing(one: Any) -> None:
+    whole = json.dumps({"answers": [one, one]}).encode()
+    answers = answers_of(Answer(200, JSON, whole), 2)
+    assert answers is not None
+    assert {fate(answer, MINE)[0] for answer in answers} == {Fate.WAITING}
 
 
 # -- hostile answers

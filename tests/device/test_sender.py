@@ -238,6 +238,37 @@ def test_a_missing_token_keeps_the_queue(url: str, tmp_path: Path, clock: Clock)
         assert "token" in delivery.reason
 
 
+def test_several_campaigns_go_out_in_one_upload(
+    url: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = address(url), address(url, campaign("another"))
+    posted: list[str] = []
+    post = Connection.post
+    with sender(tmp_path, clock) as one:
+        one.agree(first, second, limit=8.0)
+        one.report_all({"hours": "a", "another": "b"})
+        one.report_all({"hours": "a", "another": "b"}, round=9)
+        monkeypatch.setattr(
+            Connection,
+            "post",
+            lambda self, path, *rest: (posted.append(path), post(self, path, *rest))[1],
+        )
+        delivered = one.deliver_all()
+        assert {name: (each.sent, each.waiting) for name, each in delivered.items()} == {
+            "hours": ((0,), (9,)), "another": ((0,), (9,)),
+        }  # fmt: skip
+        assert "not begun" in delivered["hours"].reason
+        assert posted == ["/v1/reports"]
+        # A collector of release 0.1.0 knows no such upload.
+        monkeypatch.setattr(
+            Connection, "post",
+            lambda self, path, *rest: post(self, path.replace("/v1/reports", "/v1/no"), *rest),
+        )  # fmt: skip
+        clock.now += 9 * HOUR
+        assert {each.sent for each in one.deliver_all().values()} == {(9,)}
+    assert rounds(first) == rounds(second) == [(0, 1, 0), (9, 1, 0)]
+
+
 def test_assigned_keys_are_fetched_and_used(url: str, tmp_path: Path, clock: Clock) -> None:
     # PAINS 24.
     where = address(url, campaign(keys="assigned"))

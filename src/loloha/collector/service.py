@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
-from loloha.collector import campaigns, dashboard, results, shape, upload
+from loloha.collector import campaigns, dashboard, results, shape, together, upload
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.metric import CONTENT_TYPE, Metrics
@@ -78,7 +78,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.context = context
-    for part in (upload, campaigns, results, dashboard):
+    for part in (upload, together, campaigns, results, dashboard):
         app.include_router(part.routes(context))
     _add_operations(app, context)
     _answer_errors_as_problems(app)

@@ -56,6 +56,19 @@ class Receipt(Struct):
     reporter: str | UnsetType = UNSET
 
 
+class Answered(Struct):
+    """What one of several reports would be answered alone: a receipt, or a problem."""
+
+    status: Count
+    body: dict[str, Any]
+
+
+class Answers(Struct):
+    """An answer to each report of an upload for several campaigns, in their order."""
+
+    answers: list[Answered]
+
+
 class AssignedKey(Struct):
     """A key that the collector drew, and the proof of it."""
 

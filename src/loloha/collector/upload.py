@@ -19,7 +19,7 @@ from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.submission import SmallUpload, Submission
+from loloha.collector.submission import Receipt, SmallUpload, Submission
 from loloha.errors import StoreError, WireError
 from loloha.rules.rng import SecureRng
 from loloha.wire import text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Smaller bodies are read faster than a thread is woken.
 _SMALL = 1 << 15
 # Reports that cost as much as one more request.
-_REPORTS_A_REQUEST = 1_000
+REPORTS_A_REQUEST = 1_000
 SECONDS_TO_COMMIT = 30.0
 """Then the client is asked to send it again, which is safe: perhaps it will have been counted."""
 
@@ -74,24 +74,35 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         else:
             upload = _decode(stored, media, body)
         single = media == "application/json" and _is_object(body)
-    context.rate.charge(request.scope, upload.size / _REPORTS_A_REQUEST)
-    try:
-        async with asyncio.timeout(SECONDS_TO_COMMIT):
-            receipt = await context.committer.commit(upload)
-    except TimeoutError:
-        raise unavailable("store must commit in time, it does not; send it again later") from None
-    except StoreError as error:
-        raise unavailable(str(error)) from None
+    context.rate.charge(request.scope, upload.size / REPORTS_A_REQUEST)
+    receipt = await counted(context, upload)
     single = single and receipt.size == 1
-    whose = _whose(upload) if single else {}
+    named = whose(upload) if single else {}
     if single and receipt.refused:
-        raise refused(receipt.refused[0][1], whose)
+        raise refused(receipt.refused[0][1], named)
     if not receipt.refused:
-        mine = whose.get("reporter", UNSET)
+        mine = named.get("reporter", UNSET)
         return _json(shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=mine))
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
     reasons = {str(reason): count for reason, count in receipt.reasons.items()}
     return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
+
+
+async def counted(context: Context, upload: SmallUpload | Submission) -> Receipt:
+    """Commit an upload.
+
+    Raises
+    ------
+    Problem
+        503 if the store cannot count it now.
+    """
+    try:
+        async with asyncio.timeout(SECONDS_TO_COMMIT):
+            return await context.committer.commit(upload)
+    except TimeoutError:
+        raise unavailable("store must commit in time, it does not; send it again later") from None
+    except StoreError as error:
+        raise unavailable(str(error)) from None
 
 
 class FastLane:
@@ -182,7 +193,7 @@ def _prepare(
     return Submission.of(stored, batch)
 
 
-def _whose(upload: SmallUpload | Submission) -> dict[str, str]:
+def whose(upload: SmallUpload | Submission) -> dict[str, str]:
     """Names the report of a single upload in its answer: a device knows its own from a cached one.
 
     Nothing where it could not be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from typing import Any
 
@@ -40,6 +41,23 @@ def fate(answer: Answer, reporter: str) -> tuple[Fate, str]:
         if media == "application/problem+json" and _is_final(said, answer.status):
             return Fate.REFUSED, answer.detail
     return Fate.WAITING, answer.detail
+
+
+def answers_of(answer: Answer, size: int) -> list[Answer] | None:
+    """The answer to each of several reports, None if it is not the collector's to all of them."""
+    said = answer.json()
+    found = said.get("answers") if isinstance(said, dict) and answer.status == 200 else None
+    if not isinstance(found, list) or len(found) != size:
+        return None
+    return [_one_of(one) for one in found]
+
+
+def _one_of(plain: Any) -> Answer:
+    """As if a report had been answered alone; a status of 0 settles nothing."""
+    plain = plain if isinstance(plain, dict) else {}
+    status = plain["status"] if type(plain.get("status")) is int else 0
+    media = "application/json" if status == 200 else "application/problem+json"
+    return Answer(status, {"content-type": media}, json.dumps(plain.get("body")).encode())
 
 
 def _is_receipt(said: dict[str, Any]) -> bool:

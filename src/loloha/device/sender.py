@@ -19,10 +19,10 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from loloha.device.agreement import Agreement, Enrolment, Ledger, fingerprint_of
 from loloha.device.client import Account, Client
 from loloha.device.collector import Collector
-from loloha.device.connection import Connection, Patience, Unreachable, path_of
+from loloha.device.connection import Answer, Connection, Patience, Unreachable, path_of
 from loloha.device.consent import explain_all
 from loloha.device.file import StateFile, read_json, read_private, write_private
-from loloha.device.receipt import Fate, fate
+from loloha.device.receipt import Fate, answers_of, fate
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
@@ -39,6 +39,8 @@ __all__ = [
     "explain_all",
 ]
 
+_TOGETHER = 100
+"""Reports in one upload of several campaigns; the rest goes the next time."""
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
 
@@ -67,6 +69,18 @@ class Delivery:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@dataclass
+class _Fates:
+    """What became of the reports of one campaign so far."""
+
+    sent: list[int] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+    reason: str = ""
+
+    def delivery(self, waiting: tuple[int, ...]) -> Delivery:
+        return Delivery(tuple(self.sent), self.refused, waiting, self.reason if waiting else "")
 
 
 def _alone(
@@ -415,8 +429,53 @@ class Sender:
         return self._deliver(self._queued(several=False)[0])
 
     def deliver_all(self) -> dict[str, Delivery]:
-        """As `deliver`, for each campaign of the agreement, by name."""
-        return {one.campaign.name: self._deliver(one) for one in self._queued(several=True)}
+        """As `deliver`, for each campaign of the agreement, by name.
+
+        Campaigns of one collector that share a token, or have none, are sent in one upload, which
+        shows that their reports are one device's.
+        """
+        found: dict[str, Delivery] = {}
+        together: dict[tuple[str, str | None], list[Enrolment]] = {}
+        for one in self._queued(several=True):
+            base = one.url[: one.url.index("/v1/campaigns/")]
+            together.setdefault((base, one.token), []).append(one)
+        for (base, _), several in together.items():
+            one_upload = self._deliver_together(base, several) if len(several) > 1 else None
+            for one in several:
+                found[one.campaign.name] = (
+                    self._deliver(one) if one_upload is None else one_upload[one.campaign.name]
+                )
+        return found
+
+    def _deliver_together(self, base: str, several: list[Enrolment]) -> dict[str, Delivery] | None:
+        """Send some queues in one upload; None if the collector takes none, as of release 0.1.0."""
+        queued = [
+            (one, round, message)
+            for one in several
+            for round, message in sorted(one.queue.items())
+            if self._still(one, round, message)
+        ][:_TOGETHER]
+        if len({one.url for one, _, _ in queued}) < 2:
+            return None
+        body = f"[{','.join(message for _, _, message in queued)}]".encode()
+        with self._connection(several[0]) as connection:
+            try:
+                answer = connection.post(f"{path_of(base)}/v1/reports", body, "application/json")
+            except Unreachable as error:
+                return {
+                    one.campaign.name: Delivery(waiting=self._waiting(one), reason=str(error))
+                    for one in several
+                }
+        answers = answers_of(answer, len(queued))
+        if answers is None:
+            return None
+        fates = {one.campaign.name: _Fates() for one in several}
+        for (one, round, message), each in zip(queued, answers, strict=True):
+            self._take(one, round, message, each, fates[one.campaign.name])
+        return {
+            one.campaign.name: fates[one.campaign.name].delivery(self._waiting(one))
+            for one in several
+        }
 
     @_alone
     def _queued(self, *, several: bool) -> tuple[Enrolment, ...]:
@@ -424,35 +483,42 @@ class Sender:
 
     def _deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue; the sender is free for others while a request is on its way."""
-        sent: list[int] = []
-        refused: dict[int, str] = {}
-        reason, fruitless = "", 0
+        fates, fruitless = _Fates(), 0
         path = f"{path_of(enrolment.url)}/reports"
-        with Connection(
-            enrolment.url, token=enrolment.token, timeout=self._timeout, patience=self._patience
-        ) as connection:
+        with self._connection(enrolment) as connection:
             for round, message in sorted(enrolment.queue.items()):
                 if not self._still(enrolment, round, message):
                     continue
                 try:
                     answer = connection.post(path, message.encode(), "application/json")
                 except Unreachable as error:
-                    reason = str(error)
+                    fates.reason = str(error)
                     break
-                found, why = fate(answer, json.loads(message)["reporter"])
-                if found is Fate.WAITING:
-                    reason, fruitless = why, fruitless + 1
-                    if fruitless == _FRUITLESS:
-                        break
-                    continue
-                fruitless = 0
-                self._settle(enrolment, round, message)
-                if found is Fate.COUNTED:
-                    sent.append(round)
-                else:
-                    refused[round] = why
-        waiting = self._waiting(enrolment)
-        return Delivery(tuple(sent), refused, waiting, reason if waiting else "")
+                settled = self._take(enrolment, round, message, answer, fates)
+                fruitless = 0 if settled else fruitless + 1
+                if fruitless == _FRUITLESS:
+                    break
+        return fates.delivery(self._waiting(enrolment))
+
+    def _take(
+        self, enrolment: Enrolment, round: int, message: str, answer: Answer, fates: _Fates
+    ) -> bool:
+        """Do what an answer says of a report; whether it settles it."""
+        found, why = fate(answer, json.loads(message)["reporter"])
+        if found is Fate.WAITING:
+            fates.reason = why
+            return False
+        self._settle(enrolment, round, message)
+        if found is Fate.COUNTED:
+            fates.sent.append(round)
+        else:
+            fates.refused[round] = why
+        return True
+
+    def _connection(self, enrolment: Enrolment) -> Connection:
+        return Connection(
+            enrolment.url, token=enrolment.token, timeout=self._timeout, patience=self._patience
+        )
 
     def reset(self, *, wait: bool = False) -> str:
         """Forget keys, memos and queues, and start as a new user; see `Client.reset`.

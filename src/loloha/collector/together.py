@@ -1,0 +1,94 @@
+"""One upload for the reports of one device in several campaigns; each is answered as if alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.exceptions import HTTPException
+
+from loloha.collector import shape
+from loloha.collector.context import Context
+from loloha.collector.document import described, problems
+from loloha.collector.problem import Problem, refused, response
+from loloha.collector.query import known_parameters
+from loloha.collector.submission import SmallUpload
+from loloha.collector.upload import REPORTS_A_REQUEST, counted, whose
+from loloha.wire import Refusal, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_TOGETHER = 100
+_LARGEST = 1 << 20
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def routes(context: Context) -> APIRouter:
+    """The route, over one context."""
+    router = APIRouter(tags=["devices"], dependencies=[Depends(known_parameters)])
+
+    @router.post(
+        "/v1/reports",
+        summary="Send reports of several campaigns",
+        responses={**described(shape.Answers), **problems(400, 408, 413)},
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/json": {"schema": {"type": "array", "items": {"type": "object"}}}
+                },
+            }
+        },
+    )
+    async def send_together(request: Request) -> Response:
+        """Count an array of single reports, at most 100, of any campaigns with one submit token.
+
+        Answers once all that are accepted are durable, with what each would be answered alone.
+        """
+        async with context.bodies.read(request, _LARGEST) as body:
+            parts = _parts(body)
+        context.rate.charge(request.scope, len(parts) / REPORTS_A_REQUEST)
+        answers = await asyncio.gather(*(_answer(context, request, part) for part in parts))
+        return Response(b'{"answers":[%s]}' % b",".join(answers), media_type="application/json")
+
+    return router
+
+
+def _parts(body: bytes) -> Sequence[Any]:
+    try:
+        parts = _array.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise Problem(
+            400, "body must be a JSON array of reports; send valid JSON", kind="unreadable"
+        ) from None
+    if not 1 <= len(parts) <= MOST_TOGETHER:
+        raise Problem(
+            413, f"body must hold 1..{MOST_TOGETHER} reports; send them apart", kind="too-large"
+        )
+    return parts
+
+
+async def _answer(context: Context, request: Request, part: Any) -> bytes:
+    """What one report is answered, with its status."""
+    try:
+        answer = await _count(context, request, bytes(part))
+    except HTTPException as problem:
+        answer = response(problem)
+    return b'{"status":%d,"body":%s}' % (answer.status_code, answer.body)
+
+
+async def _count(context: Context, request: Request, part: bytes) -> Response:
+    rows, codes = text.messages(part) if part.lstrip()[:1] == b"{" else ([], b"")
+    if len(rows) != 1:
+        raise refused(Refusal.MALFORMED, {})
+    stored = await context.known(rows[0].campaign)
+    context.require_token(request, stored)
+    upload = SmallUpload(stored, rows, bytearray(codes))
+    receipt = await counted(context, upload)
+    if receipt.refused:
+        raise refused(receipt.refused[0][1], whose(upload))
+    found = shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=rows[0].reporter)
+    return Response(msgspec.json.encode(found))
