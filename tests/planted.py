@@ -420,7 +420,7 @@ SENDERS = [
         "device/file.py",
         "                os.replace(temporary, path)\n                sync_folder(folder)\n",
         "                os.replace(temporary, path)\n",
-        "device/test_faults.py -k deliver",
+        "device/test_faults.py -k report-full",
     ),
     Mutant(
         "a withdrawal forgets before it deletes",
@@ -485,13 +485,6 @@ SENDERS = [
         'answer.status == 200 and media == "application/json" and',
         "answer.status == 200 and",
         "device/test_receipt.py -k whatever_else",
-    ),
-    Mutant(
-        "an answer may drip for ever",
-        "device/connection.py",
-        "        if left <= 0:\n",
-        "        if left <= -60:\n",
-        "device/test_receipt.py -k whole_in_time",
     ),
 ]
 

@@ -265,8 +265,8 @@ class Health(Struct):
 
 
 SHAPES = (
-    Problem, Report, Receipt, NewCampaign, AssignedKey, Created, Campaigns, Rounds, Estimates,
-    Series, Privacy, Health,
+    Problem, Report, Receipt, Answers, NewCampaign, AssignedKey, Created, Campaigns, Rounds,
+    Estimates, Series, Privacy, Health,
 )  # fmt: skip
 
 
