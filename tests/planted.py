@@ -857,10 +857,10 @@ POPULATIONS = [
         POPULATION_LAW + " -k 'rappor and back'",
     ),
     Mutant(
-        "a population shares one table",
+        "a population's constant tables all say 0",
         "study/samplers/draws.py",
         "        tables[alike] = self.below(g, len(alike))[:, None]\n",
-        "        tables[alike] = self.below(g, 1)[:, None]\n",
+        "        tables[alike] = 0 * self.below(g, len(alike))[:, None]\n",
         POPULATION_LAW + " -k 'joint and once'",
     ),
     Mutant(
