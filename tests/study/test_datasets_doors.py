@@ -406,6 +406,7 @@ def test_one_parser_reads_header_and_rows(text: bytes, tmp_path: Path) -> None:
     "text",
     [
         b"r\xff,r1\na,b\n",
+        b"r0,r1\n\xd5,b,c\n",
         b"r0\n\xff\n",
         b"\xff\xfer\x000\x00\n\x00a\x00\n\x00",
         b"",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -76,6 +77,8 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
     reader = extra("pyarrow.csv", PURPOSE)
     with foreign(_UTF8, "convert the file"), opener() as stream:
         head = stream.read(LARGEST_ROW)
+        # Arrow would decode rows with too many fields where nobody can catch its error.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
     delimiter = _delimiter(head)
     if not head.removeprefix(b"\xef\xbb\xbf").strip():
         raise DataError("source must have a header line, got an empty one; name the columns")
