@@ -239,7 +239,7 @@ def test_a_protocol_of_other_parameters_is_listed_too(
         name: ClassVar[str] = "odd"
         oddness: int
 
-    monkeypatch.setitem(REGISTRY, "odd", Odd)
+    monkeypatch.setitem(REGISTRY.own, "odd", Odd)
     assert main(["protocols", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)[-1]
     assert (row["report"], row["rounds"]) == (None, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loloha.cli import console
+from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def export(
     first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a row for each round and value: dates, labels, estimates, errors and intervals.
 
@@ -53,6 +55,9 @@ def export(
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
     rows = _write(parts, out)
+    if as_json:
+        console.show_json({"out": str(out), "rows": rows})
+        return
     console.show(f"Estimates: {out} ({rows} rows)")
 
 
