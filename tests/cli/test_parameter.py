@@ -68,7 +68,7 @@ def test_only_what_is_given_is_passed_on_with_its_type() -> None:
 
 
 def test_a_new_protocol_needs_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY, "odd", Odd)
+    monkeypatch.setitem(REGISTRY.own, "odd", Odd)
     run = CliRunner()
     line = ["x", "--oddness", "7", "--mood", "wild"]
     assert run.invoke(app_with(), line).stdout == "('x', False, {'oddness': 7, 'mood': 'wild'})\n"

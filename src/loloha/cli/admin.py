@@ -40,14 +40,17 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group)
 
 
-def add(*, store: Url = None) -> None:
+def add(*, store: Url = None, as_json: AsJson = False) -> None:
     """Draw an admin key, shown once; only its hash is kept."""
     from loloha.collector.secret import hashed, new_secret
 
     key = new_secret()
     with _opened(store) as opened:
         opened.add_admin_key(hashed(key))
-    console.show(key)
+    if as_json:
+        console.show_json({"key": key, "name": _name(hashed(key))})
+    else:
+        console.show(key)
 
 
 def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
@@ -64,6 +67,7 @@ def revoke(
     key: Annotated[str, typer.Argument(help="Its name in the list, or the key itself on stdin: -")],
     *,
     store: Url = None,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a key, at once. One that is set as LOLOHA_ADMIN_KEY is valid until it is unset."""
     from loloha.collector.secret import hashed
@@ -77,7 +81,10 @@ def revoke(
             )
         for one in found:
             opened.remove_admin_key(one)
-    console.say(f"{name} is revoked")
+    if as_json:
+        console.show_json({"revoked": name})
+    else:
+        console.say(f"{name} is revoked")
 
 
 @contextmanager
