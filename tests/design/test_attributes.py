@@ -16,8 +16,10 @@ def test_both_ways_are_plans_of_their_own(d: int, eps_inf: float, eps_1: float) 
     found = plan_attributes(20, 9_000, eps_inf, eps_1, attributes=d, protocols=names)
     for plan, n, share in ((found.shared, 9_000, d), (found.drawn, 9_000 // d, 1)):
         for row in plan.rows:
-            protocol = loloha.protocol(row.name, k=20, eps_inf=eps_inf / share, eps_1=eps_1 / share)
-            assert row.variance == pytest.approx(loloha.variance(protocol, n), rel=1e-12)
+            held = row.protocol
+            assert (held.name, held.k) == (row.name, 20)
+            assert (held.eps_inf, held.eps_1) == (eps_inf / share, eps_1 / share)
+            assert row.variance == pytest.approx(loloha.variance(held, n), rel=1e-12)
     best = {
         name: plan.recommendation.variance
         for name, plan in (("shared", found.shared), ("drawn", found.drawn))
