@@ -5,7 +5,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs bench bench-peers mutants torture torture-js clean reproduce reproduce-quick
+.PHONY: help setup demo test test-long check docs bench bench-peers mutants torture torture-js clean reproduce reproduce-quick
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
@@ -40,6 +40,9 @@ demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, d
 
 test: $(VENV)/.installed ## run the tests, with branch coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --cov
+
+test-long: $(VENV)/.installed ## run the tests that take many seconds each
+	$(BIN)/python -m pytest -n $(WORKERS) -m long
 
 check: $(VENV)/.installed docs ## lint, format, types, documentation, layers
 	$(BIN)/ruff check .

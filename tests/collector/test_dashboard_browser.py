@@ -571,10 +571,11 @@ def test_without_charts_the_tables_remain(visit: Open, chromium: Any, site: Site
     assert max(pixels[0][:3]) < 128
     assert pixels[0][3] == 255
     assert pixels[1] == [0, 0, 0, 0]
-    for _ in range(100):
-        page.wait_for_timeout(50)
+    for _ in range(PATIENCE // 50):
         if held:
             break
+        page.wait_for_timeout(50)
+    assert held
     for route in held:
         route.abort()
     page.get_by_text("The chart could not be loaded").first.wait_for()
