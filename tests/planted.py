@@ -402,10 +402,10 @@ CLIENTS = [
 SENDERS = [
     Mutant(
         "a sender adopts what it has not written",
-        "device/sender.py",
-        "        self._agreement = _UNREAD\n        self._file.write(content)\n"
+        "device/agreement_file.py",
+        "        self._agreement = _UNREAD\n        self.file.write(content)\n"
         "        self._agreement = after\n",
-        "        self._agreement = after\n        self._file.write(content)\n",
+        "        self._agreement = after\n        self.file.write(content)\n",
         "device/test_faults.py -k report-full",
     ),
     Mutant(
@@ -424,17 +424,17 @@ SENDERS = [
     ),
     Mutant(
         "a withdrawal forgets before it deletes",
-        "device/sender.py",
-        "        self._agreement = _UNREAD\n        self._file.delete()\n"
+        "device/agreement_file.py",
+        "        self._agreement = _UNREAD\n        self.file.delete()\n"
         "        self._agreement = None",
-        "        self._agreement = None\n        self._file.delete()",
+        "        self._agreement = None\n        self.file.delete()",
         "device/test_faults.py -k withdraw-full",
     ),
     Mutant(
         "what was spent is forgotten with the consent",
         "device/sender.py",
-        "_limit(limit, enrolments), ledger.spent)",
-        "_limit(limit, enrolments), 0.0)",
+        "Agreement.made(enrolments, limit, ledger.spent)",
+        "Agreement.made(enrolments, limit, 0.0)",
         "device/test_state_file.py -k outlives_withdrawals",
     ),
     Mutant(

@@ -59,7 +59,7 @@ class Summary(NamedTuple):
 
 
 def summary(one: Sender) -> Summary:
-    agreement = one._now()
+    agreement = one._state.now()
     enrolments = agreement.enrolments if agreement else ()
     queued = tuple(round for each in enrolments for round in each.queue)
     return Summary(one.consent, one.loss, one.limit, queued)
@@ -71,7 +71,7 @@ def on_disk(folder: Path) -> dict[str, Any] | None:
 
 
 def in_memory(one: Sender) -> dict[str, Any] | None:
-    agreement = one._now()
+    agreement = one._state.now()
     return None if agreement is None else json.loads(agreement.to_bytes())
 
 
@@ -181,10 +181,10 @@ def test_a_fault_at_every_point_of_a_step(
             epoch = sum(NAMES.index(each) <= NAMES.index(name) for each in EPOCHS)
             world.collect(epoch)
             # The system closes what a process leaves open.
-            for file in (one._file._state, one._file._beside):
+            for file in (one._state.file._state, one._state.file._beside):
                 if file is not None:
                     file.close()
-            one._file._state = one._file._beside = None
+            one._state.file._state = one._state.file._beside = None
             if "power" in kind:
                 world.disk.cut_power()
             world.start()
@@ -200,7 +200,10 @@ def test_an_interrupt_at_every_line_of_a_step(
 ) -> None:
     """Ctrl-C at each line of the device's code, the first time that it runs."""
     folder, before, after, _, _ = history[name]
-    files = ("device/sender.py", "device/file.py", "device/client.py")
+    files = (
+        "device/sender.py", "device/agreement_file.py", "device/agreement.py", "device/delivery.py",
+        "device/file.py", "device/client.py",
+    )  # fmt: skip
     world = World(folder, tmp_path / "all", monkeypatch)
     with device(world.folder) as one, Interrupting(None, files=files) as traced:
         STEPS[name](one)
@@ -316,4 +319,4 @@ def test_a_disk_that_is_read_only(small_disk: Path, monkeypatch: pytest.MonkeyPa
         subprocess.run([word.format("rw") for word in remount], check=True)
     with device(small_disk) as one:
         assert in_memory(one) == kept
-        assert isinstance(one._now(), Agreement)
+        assert isinstance(one._state.now(), Agreement)

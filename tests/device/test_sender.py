@@ -64,7 +64,7 @@ def sender(tmp_path: Path, clock: Clock, name: str = "state", **options: Any) ->
 
 
 def queue(one: Sender) -> dict[int, str]:
-    (enrolment,) = one._agreed().enrolments
+    (enrolment,) = one._state.agreed().enrolments
     return dict(enrolment.queue)
 
 

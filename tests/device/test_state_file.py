@@ -545,7 +545,7 @@ def test_all_are_queued_or_none(tmp_path: Path, clock: Clock) -> None:
             with pytest.raises((LolohaError, ParameterError)):
                 one.report_all(bad)
         assert one.loss == 0
-        assert all(not each.queue for each in one._agreed().enrolments)
+        assert all(not each.queue for each in one._state.agreed().enrolments)
         for act in (lambda: one.report("a"), one.deliver, lambda: one.campaign):
             with pytest.raises(StateError, match="the only one, the user agreed to 2"):
                 act()
@@ -592,7 +592,7 @@ def test_a_clock_that_was_years_ahead_heals(tmp_path: Path, clock: Clock) -> Non
         assert max(one.answered) == 2 * KEPT_ROUNDS - 1
         assert one.loss == 4.0
     with sender(tmp_path / "state", clock) as one:
-        client = one._agreed().enrolments[0].client
+        client = one._state.agreed().enrolments[0].client
         assert all(client.has_answered(round) for round in (*range(2 * KEPT_ROUNDS), *ahead))
         assert not client.has_answered(2 * KEPT_ROUNDS)
 
@@ -605,7 +605,7 @@ def test_a_device_that_begins_ahead_of_time_heals(tmp_path: Path, clock: Clock) 
             one.report("a")
             clock.now += HOUR
         clock.now = START + 60
-        before = one._agreed().enrolments[0].queue
+        before = one._state.agreed().enrolments[0].queue
         assert one.report("b") == 0
         assert 0 not in before
 
@@ -671,10 +671,10 @@ def test_a_sender_of_the_first_release_goes_on(tmp_path: Path, collector: Collec
         assert (device.loss, device.limit) == (4.0, 6.0)
         assert device.answered == set(plain["answered"])
         assert device.report("b") == 3
-        queued = dict(device._agreed().enrolments[0].queue)
+        queued = dict(device._state.agreed().enrolments[0].queue)
         assert [[round, queued[round]] for round, _ in plain["queue"]] == plain["queue"]
         kept = {round for round, _ in plain["queue"]}
-        device._adopt(device._agreed())
+        device._state.adopt(device._state.agreed())
     with sender(tmp_path / "state", Clock(START + 3 * HOUR)) as device:
         assert set(device.deliver().sent) == {3, *kept}
     assert [[round, body] for round, body in collector.left if round in kept] == plain["queue"]

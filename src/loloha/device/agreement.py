@@ -12,9 +12,11 @@ from typing import Any, Self
 from loloha.device.client import Account, Client
 from loloha.device.connection import path_of
 from loloha.device.rounds import Rounds, are_rounds, including
-from loloha.errors import LolohaError, ParameterError, StateError
+from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
+from loloha.rules import checks
 from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
+from loloha.wire.message import encode
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
@@ -122,6 +124,27 @@ class Agreement:
     limit: float | None
     spent_before: float = 0.0
 
+    @classmethod
+    def made(cls, enrolments: tuple[Enrolment, ...], limit: float | None, spent: float) -> Self:
+        """A new agreement of a user who may have spent something before."""
+        names = {one.campaign.name for one in enrolments}
+        if len(names) < len(enrolments):
+            raise CampaignError(
+                "campaigns must have different names under one agreement, got one name twice; "
+                "use a state file for each"
+            )
+        return cls(enrolments, _limit(limit, enrolments), spent)
+
+    def again(self, wanted: list[str], limit: float | None) -> Agreement:
+        """The same, to campaigns given by their fingerprints, perhaps with another limit."""
+        known = [one.campaign.fingerprint for one in self.enrolments]
+        if set(known) != set(wanted):
+            raise CampaignError(
+                f"campaigns must be {known}, which the user agreed to, got {wanted}; "
+                "withdraw and ask anew, or use another state file"
+            )
+        return self if limit is None else replace(self, limit=_limit(limit, self.enrolments))
+
     @property
     def loss(self) -> float:
         """Everything spent so far: the losses of all campaigns add up."""
@@ -138,6 +161,39 @@ class Agreement:
         if self.limit is not None:
             client.limit = self.limit - (self.loss - client.loss)
         return client
+
+    def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment | None:
+        """An enrolment after one more report, None if the limit is reached."""
+        client = self.twin(enrolment)
+        try:
+            report = client.report(index, round=round)
+        except BudgetError:
+            return None
+        client.limit = None
+        message = encode(
+            enrolment.campaign,
+            report,
+            round=round,
+            reporter=client.reporter(round),
+            ticket=enrolment.ticket,
+        )
+        queue = {**enrolment.queue, round: message.decode()}
+        return replace(enrolment, client=client, queue=queue)
+
+    def reset(self, ledger: Ledger, *, wait: bool) -> tuple[Agreement, str]:
+        """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""
+        after, said = self, ""
+        for one in self.enrolments:
+            said = one.client._twin().reset(wait=wait)
+            rounds = ledger.account(one.campaign).answered if wait else ()
+            client = Client(one.campaign.protocol, account=Account(one.client.loss, rounds))
+            after = after.changed(one, replace(one, client=client, queue={}))
+        if len(self.enrolments) > 1:
+            said = (
+                f"Keys, memos and sent reports of {len(self.enrolments)} campaigns are forgotten. "
+                f"The {self.loss:g} spent so far stays spent. {said.rpartition('. ')[2]}"
+            )
+        return after, said
 
     def to_bytes(self) -> bytes:
         """As JSON, secrets included."""
@@ -263,3 +319,13 @@ def _amount(plain: Any) -> float:
     if not 0 <= number < math.inf:
         raise ValueError("an amount must be a number >= 0")
     return number
+
+
+def _limit(limit: float | None, enrolments: tuple[Enrolment, ...]) -> float | None:
+    """A limit that lets at least one report of each campaign pass, were nothing spent."""
+    if limit is None:
+        return None
+    least = sum(one.campaign.protocol.asked_memo for one in enrolments)
+    advice = "the first reports already spend the lower bound"
+    checked = checks.real("limit", limit, least, math.inf, advice)
+    return None if checked == math.inf else checked
