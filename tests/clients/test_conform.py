@@ -55,13 +55,13 @@ class Fault(NamedTuple):
 FAULTS = [
     Fault(
         "the last bit is not randomised",
-        "protocol.js",
+        "encoding.js",
         "i < size; i++",
         "i < size - 1; i++",
         "laws",
     ),
-    Fault("a lie may equal the truth", "protocol.js", "rng.below(g - 1)", "rng.below(g)", "lives"),
-    Fault("lies leave out a symbol", "protocol.js", "other >= x ?", "other > x ?", "laws"),
+    Fault("a lie may equal the truth", "encoding.js", "rng.below(g - 1)", "rng.below(g)", "lives"),
+    Fault("lies leave out a symbol", "encoding.js", "other >= x ?", "other > x ?", "laws"),
     Fault("the memo is not kept", "client.js", "this.#memo.set(x, kept);", "", "lives"),
     Fault(
         "the memo is that of the value",
@@ -76,8 +76,8 @@ FAULTS = [
     Fault(
         "eps for eps/2",
         "protocol.js",
-        "sue: bits((eps) => symmetric(eps / 2))",
-        "sue: bits((eps) => symmetric(eps))",
+        "sue: bits(symmetricHalf)",
+        "sue: bits(symmetric)",
         "thresholds",
     ),
     Fault(
@@ -103,7 +103,7 @@ FAULTS = [
     ),
     Fault(
         "the last bucket is never sampled",
-        "protocol.js",
+        "encoding.js",
         "rng.below(newest + 1)",
         "rng.below(newest)",
         "lives",
@@ -121,11 +121,11 @@ FAULTS = [
     Fault(
         "a forgotten round is answered again",
         "client.js",
-        "if (this.hasAnswered(round))",
-        "if (false)",
+        "must(!this.hasAnswered(round)",
+        "must(true",
         "lives",
     ),
-    Fault("the limit is not kept", "client.js", "limit !== null &&", "false &&", "lives"),
+    Fault("the limit is not kept", "client.js", "limit === null ||", "true ||", "lives"),
     Fault("a rounding error spends the limit", "client.js", "* (1 + 1e-12)", "", "lives"),
     Fault("a key of 31 bits", "hashing.js", "Number(key & BigInt(MERSENNE))", "0", "lives"),
     Fault(
@@ -139,15 +139,15 @@ FAULTS = [
     Fault(
         "the checksum is not checked",
         "client.js",
-        "if (state.checksum !== checksum)",
-        "if (false)",
+        "possible(state.checksum === (await client.plain()).checksum);",
+        "",
         "states",
     ),
     Fault(
         "the pin is not checked",
         "campaign.js",
-        "fingerprint !== campaign.fingerprint",
-        "false",
+        "fingerprint === campaign.fingerprint",
+        "true",
         "documents",
     ),
     Fault("exponents as JavaScript has them", "json.js", 'padStart(2, "0")', "", "documents"),

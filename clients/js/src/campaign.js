@@ -2,13 +2,12 @@
 
 import * as check from "./check.js";
 import { domain } from "./domain.js";
-import { CampaignError, DomainError } from "./errors.js";
+import { CampaignError, DomainError, must } from "./errors.js";
 import { canonical } from "./json.js";
 import { sha256 } from "./number.js";
 import { Protocol } from "./protocol.js";
 
 const TYPE = "loloha-campaign";
-const VERSION = 1;
 const LAST_START = Date.UTC(9000, 0, 1) / 1000;
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
@@ -16,25 +15,20 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 export class Campaign {
   constructor(document) {
     const required = ["type", "version", "name", "protocol", "labels", "round", "keys"];
-    if (!check.isObject(document) || document.type !== TYPE || document.version !== VERSION) {
-      throw new CampaignError(
-        `campaign must be of type '${TYPE}', version ${VERSION}; use a matching release of loloha`,
-      );
-    }
+    const known = document?.type === TYPE && document.version === 1;
+    must(known, CampaignError, `campaign must be of type '${TYPE}', version 1`);
     check.members("campaign", document, required, ["other"]);
     this.name = check.text("name", document.name);
     this.protocol = new Protocol(document.protocol);
     this.domain = domain(document.labels, document.other);
     this.schedule = schedule(document.round);
     this.keys = check.choice("keys", document.keys, ["assigned", "drawn"]);
-    if (this.domain.k !== this.protocol.k) {
-      throw new CampaignError("protocol must have as many values as there are labels; correct it");
-    }
-    if (this.keys === "assigned" && !(this.protocol.longitudinal && this.protocol.encoding.keyBytes)) {
-      throw new CampaignError("keys must be 'drawn' where users keep none; correct it");
-    }
-    /** The document, ready for canonical JSON. */
-    this.plain = { ...document, protocol: this.protocol.plain(), labels: this.domain.plain };
+    const { k, longitudinal, encoding } = this.protocol;
+    must(this.domain.k === k, CampaignError, "protocol must have as many values as there are labels");
+    const isKept = longitudinal && encoding.keyBytes;
+    must(this.keys === "drawn" || isKept, CampaignError, "keys must be 'drawn' where users keep none");
+    /** The document. */
+    this.plain = document;
   }
 
   /**
@@ -48,13 +42,11 @@ export class Campaign {
     try {
       document = JSON.parse(text);
     } catch {
-      throw new CampaignError("campaign must be JSON; export it again");
+      // That is no document either.
     }
     const campaign = await Campaign.restore(document, fingerprint);
     // Members twice, 1.0 for 1 and their like are other bytes: no two readers may differ on them.
-    if (text !== canonical(campaign.plain)) {
-      throw new CampaignError("campaign must be in its canonical form; export it again");
-    }
+    must(text === canonical(document), CampaignError, "campaign must be in its canonical form");
     return campaign;
   }
 
@@ -64,15 +56,14 @@ export class Campaign {
     try {
       campaign = new Campaign(document);
     } catch (error) {
-      throw error instanceof CampaignError ? error : new CampaignError(error.message);
+      throw new CampaignError(`${error.message}; export it again`);
     }
     campaign.fingerprint = await sha256(canonical(campaign.plain));
-    if (fingerprint !== undefined && fingerprint !== campaign.fingerprint) {
-      throw new CampaignError(
-        `campaign must have the fingerprint ${fingerprint} that was agreed on, it has another; ` +
-          "its rules changed, enrol again only if the user agrees",
-      );
-    }
+    must(
+      fingerprint === undefined || fingerprint === campaign.fingerprint,
+      CampaignError,
+      "campaign must be the one that was agreed on, its rules changed; ask the user anew",
+    );
     return Object.freeze(campaign);
   }
 
@@ -80,11 +71,9 @@ export class Campaign {
   index(value) {
     const index = this.domain.index(value);
     if (index !== undefined) return index;
-    if (this.domain.other !== undefined) return this.domain.k - 1;
-    throw new DomainError(
-      "value must be one of the campaign's labels, or within its range, got another (not shown: " +
-        "it is private); send nothing",
-    );
+    const message = "value must be one of the campaign's labels, or in its range (not shown: it is private)";
+    must(this.domain.other !== undefined, DomainError, message);
+    return this.domain.k - 1;
   }
 
   /** A text for each value. */
@@ -103,10 +92,9 @@ function schedule(round) {
   check.members("round", round, ["start", "seconds"]);
   const start = MOMENT.test(round.start) ? Date.parse(round.start) / 1000 : NaN;
   // Some readers take 30 February for 2 March.
-  if (start && new Date(1000 * start).toISOString() !== round.start.replace("Z", ".000Z")) {
-    throw new CampaignError("start must be a day of the calendar; correct it");
-  }
   check.integer("start", start, 0, LAST_START);
+  const written = new Date(1000 * start).toISOString();
+  must(written === round.start.replace("Z", ".000Z"), CampaignError, "start must be a day of the calendar");
   check.integer("seconds", round.seconds, 1, 366 * 86400);
   return { start, seconds: round.seconds };
 }

@@ -1,32 +1,35 @@
 /** Checks of what comes in; each error says what to do, and none shows a user's value. */
 
-import { CampaignError, ParameterError } from "./errors.js";
+import { CampaignError, ParameterError, must } from "./errors.js";
 
 export const isObject = (plain) =>
   plain !== null && typeof plain === "object" && !Array.isArray(plain);
 
+/** Whether it is an integer in low..high. */
+export const isInteger = (value, low, high) =>
+  Number.isSafeInteger(value) && low <= value && value <= high;
+
 /** An integer in low..high. */
 export function integer(name, value, low, high) {
-  if (!Number.isSafeInteger(value) || value < low || value > high) {
-    throw new ParameterError(`${name} must be an integer in ${low}..${high}; correct it`);
+  // Texts are made where they are needed: this runs in every report.
+  if (!isInteger(value, low, high)) {
+    throw new ParameterError(`${name} must be an integer in ${low}..${high}`);
   }
   return value;
 }
 
 /** A number in [low, high]. */
 export function real(name, value, low, high) {
-  if (typeof value !== "number" || !(low <= value && value <= high)) {
-    throw new ParameterError(`${name} must be a number in [${low}, ${high}]; correct it`);
-  }
+  const holds = typeof value === "number" && low <= value && value <= high;
+  must(holds, ParameterError, `${name} must be a number in [${low}, ${high}]`);
   return value;
 }
 
-export const eps = (name, value) => real(name, value, 1e-6, 700);
+/** Whether it is an amount that can have been spent. */
+export const isAmount = (x) => typeof x === "number" && x >= 0 && x < Infinity;
 
 export function choice(name, value, options) {
-  if (!options.includes(value)) {
-    throw new ParameterError(`${name} must be one of ${options}; choose one`);
-  }
+  must(options.includes(value), ParameterError, `${name} must be one of ${options}`);
   return value;
 }
 
@@ -34,21 +37,21 @@ export function choice(name, value, options) {
 export function members(name, plain, required, optional = []) {
   const found = isObject(plain) ? Object.keys(plain) : [];
   const known = [...required, ...optional];
-  if (!required.every((one) => found.includes(one)) || !found.every((one) => known.includes(one))) {
-    throw new CampaignError(`${name} must be an object with ${required}; export it again`);
-  }
+  const holds = required.every((one) => found.includes(one)) && found.every((one) => known.includes(one));
+  must(holds, CampaignError, `${name} must be an object with ${required}`);
   return plain;
 }
 
-/** 1..longest printable characters without spaces at the ends. */
-export function text(name, value, longest = 200) {
-  const printable = typeof value === "string" && /^(?: |[^\p{C}\p{Z}])+$/u.test(value);
-  if (!printable || [...value].length > longest || value !== value.trim()) {
-    throw new CampaignError(
-      `${name} must be 1..${longest} printable characters without spaces at the ends; clean it`,
-    );
-  }
+/** 1..200 printable characters without spaces at the ends. */
+export function text(name, value) {
+  const holds =
+    typeof value === "string" &&
+    /^(?: |[^\p{C}\p{Z}])+$/u.test(value) &&
+    [...value].length <= 200 &&
+    value === value.trim();
+  must(holds, CampaignError, `${name} must be 1..200 printable characters without spaces at the ends`);
   return value;
 }
 
-export const ROUND = [0, Number.MAX_SAFE_INTEGER];
+/** A round's number. */
+export const round = (value) => integer("round", value, 0, Number.MAX_SAFE_INTEGER);

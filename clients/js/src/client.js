@@ -1,8 +1,8 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
 import * as check from "./check.js";
-import { BudgetError, ParameterError, StateError } from "./errors.js";
-import { canonical, Float, parse } from "./json.js";
+import { BudgetError, ParameterError, StateError, must } from "./errors.js";
+import { canonical, parse } from "./json.js";
 import { hex, hmac256, sha256, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
 import { SecureRng } from "./rng.js";
@@ -43,9 +43,8 @@ export class Client {
     this.#rng = rng;
     this.#spentBefore = account.spent;
     this.setLimit(limit);
-    if (key !== null && !(protocol.longitudinal && protocol.encoding.isKey(key))) {
-      throw new ParameterError("key must be one of the protocol's, got another (not shown)");
-    }
+    const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
+    must(isKey, ParameterError, "key must be one of the protocol's, got another (not shown)");
     this.#begin(key, account.answered);
   }
 
@@ -69,15 +68,10 @@ export class Client {
    */
   report(value, round, limit = this.#limit) {
     this.protocol.checkValue(value);
-    check.integer("round", round, ...check.ROUND);
+    check.round(round);
     const before = this.#sent.get(round);
     if (before) return copied(before);
-    if (this.hasAnswered(round)) {
-      throw new StateError(
-        `round must be one that was not answered, got ${round}; its report is forgotten, and ` +
-          "answering it again would spend more",
-      );
-    }
+    must(!this.hasAnswered(round), StateError, "round must be one that was not answered and forgotten");
     const report = this.protocol.longitudinal
       ? this.#memoised(value, limit)
       : this.#fresh(value, limit);
@@ -108,12 +102,8 @@ export class Client {
   /** Refuse a new answer that would take the loss above the limit. */
   #afford(limit) {
     // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-    if (limit !== null && this.#lossAfter(1) > limit * (1 + 1e-12)) {
-      throw new BudgetError(
-        `loss must stay within limit = ${limit}, one more answer would exceed it; send ` +
-          "nothing, or ask the user to accept a higher limit",
-      );
-    }
+    const holds = limit === null || this.#lossAfter(1) <= limit * (1 + 1e-12);
+    must(holds, BudgetError, "loss must stay within the limit; send nothing, or ask for a higher one");
   }
 
   #remember(round, report) {
@@ -141,7 +131,7 @@ export class Client {
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
   async reporter(round) {
-    check.integer("round", round, ...check.ROUND);
+    check.round(round);
     return (await hmac256(this.#secret, `round ${round}`)).slice(0, 32);
   }
 
@@ -183,8 +173,7 @@ export class Client {
     this.#begin(null, wait ? answered : []);
     return (
       `Key, memo and sent reports are forgotten. The ${spent} spent so far stays spent; new ` +
-      `reports can spend up to ${this.protocol.cap} on top of it. The server keeps what it has ` +
-      "already counted."
+      `reports can spend up to ${this.protocol.cap} on top of it. What was counted stays counted.`
     );
   }
 
@@ -195,21 +184,21 @@ export class Client {
     return canonical(await this.plain());
   }
 
-  /** The same, ready for `canonical`; version 1 held a floor, up to which all counted as answered. */
-  async plain(floor = null) {
+  /** The same, ready for `canonical`. */
+  async plain() {
     const { encoding } = this.protocol;
     const byNumber = ([one], [other]) => one - other;
     const state = {
       type: TYPE,
-      version: floor === null ? VERSION : 1,
-      protocol: this.protocol.plain(),
+      version: VERSION,
+      protocol: this.protocol.spec,
       key: this.#key,
       memo: [...this.#memo].sort(byNumber).map(([x, kept]) => [x, encoding.answerPlain(kept)]),
       sent: [...this.#sent].map(([round, { key, y }]) => [round, key, encoding.answerPlain(y)]),
-      ...(floor === null ? { answered: this.#answered } : { floor }),
+      answered: this.#answered,
       reports: this.#reports,
-      spent_before: new Float(this.#spentBefore),
-      limit: this.#limit === null ? null : new Float(this.#limit),
+      spent_before: this.#spentBefore,
+      limit: this.#limit,
       secret: hex(this.#secret),
       ...(this.#table ? { table: this.#table } : {}),
     };
@@ -222,50 +211,39 @@ export class Client {
     try {
       state = parse(text);
     } catch {
-      throw new StateError("state must be JSON; it is damaged");
+      // That is no state either.
     }
     return Client.restore(state, options);
   }
 
   /** The client of a state that is parsed already. */
   static async restore(state, { protocol, rng } = {}) {
-    if (state?.type !== TYPE || ![1, VERSION].includes(state.version)) {
-      throw new StateError(
-        `state must be of type '${TYPE}', version 1 or ${VERSION}; use the release that wrote it`,
-      );
-    }
+    const known = state?.type === TYPE && state.version === VERSION;
+    must(known, StateError, `state must be of type '${TYPE}', version ${VERSION}`);
     let client;
     try {
       const stored = new Protocol(state.protocol);
       const key = stored.encoding.keyPlain(state.key);
-      if (stored.longitudinal && !stored.encoding.isKey(key)) throw new StateError("no key");
+      possible(!stored.longitudinal || stored.encoding.isKey(key));
       client = new Client(stored, { key, limit: state.limit });
       client.#restore(state);
-      client.#rng = rng ?? client.#rng;
+      possible(state.checksum === (await client.plain()).checksum);
     } catch {
       // The cause could quote the state.
       throw new StateError("state must be one that a client can be in; it is damaged");
     }
-    const rules = canonical(client.protocol.plain());
-    if (protocol && canonical(protocol.plain()) !== rules) {
-      throw new StateError("state must be for the given protocol, it is for another one");
-    }
-    const { checksum } = await client.plain(state.version === 1 ? state.floor : null);
-    if (state.checksum !== checksum) {
-      throw new StateError("state must match its checksum; it is damaged");
-    }
+    const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
+    must(isFor, StateError, "state must be for the given protocol, it is for another one");
+    client.#rng = rng ?? client.#rng;
     return client;
   }
 
   #restore(state) {
     const { encoding } = this.protocol;
-    const must = (holds) => {
-      if (!holds) throw new StateError("state must be possible");
-    };
-    const count = (n) => must(Number.isSafeInteger(n) && n >= 0);
+    const count = (n) => possible(Number.isSafeInteger(n) && n >= 0);
     const answer = (plain) => {
       const y = encoding.answerFrom(plain);
-      must(encoding.isAnswer(y));
+      possible(encoding.isAnswer(y));
       return y;
     };
     this.#memo = new Map(state.memo.map(([x, kept]) => [x, answer(kept)]));
@@ -277,34 +255,27 @@ export class Client {
     );
     if (this.#table) {
       this.#table = state.table;
-      must(state.table.length === encoding.memoSymbols && state.table.every(encoding.isAnswer));
-      for (const [x, kept] of this.#memo) must(state.table[x] === kept);
+      possible(state.table.length === encoding.memoSymbols && state.table.every(encoding.isAnswer));
+      for (const [x, kept] of this.#memo) possible(state.table[x] === kept);
     }
-    const before = state.version === 1 ? [[0, state.floor]] : state.answered;
-    this.#answered = before.filter(([, last]) => state.version > 1 || last >= 0).map((one) => [...one]);
+    this.#answered = state.answered;
     this.#reports = state.reports;
     this.#spentBefore = state.spent_before;
     this.#secret = unhex(state.secret);
     count(this.#reports);
-    must(areRounds(this.#answered));
-    if (state.version === 1) {
-      count(state.floor + 1);
-      for (const round of this.#sent.keys()) {
-        must(round > state.floor);
-        this.#answered = including(this.#answered, [[round, round]]);
-      }
-    }
-    for (const x of this.#memo.keys()) must(Number.isSafeInteger(x) && 0 <= x && x < encoding.memoSymbols);
+    possible(areRounds(this.#answered));
+    for (const x of this.#memo.keys()) possible(check.isInteger(x, 0, encoding.memoSymbols - 1));
     for (const [round, { key }] of this.#sent) {
       count(round);
-      must(holds(this.#answered, round) && encoding.isKey(key));
+      possible(this.hasAnswered(round) && encoding.isKey(key));
     }
-    must(this.#memo.size <= encoding.memoCells);
-    must(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));
-    must(typeof this.#spentBefore === "number" && this.#spentBefore >= 0 && this.#spentBefore < Infinity);
-    must(this.#secret.length === SECRET_BYTES);
+    possible(this.#memo.size <= encoding.memoCells);
+    possible(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));
+    possible(check.isAmount(this.#spentBefore) && this.#secret.length === SECRET_BYTES);
   }
 }
+
+const possible = (holds) => must(holds, StateError);
 
 /** A report that shares nothing with what is remembered of it. */
 const copied = ({ key, y }) => ({

@@ -2,7 +2,15 @@
 
 export { Campaign } from "./campaign.js";
 export { Client, KEPT_ROUNDS } from "./client.js";
-export * from "./errors.js";
+export {
+  BudgetError,
+  CampaignError,
+  DomainError,
+  LolohaError,
+  ParameterError,
+  StateError,
+  Unreachable,
+} from "./errors.js";
 export { encode } from "./message.js";
 export { PROTOCOLS, Protocol } from "./protocol.js";
 export { SecureRng } from "./rng.js";

@@ -1,8 +1,8 @@
 /** The values that a campaign asks for: which one a user's is, and the text by which people know it. */
 
 import * as check from "./check.js";
-import { CampaignError, DomainError } from "./errors.js";
-import { Float, floatText } from "./json.js";
+import { CampaignError, DomainError, must } from "./errors.js";
+import { floatText } from "./json.js";
 
 const LARGEST = 2 ** 53;
 const LARGEST_BINS = 2 ** 24;
@@ -19,7 +19,7 @@ export function domain(labels, other) {
   const found = Array.isArray(labels) ? list(labels) : range(labels);
   if (other === undefined) return found;
   check.text("other", other);
-  if (found.has(other)) throw new CampaignError("other must differ from the labels; drop one");
+  must(!found.has(other), CampaignError, "other must differ from the labels");
   return { ...found, k: found.k + 1, other, text: (v) => (v === found.k ? other : found.text(v)) };
 }
 
@@ -30,13 +30,10 @@ function list(labels) {
     if (!Number.isInteger(label) || Math.abs(label) > LARGEST) check.text("labels", label);
     index.set(clean(String(label)), i);
   }
-  if (index.size < labels.length) {
-    throw new CampaignError("labels must all be different, got one twice; list each once");
-  }
+  must(index.size === labels.length, CampaignError, "labels must all be different");
   const isNumeric = [...index.keys()].every((label) => whole(label) === label);
   return {
     k: labels.length,
-    plain: labels,
     has: (label) => index.has(clean(label)),
     text: (v) => String(labels[v]),
     index(value) {
@@ -54,15 +51,12 @@ function range(labels) {
   check.members("labels", labels, ["range", "bins"]);
   const ends = labels.range;
   const bins = check.integer("bins", labels.bins, 1, LARGEST_BINS);
-  if (!Array.isArray(ends) || ends.length !== 2) {
-    throw new CampaignError("range must be [low, high]; correct it");
-  }
+  must(Array.isArray(ends) && ends.length === 2, CampaignError, "range must be [low, high]");
   for (const end of ends) check.real("range", end, -LARGEST, LARGEST);
-  if (!(ends[0] < ends[1])) throw new CampaignError("range must have low < high; swap or widen it");
+  must(ends[0] < ends[1], CampaignError, "range must have low < high");
   const [low, high] = ends.map((end) => decimal(String(end)));
   return {
     k: bins,
-    plain: { bins, range: ends.map((end) => (Number.isInteger(end) ? end : new Float(end))) },
     has: () => false,
     text(v) {
       const edge = edgesOf(low, high, BigInt(bins));
@@ -86,9 +80,8 @@ const clean = (text) => text.normalize("NFC").replace(AROUND, "");
 
 function refuseMissing(value) {
   const isBlank = typeof value === "string" && clean(value) === "";
-  if (value === undefined || value === null || Number.isNaN(value) || isBlank) {
-    throw new DomainError("value must be there, got none; send nothing for such a round");
-  }
+  const isThere = value !== undefined && value !== null && !Number.isNaN(value) && !isBlank;
+  must(isThere, DomainError, "value must be there, got none; send nothing for such a round");
 }
 
 /** The texts by which a label may be known that `value` is, the most literal first. */
@@ -105,7 +98,7 @@ function spellings(value) {
       if (!Number.isFinite(value)) return [];
       return [Number.isInteger(value) ? String(BigInt(value)) : floatText(value)];
     default:
-      throw new DomainError("value must be text, a number or true/false; convert it to a label");
+      throw new DomainError("value must be text, a number or true/false");
   }
 }
 

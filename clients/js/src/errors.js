@@ -24,3 +24,8 @@ export const BudgetError = kind("BudgetError");
 export const StateError = kind("StateError");
 /** The collector gave no answer that settles anything. */
 export const Unreachable = kind("Unreachable");
+
+/** Throws an error of a kind unless what must be so is so. */
+export function must(holds, Kind, message) {
+  if (!holds) throw new Kind(message);
+}

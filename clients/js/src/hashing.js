@@ -4,27 +4,22 @@
  * A key is a number; of the affine family, whose keys have 62 bits, a BigInt.
  */
 
-import { ParameterError } from "./errors.js";
+import { isInteger } from "./check.js";
+import { ParameterError, must } from "./errors.js";
 import { bitLength } from "./number.js";
 
 const LARGEST_TABLE = 2 ** 28;
 const MERSENNE = 2 ** 31 - 1;
 
-const isInteger = (key, low, end) => Number.isSafeInteger(key) && low <= key && key < end;
-
 /** H_s(v) = <s, v> mod g over the digits of s and v in base g, g prime. */
 function linear(k, g) {
   let size = g;
   while (size < k) size *= g;
-  if (!isPrime(g) || size * g > LARGEST_TABLE) {
-    throw new ParameterError(
-      `g must be prime and its table affordable for hash='linear', got ${g}; use 'affine'`,
-    );
-  }
+  must(isPrime(g) && size * g <= LARGEST_TABLE, ParameterError, "g must be a smaller prime, or hash 'affine'");
   return {
     keyBits: bitLength(size - 1),
     draw: (rng) => 1 + rng.below(size - 1),
-    isKey: (key) => isInteger(key, 1, size),
+    isKey: (key) => isInteger(key, 1, size - 1),
     hash(key, v) {
       let total = 0;
       while (key && v) {
@@ -54,10 +49,10 @@ const modular = (p, g, { join, split, ...own }) => ({
 function prime(k, g) {
   let p = Math.max(k, g);
   while (!isPrime(p)) p += 1;
-  const members = p * (p - 1);
+  const last = p * (p - 1) - 1;
   return modular(p, g, {
-    keyBits: bitLength(members - 1),
-    isKey: (key) => isInteger(key, 0, members),
+    keyBits: bitLength(last),
+    isKey: (key) => isInteger(key, 0, last),
     join: (a, b) => (a - 1) * p + b,
     split: (key) => [Math.floor(key / p) + 1, key % p],
   });
@@ -79,14 +74,12 @@ function affine(k, g) {
 }
 
 /** xxh32 of the decimal digits of v, modulo g: to read along with existing tools. */
-function xxhash(k, g) {
-  return {
-    keyBits: 32,
-    draw: (rng) => rng.below(2 ** 32),
-    isKey: (key) => isInteger(key, 0, 2 ** 32),
-    hash: (key, v) => xxh32(String(v), key) % g,
-  };
-}
+const xxhash = (k, g) => ({
+  keyBits: 32,
+  draw: (rng) => rng.below(2 ** 32),
+  isKey: (key) => isInteger(key, 0, 2 ** 32 - 1),
+  hash: (key, v) => xxh32(String(v), key) % g,
+});
 
 /** The 32-bit xxHash of fewer than 16 ASCII characters. */
 function xxh32(text, seed) {
@@ -112,21 +105,13 @@ function isPrime(g) {
   return g >= 2;
 }
 
-const FAMILIES = {
-  linear: [linear, 2 ** 24],
-  prime: [prime, 2 ** 24],
-  affine: [affine, 2 ** 22],
-  xxhash: [xxhash, 2 ** 24],
-};
+const FAMILIES = { affine, linear, prime, xxhash };
 
-/** The family called `name` for k values and g symbols. */
+/** Names of the families. */
+export const HASHES = Object.keys(FAMILIES);
+
+/** The family called `name`, one of `HASHES`, for k values and g symbols. */
 export function hashFamily(name, k, g) {
-  if (!Object.hasOwn(FAMILIES, name)) {
-    throw new ParameterError(`hash must be one of ${Object.keys(FAMILIES)}, got ${name}`);
-  }
-  const [family, largestK] = FAMILIES[name];
-  if (k > largestK) {
-    throw new ParameterError(`k must be at most ${largestK} for hash='${name}', got ${k}`);
-  }
-  return family(k, g);
+  must(name !== "affine" || k <= 2 ** 22, ParameterError, "k must be at most 2^22 for hash 'affine'");
+  return FAMILIES[name](k, g);
 }

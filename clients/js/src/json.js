@@ -1,22 +1,18 @@
 /** JSON as Python writes it: canonical forms are bytes that both languages agree on. */
 
-/** A number that is written with a point, however round it is. */
-export class Float {
-  constructor(number) {
-    this.number = number;
-  }
-}
+/** Members whose numbers are written with a point, however round they are. */
+const REAL = /^(eps|m0$|limit$|spent)/;
 
 /** Canonical JSON: sorted names, no spaces, as UTF-8 text. */
-export function canonical(plain) {
-  if (plain instanceof Float) return floatText(plain.number);
+export function canonical(plain, name) {
   if (typeof plain === "bigint") return String(plain);
-  if (Array.isArray(plain)) return `[${plain.map(canonical)}]`;
-  if (plain !== null && typeof plain === "object") {
-    const members = Object.keys(plain).sort();
-    return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(plain[name])}`)}}`;
+  if (typeof plain === "number" && (REAL.test(name) || !Number.isInteger(plain))) {
+    return floatText(plain);
   }
-  return JSON.stringify(plain);
+  if (plain === null || typeof plain !== "object") return JSON.stringify(plain);
+  if (Array.isArray(plain)) return `[${plain.map(canonical)}]`;
+  const members = Object.keys(plain).sort();
+  return `{${members.map((one) => `${JSON.stringify(one)}:${canonical(plain[one], one)}`)}}`;
 }
 
 /** The shortest decimal that reads back as x, in Python's notation. */

@@ -1,18 +1,18 @@
 /** One report as JSON: within a campaign and a round, every message has the same length. */
 
-const VERSION = 1;
+import { keyText } from "./encoding.js";
 
 /** The message of a report; `ticket` goes with a key that the collector has assigned. */
-export function encode(campaign, report, { round, reporter, ticket = null }) {
-  const { encoding } = campaign.protocol;
-  const message = {
-    version: VERSION,
-    campaign: campaign.fingerprint,
+export function encode({ fingerprint, protocol }, { key, y }, { round, reporter, ticket = null }) {
+  const { encoding } = protocol;
+  return JSON.stringify({
+    version: 1,
+    campaign: fingerprint,
     round,
     reporter,
-    y: encoding.answerText(report.y),
-  };
-  if (encoding.keyBytes) message.key = encoding.keyText(report.key);
-  if (ticket !== null) message.ticket = ticket;
-  return JSON.stringify(message);
+    y: encoding.answerText(y),
+    // What is undefined is left out.
+    key: encoding.keyBytes ? keyText(encoding, key) : undefined,
+    ticket: ticket ?? undefined,
+  });
 }

@@ -8,10 +8,10 @@ export const bytesFor = (bits) => Math.ceil(bits / 8);
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** The bytes that lower-case hexadecimal digits stand for, null if they do not. */
-export function unhex(text) {
-  if (typeof text !== "string" || !/^(?:[0-9a-f]{2})*$/.test(text)) return null;
-  return Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
-}
+export const unhex = (text) =>
+  /^([0-9a-f]{2})*$/.test(text)
+    ? Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16))
+    : null;
 
 /** A number or BigInt in so many bytes, most significant first, as hexadecimal digits. */
 export const bigEndian = (n, bytes) => n.toString(16).padStart(2 * bytes, "0");

@@ -1,7 +1,7 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
 import { isObject } from "./check.js";
-import { ParameterError, Unreachable } from "./errors.js";
+import { ParameterError, Unreachable, must } from "./errors.js";
 
 const LARGEST_ANSWER = 2 ** 26;
 const LARGEST_RECEIPT = 2 ** 16;
@@ -81,9 +81,7 @@ export class Post {
 
   /** One answer, null if there was none. */
   async #once(url, { token, body, largest, keepalive = false }) {
-    if (token !== null && !/^[!-~]+$/.test(token)) {
-      throw new ParameterError("token must be visible ASCII characters, got others; set it again");
-    }
+    must(token === null || /^[!-~]+$/.test(token), ParameterError, "token must be visible ASCII characters");
     const headers = { Accept: "application/json" };
     if (token !== null) headers.Authorization = `Bearer ${token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -114,7 +112,7 @@ async function bounded(response, largest) {
     const { done, value } = await reader.read();
     if (done) break;
     size += value.length;
-    if (size > largest) throw new Unreachable("answer too large");
+    must(size <= largest, Unreachable);
     text += decoder.decode(value, { stream: true });
   }
   return text + decoder.decode();

@@ -8,7 +8,7 @@
 import * as check from "./check.js";
 import { Campaign } from "./campaign.js";
 import { Client } from "./client.js";
-import { CampaignError, ParameterError, StateError } from "./errors.js";
+import { CampaignError, ParameterError, StateError, must } from "./errors.js";
 import { Post } from "./post.js";
 import { Enrolment, State, assigned, fingerprintOf } from "./state.js";
 
@@ -61,20 +61,18 @@ export class Sender {
   async agree(url, { token = null, limit = null, wait = false } = {}) {
     const urls = [url].flat();
     const wanted = urls.map(fingerprintOf);
-    if (new Set(wanted).size < urls.length || !urls.length) {
-      throw new ParameterError("url must be different campaigns, at least one; name each once");
-    }
+    const differ = urls.length && new Set(wanted).size === urls.length;
+    must(differ, ParameterError, "url must be different campaigns, at least one; name each once");
     const known = await this.#read();
     const enrolled = known.consent ? [] : await this.#enrol(urls, token, known, wait);
     return this.#change(async (state) => {
       const found = state.consent ? state.enrolments : enrolled;
       const fingerprints = found.map(({ campaign }) => campaign.fingerprint);
-      if (String([...fingerprints].sort()) !== String([...wanted].sort())) {
-        throw new CampaignError(
-          "campaign must be the one that the user agreed to, got another; withdraw and ask anew, " +
-            "or use another storage",
-        );
-      }
+      must(
+        String(fingerprints.sort()) === String(wanted.sort()),
+        CampaignError,
+        "campaign must be the one that the user agreed to, got another; withdraw and ask anew",
+      );
       const tell = found[0].campaign;
       if (state.consent && (limit === null || limit === state.limit)) return { tell };
       if (limit !== null) {
@@ -90,21 +88,20 @@ export class Sender {
     const enrolled = [];
     for (const url of urls) {
       const document = await this.#post.fetch(`${url}/document`, { token });
-      if (document.status !== 200) throw new CampaignError(`campaign must be known: ${document.detail}`);
+      must(document.status === 200, CampaignError, `campaign must be known: ${document.detail}`);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
       let given = { key: null, ticket: null };
       if (campaign.keys === "assigned") {
         const answer = await this.#post.fetch(`${url}/keys`, { token, body: "" });
         given = answer.status === 200 ? assigned(campaign, answer.json) : null;
-        if (given === null) throw new CampaignError(`collector must assign a key: ${answer.detail}`);
+        must(given, CampaignError, `collector must assign a key: ${answer.detail}`);
       }
       const answered = (wait && known.answered[campaign.fingerprint]) || [];
       const client = new Client(campaign.protocol, { key: given.key, account: { spent: 0, answered } });
       enrolled.push(new Enrolment({ url, token, ticket: given.ticket, campaign, client }));
     }
-    if (new Set(enrolled.map(({ campaign }) => campaign.name)).size < urls.length) {
-      throw new CampaignError("campaigns must have different names under one agreement");
-    }
+    const names = new Set(enrolled.map(({ campaign }) => campaign.name));
+    must(names.size === urls.length, CampaignError, "campaigns must have different names");
     return enrolled;
   }
 
@@ -165,12 +162,11 @@ export class Sender {
     const rounds = {};
     for (const [name, value] of Object.entries(values)) {
       const enrolment = state.enrolments.find(({ campaign }) => campaign.name === name);
-      if (!enrolment) throw new ParameterError("values must be for the campaigns agreed to; check names");
+      must(enrolment, ParameterError, "values must be for the campaigns agreed to; check names");
       const asked = round ?? enrolment.campaign.roundAt(this.#clock());
-      if (round === undefined && asked < 0) {
-        throw new StateError("campaign must have begun, it has not; report later");
-      }
-      check.integer("round", asked, ...check.ROUND);
+      const isBegun = round !== undefined || asked >= 0;
+      must(isBegun, StateError, "campaign must have begun, it has not; report later");
+      check.round(asked);
       rounds[name] = await enrolment.report(value, asked, state.left(enrolment));
     }
     return rounds;
@@ -280,15 +276,12 @@ export class Sender {
 }
 
 function agreed(state) {
-  if (!state.consent) {
-    throw new StateError("consent must be given before anything is reported; ask the user");
-  }
+  must(state.consent, StateError, "consent must be given before anything is reported; ask the user");
   return state;
 }
 
 function only(state) {
-  if (agreed(state).enrolments.length > 1) {
-    throw new StateError("campaign must be the only one; use reportAll and deliverAll");
-  }
+  const isOnly = agreed(state).enrolments.length === 1;
+  must(isOnly, StateError, "campaign must be the only one; use reportAll and deliverAll");
   return state.enrolments[0];
 }

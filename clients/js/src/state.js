@@ -1,18 +1,18 @@
 /** What a sender keeps: one consent, to one campaign or several under one limit. Python reads it too. */
 
 import { Campaign } from "./campaign.js";
-import { isObject } from "./check.js";
+import { isAmount, isObject } from "./check.js";
 import { Client } from "./client.js";
-import { BudgetError, LolohaError, ParameterError, StateError } from "./errors.js";
-import { Float, canonical, parse } from "./json.js";
+import { BudgetError, ParameterError, StateError, must } from "./errors.js";
+import { canonical, parse } from "./json.js";
 import { encode } from "./message.js";
+import { unhex } from "./number.js";
 import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-sender";
 const VERSION = 2;
 const LEDGER = "loloha-spent";
 const ADDRESS = /\/v1\/campaigns\/([0-9a-f]{64})$/;
-const LARGEST_TICKET = 100;
 
 /** One user in one campaign. */
 export class Enrolment {
@@ -54,8 +54,8 @@ export class Enrolment {
     const campaign = await Campaign.restore(plain.campaign, fingerprintOf(plain.url));
     const client = await Client.restore(plain.client, { protocol: campaign.protocol });
     const { url, token, ticket, queue } = plain;
-    must([token, ticket].every((one) => one === null || isShort(one)));
-    must(queue.every(([round, text]) => client.hasAnswered(round) && typeof text === "string"));
+    possible([token, ticket].every((one) => one === null || isVisible(one)));
+    possible(queue.every(([round, text]) => client.hasAnswered(round) && typeof text === "string"));
     const enrolment = new Enrolment({ url, token, ticket, campaign, client });
     enrolment.queue = new Map(queue);
     return enrolment;
@@ -88,9 +88,8 @@ export class State {
 
   /** Forget keys, memos and queues, and start as a new user. */
   reset(options) {
-    if (this.enrolments.some(({ campaign }) => campaign.keys === "assigned")) {
-      throw new StateError("key must be assigned anew; withdraw, and agree again");
-    }
+    const drawn = this.enrolments.every(({ campaign }) => campaign.keys === "drawn");
+    must(drawn, StateError, "key must be assigned anew; withdraw, and agree again");
     const said = this.enrolments.map((one) => {
       one.queue.clear();
       return one.client.reset(options);
@@ -114,18 +113,15 @@ export class State {
 
   /** As text, secrets included; null where there is nothing to keep. */
   async text() {
-    const spent = new Float(this.spentBefore);
-    if (!this.consent) {
-      const { answered } = this;
-      return this.spentBefore ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
-    }
+    const { answered, limit, spentBefore: spent } = this;
+    if (!this.consent) return spent ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
     return canonical({
       type: TYPE,
       version: VERSION,
-      limit: this.limit === null ? null : new Float(this.limit),
+      limit,
       spent_before: spent,
       enrolments: await Promise.all(this.enrolments.map((one) => one.plain())),
-      ...(Object.keys(this.answered).length ? { answered_before: this.answered } : {}),
+      ...(Object.keys(answered).length ? { answered_before: answered } : {}),
     });
   }
 
@@ -136,41 +132,35 @@ export class State {
     try {
       await state.#fill(parse(text));
     } catch (error) {
-      if (error instanceof StateError) throw error;
-      // The cause could quote the state.
-      throw new StateError("state must be what a sender wrote; it is damaged");
+      // Another cause could quote the state.
+      throw error instanceof StateError ? error : damaged();
     }
     return state;
   }
 
   async #fill(plain) {
-    must(isObject(plain));
     const { type, version } = plain;
     if (type === LEDGER && version === 1) {
       this.spentBefore = plain.spent;
       this.answered = plain.answered;
-    } else if (type === TYPE && version === 1) {
-      const one = await Enrolment.read(plain);
-      this.enrolments = [one];
-      this.limit = one.client.limit;
-      one.client.setLimit(null);
-    } else if (type === TYPE && version === VERSION) {
+    } else {
+      const known = type === TYPE && version === VERSION;
+      must(known, StateError, "state must be of a known type and version; use the release that wrote it");
       this.limit = plain.limit;
       this.spentBefore = plain.spent_before;
       this.answered = plain.answered_before ?? {};
       this.enrolments = await Promise.all(plain.enrolments.map(Enrolment.read));
-      must(this.consent);
-    } else {
-      throw new StateError("state must be of a known type and version; use the release that wrote it");
+      possible(this.consent);
     }
-    const isAmount = (x) => typeof x === "number" && x >= 0 && x < Infinity;
-    must(isAmount(this.spentBefore) && (this.limit === null || isAmount(this.limit)));
-    must(Object.values(this.answered).every(areRounds));
+    possible(isAmount(this.spentBefore) && (this.limit === null || isAmount(this.limit)));
+    possible(Object.values(this.answered).every(areRounds));
   }
 }
 
-function must(holds) {
-  if (!holds) throw new LolohaError("impossible");
+const damaged = () => new StateError("state must be what a sender wrote; it is damaged");
+
+function possible(holds) {
+  if (!holds) throw damaged();
 }
 
 /** The fingerprint that an address ends with. */
@@ -183,26 +173,22 @@ export function fingerprintOf(url) {
   } catch {
     // Not an address at all.
   }
-  if (!address) {
-    throw new ParameterError(
-      "url must be https://HOST/v1/campaigns/FINGERPRINT, got another; copy the campaign's address",
-    );
-  }
+  must(address, ParameterError, "url must be https://HOST/v1/campaigns/FINGERPRINT, got another");
   return address[1];
 }
 
 /** Key and ticket of what a collector answered, null if it holds neither. */
 export function assigned(campaign, said) {
   const { encoding } = campaign.protocol;
-  const known =
-    isObject(said) &&
-    typeof said.key === "string" &&
-    /^[0-9a-f]*$/.test(said.key) &&
-    said.key.length === 2 * encoding.keyBytes &&
-    isShort(said.ticket);
-  const key = known ? encoding.keyFrom(said.key) : null;
-  return known && encoding.isKey(key) ? { key, ticket: said.ticket } : null;
+  const { key: text, ticket } = isObject(said) ? said : {};
+  const isKey = isVisible(text, 2 * encoding.keyBytes) && unhex(text)?.length === encoding.keyBytes;
+  const key = isKey && isVisible(ticket) ? encoding.keyFrom(text) : null;
+  return encoding.isKey(key) ? { key, ticket } : null;
 }
 
-// A ticket goes out with every report: it must not become a place for whatever a server likes.
-const isShort = (text) => typeof text === "string" && /^[!-~]*$/.test(text) && text.length <= LARGEST_TICKET;
+/**
+ * Whether it is a short text of visible ASCII characters. A ticket goes out with every report: it must
+ * not become a place for whatever a server likes.
+ */
+const isVisible = (text, longest = 100) =>
+  typeof text === "string" && text.length <= longest && /^[!-~]*$/.test(text);

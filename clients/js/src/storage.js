@@ -6,7 +6,7 @@
  *                 durably and whole or not at all: a text, null to delete, undefined for no change
  */
 
-import { StateError } from "./errors.js";
+import { StateError, must } from "./errors.js";
 
 /** Keeps a state while the process lives: for tests, and where a user wants nothing kept. */
 export function memoryStorage(text = null) {
@@ -38,11 +38,8 @@ export function turns() {
  */
 export function indexedDbStorage(name = "loloha") {
   const { indexedDB, navigator } = globalThis;
-  if (!indexedDB || !navigator?.locks) {
-    throw new StateError(
-      "page must be secure (https), with IndexedDB and Web Locks; serve it by https, or keep no state",
-    );
-  }
+  const isAble = indexedDB && navigator?.locks;
+  must(isAble, StateError, "page must be secure (https), with IndexedDB and Web Locks");
   const locked = (task) => navigator.locks.request(`loloha ${name}`, task);
 
   /** Run one transaction, and wait until it is on the disk. */

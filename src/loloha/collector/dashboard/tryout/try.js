@@ -1,7 +1,7 @@
 // A device to play with: the client that ships, a crowd of 3 000 more of them, and an estimate of what they hold.
 
 import { Campaign, Client, encode } from "./index.js";
-import { canonical, Float } from "./json.js";
+import { canonical } from "./json.js";
 
 const LABELS = ["not at all", "under 1 h", "1–2 h", "2–4 h", "4–8 h", "8–16 h", "16–30 h", "over 30 h"];
 const TRUTH = [0.3, 0.22, 0.16, 0.12, 0.09, 0.06, 0.03, 0.02];
@@ -27,10 +27,9 @@ const row = (cells) => make("tr", {}, ...cells.map((text, i) => make(i ? "td" : 
 
 async function begin() {
   const eps_1 = Number(byId("eps").value);
-  const spec = { type: "ololoha", version: 1, k: LABELS.length, eps_inf: EPS_INF, eps_1, calibration: "tight", hash: "linear", g: G };
+  const protocol_ = { type: "ololoha", version: 1, k: LABELS.length, eps_inf: EPS_INF, eps_1, calibration: "tight", hash: "linear", g: G };
   const document_ = {
-    type: "loloha-campaign", version: 1, name: "Hours of use", labels: LABELS, keys: "drawn",
-    protocol: { ...spec, eps_inf: new Float(EPS_INF), eps_1: new Float(eps_1) },
+    type: "loloha-campaign", version: 1, name: "Hours of use", labels: LABELS, keys: "drawn", protocol: protocol_,
     round: { start: "2026-01-01T00:00:00Z", seconds: 604800 },
   };
   const campaign = await Campaign.read(canonical(document_));
