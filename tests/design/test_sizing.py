@@ -104,6 +104,8 @@ def test_plans_sizings_and_sweeps_are_frames_pages_and_pictures() -> None:
     assert needed["eps_inf"].to_list() == [row.found for row in sizing.rows]
     assert "error_one of at most 0.05" in sizing._repr_html_()
     assert len(sizing.plot().get_lines()) == sum(row.found is not None for row in sizing.rows)
+    assert polars.DataFrame(sizing).equals(needed)
+    assert repr(sizing) == f"Sizing(k=16, n=10000, error_one<=0.05, {len(sizing.rows)} rows)"
     assert sizing.to_dict()["rows"][0]["found"] == sizing.rows[0].found
 
 
@@ -118,6 +120,9 @@ def test_a_sweep_shows_the_three_budgets_of_each_plan() -> None:
         assert (record["error_one"], record["cap"]) == (row.error_one, row.cap)
         assert seen.protocol is not None
         assert record["eps_2"] == loloha.privacy.eps_2(seen.protocol)
+    page = found._repr_html_()
+    assert f"10000 reports a round over 16 values, {len(found.rows)} plans" in page
+    assert page.split("<tbody>")[1].startswith("<tr><td>ololoha</td><td>4</td><td>3</td>")
     axes = found.plot("eps_2", "rmse")
     assert [line.get_label() for line in axes.get_lines()] == [
         "ololoha, eps_inf = 2", "ololoha, eps_inf = 4",

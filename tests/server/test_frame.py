@@ -1,5 +1,6 @@
 """Frames hold what the result holds, in the kind that was asked for."""
 
+import matplotlib as mpl
 import numpy as np
 import pandas
 import polars
@@ -11,6 +12,7 @@ from loloha.errors import ParameterError
 from loloha.server.frame import to_frame, to_html
 from loloha.server.tally import Tally
 
+mpl.use("Agg")
 KINDS = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.Table}
 
 
@@ -51,6 +53,25 @@ def test_a_notebook_shows_the_most_frequent_first() -> None:
     page = counted().estimate()._repr_html_()
     rows = page.split("<tbody>")[1].split("<tr>")[1:]
     assert [row.split("<td>")[1].split("<")[0] for row in rows] == ["0", "1", "2"]
+
+
+def test_one_round_is_a_picture_with_labels_and_intervals() -> None:
+    estimate = counted().estimate()
+    axes = estimate.plot(0.9, labels=["bus", "$car$", "foot"])
+    low, high = estimate.interval(0.9)
+    errors = axes.containers[0]
+    assert errors.lines[0].get_ydata().tolist() == estimate.frequencies.tolist()
+    reaches = np.array([segment[:, 1] for segment in errors.lines[2][0].get_segments()])
+    assert reaches == pytest.approx(np.stack([low, high], axis=1))
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["bus", "$car$", "foot"]
+    assert axes.get_title(loc="left") == "6 reports, 90 % intervals"
+    assert estimate.plot(ax=axes) is axes
+    with pytest.raises(ParameterError, match="labels must be 3"):
+        estimate.plot(labels=["bus"])
+
+
+def test_an_estimate_prints_as_one_line() -> None:
+    assert repr(counted().estimate()) == f"Estimate({loloha.GRR(k=3, eps=2.0)!r}, n=6)"
 
 
 def test_labels_are_text_never_markup() -> None:

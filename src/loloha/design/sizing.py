@@ -47,7 +47,7 @@ class Requirement:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sizing:
     """What each protocol needs for a wanted error, the most frugal first.
 
@@ -103,6 +103,9 @@ class Sizing:
             records.append({"protocol": row.label, self.unknown: row.found, **numbers})
         return records_to_frame(records, backend)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw what each protocol needs.
 
@@ -125,13 +128,21 @@ class Sizing:
         axes.set_title(f"{self.goal} of at most {self.target:g}", loc="left")
         return axes  # type: ignore[no-any-return]
 
+    @property
+    def _known(self) -> str:
+        """What was given, in words."""
+        given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
+        return ", ".join(f"{name} = {one:.12g}" for name, one in given.items() if one is not None)
+
+    def __repr__(self) -> str:
+        known = self._known.replace(" = ", "=")
+        return f"Sizing({known}, {self.goal}<={self.target:g}, {len(self.rows)} rows)"
+
     def _repr_html_(self) -> str:
         rows = [(row.label, row.found, row.note) for row in self.rows]
-        given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
-        known = ", ".join(f"{name} = {one:g}" for name, one in given.items() if one is not None)
         note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
         return to_html(
-            f"{self.goal} of at most {self.target:g} for {known}",
+            f"{self.goal} of at most {self.target:g} for {self._known}",
             ("protocol", self.unknown, ""),
             rows,
             note,

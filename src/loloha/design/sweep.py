@@ -12,7 +12,7 @@ from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
-from loloha.server.frame import records_to_frame
+from loloha.server.frame import HTML_ROWS, records_to_frame, to_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,6 +109,16 @@ class Sweep:
         axes.set_ylabel(y)
         axes.legend(fontsize="small")
         return axes  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        names = ("protocol", "eps_inf", "eps_1", "eps_2", "error_one", "cap")
+        least = sorted(self.records(), key=lambda row: row["error_one"])[:HTML_ROWS]
+        return to_html(
+            f"{self.n} reports a round over {self.k} values, {len(self.rows)} plans",
+            names,
+            [[row[name] for name in names] for row in least],
+            "Those of least error; all of them: to_frame(), plot().",
+        )
 
     def __repr__(self) -> str:
         return f"Sweep(k={self.k}, n={self.n}, {len(self.rows)} rows)"

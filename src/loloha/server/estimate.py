@@ -16,6 +16,8 @@ from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
 from loloha.server.variance import MOST_REPORTS, Channel, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from loloha.rules.counting.arrays import Floats, Ints
 
 __all__ = [
@@ -29,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
     """Frequencies of one round.
 
@@ -119,15 +121,10 @@ class Estimate:
         ParameterError
             If there is not one label a bin, or the backend is unknown.
         """
-        if labels is not None and len(labels) != len(self.frequencies):
-            raise ParameterError(
-                f"labels must be {len(self.frequencies)}, one a bin, got {len(labels)}; "
-                "give them in the order of the domain"
-            )
         low, high = self.interval(level)
         columns: dict[str, Any] = {"value": np.arange(len(self.frequencies))}
         if labels is not None:
-            columns["label"] = list(labels)
+            columns["label"] = self._named(labels)
         columns |= {
             "estimate": self.frequencies,
             "error": self.standard_errors,
@@ -139,6 +136,53 @@ class Estimate:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        labels: Sequence[Any] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw all values with their intervals.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        labels : sequence, optional
+            What each bin stands for.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            If there is not one label a bin.
+        """
+        from loloha.study.figure.lines import plot_round
+        from loloha.study.figure.series import Series
+
+        names = range(len(self.frequencies)) if labels is None else self._named(labels)
+        rows = (end[None] for end in (self.frequencies, *self.interval(level)))
+        title = f"{self.n} reports, {100 * level:.4g} % intervals"
+        return plot_round(Series(names, [0], *rows), title, ax)
+
+    def _named(self, labels: Sequence[Any]) -> list[Any]:
+        """The labels, one a bin."""
+        if len(labels) != len(self.frequencies):
+            raise ParameterError(
+                f"labels must be {len(self.frequencies)}, one a bin, got {len(labels)}; "
+                "give them in the order of the domain"
+            )
+        return list(labels)
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.protocol!r}, n={self.n})"
 
     def _repr_html_(self) -> str:
         low, high = self.interval()

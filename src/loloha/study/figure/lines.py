@@ -1,4 +1,4 @@
-"""Values over rounds on one set of axes, for a notebook: estimates, intervals and truth."""
+"""One set of axes for a notebook: values over rounds, one round, errors of protocols."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from loloha.rules import checks
 from loloha.study.figure.axis import one_line, percent, ticks
+from loloha.study.figure.histogram import draw_round
 from loloha.study.figure.series import Series
 from loloha.study.figure.style import COLOURS, MARKERS, TRUTH, style
 
@@ -50,6 +51,14 @@ def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("round")
     axes.set_ylabel("frequency" + (" (dotted: truth)" if series.truth is not None else ""))
     axes.legend(title="value", fontsize="small")
+    return axes  # type: ignore[no-any-return]
+
+
+def plot_round(series: Series, title: str, ax: Axes | None = None) -> Axes:
+    """All values of the one round of ``series``, with intervals."""
+    axes: Any = new_axes() if ax is None else ax
+    draw_round(axes, series, 0, COLOURS[0], ROOM)
+    axes.set_title(title, loc="left", parse_math=False)
     return axes  # type: ignore[no-any-return]
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.protocols import Protocol
-from loloha.study.figure.axis import HISTOGRAM_ROOM, PANEL_ROOM, one_line, percent, ticks
+from loloha.study.figure.axis import PANEL_ROOM, one_line, percent, ticks
+from loloha.study.figure.histogram import draw_round
 from loloha.study.figure.series import Series
-from loloha.study.figure.style import FAINT, TRUTH, our_look, style
+from loloha.study.figure.style import TRUTH, our_look, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 WIDTH = 10.0
 COLUMNS = 4
 MOST_PANELS = 40
-MOST_BARS = 64
 NOTE_ROOM = 175
 
 
@@ -75,7 +75,10 @@ def draw_run(
             _draw_panels(above, series, columns, protocol, level)
         else:
             below = figure.subfigures(1, 1)
-        _draw_histogram(below, series, row, protocol)
+        axes = below.subplots()
+        draw_round(axes, series, row, style(protocol.name)["color"])
+        headline = f"All {len(series.labels)} values in round {one_line(series.rounds[row])}"
+        axes.set_title(headline, loc="left", parse_math=False)
         if title:
             figure.suptitle(one_line(title, 120), fontsize=11, fontweight="bold", parse_math=False)
         if note:
@@ -144,53 +147,3 @@ def _draw_panels(
         loc="outside upper center",
         ncols=len(names),
     )
-
-
-def _draw_histogram(figure: Any, series: Series, row: int, protocol: Protocol) -> None:
-    axes = figure.subplots()
-    places = np.arange(len(series.labels))
-    look = style(protocol.name)
-    estimate, lower, upper = (one[row] for one in (series.frequencies, series.lower, series.upper))
-    if len(places) <= MOST_BARS:
-        if series.truth is not None:
-            axes.bar(places, series.truth[row], color=FAINT, label="truth")
-        reaches = np.stack([estimate - lower, upper - estimate])
-        axes.errorbar(
-            places,
-            estimate,
-            reaches,
-            color=look["color"],
-            marker="o",
-            markersize=3.5,
-            linestyle="none",
-            elinewidth=1.2,
-            capsize=2.0,
-            label="estimate with interval",
-        )
-    else:
-        edges = np.arange(len(places) + 1) - 0.5
-        axes.stairs(upper, edges, baseline=lower, fill=True, color=look["color"], alpha=0.25)
-        axes.plot(
-            places,
-            estimate,
-            color=look["color"],
-            marker="o",
-            markersize=2.2 if len(places) < 400 else 1.2,
-            linestyle="none",
-            label="estimate with interval",
-        )
-        if series.truth is not None:
-            axes.stairs(series.truth[row], edges, color=TRUTH, linewidth=0.9, label="truth")
-    axes.axhline(0, color="#888888", linewidth=0.8)
-    axes.set_title(
-        f"All {len(places)} values in round {one_line(series.rounds[row])}",
-        loc="left",
-        parse_math=False,
-    )
-    axes.set_xlabel("value")
-    axes.set_ylabel("frequency")
-    axes.margins(x=0.01)
-    axes.grid(visible=False, axis="x")
-    percent(axes)
-    ticks(axes, series.labels, HISTOGRAM_ROOM)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
