@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loloha.rules.campaign import Campaign
     from loloha.rules.protocols import Protocol
     from loloha.study.datasets import Dataset
-    from loloha.study.population import Simulation
+    from loloha.study.simulation import Simulation
 
 HOUR, DAY = 3600, 86_400
 _PATIENCE = 60.0
@@ -199,7 +199,7 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
     that its estimate was made from.
     """
     from loloha.device.collector import Collector
-    from loloha.study.population import Simulation
+    from loloha.study.simulation import Simulation
 
     protocol = campaign.protocol
     realised = protocol.realised

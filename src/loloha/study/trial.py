@@ -17,7 +17,7 @@ from loloha.server.frame import to_frame
 from loloha.study.datasets import Dataset
 from loloha.study.evaluation import Evaluation, evaluate
 from loloha.study.figure import Series, draw_run, save
-from loloha.study.population import Simulation
+from loloha.study.simulation import Simulation
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats
