@@ -955,6 +955,44 @@ DOORS = [
     ),
 ]
 
+WINDOWS = [
+    Mutant(
+        "rounds of a mean are taken for independent",
+        "server/mean.py",
+        "        before += share\n",
+        "",
+        "server/test_mean.py -k variance_of_users",
+    ),
+    Mutant(
+        "two rounds share the users of the larger",
+        "server/mean.py",
+        "sizes = sorted(",
+        "sizes = list(",
+        "server/test_mean.py -k different_sizes",
+    ),
+    Mutant(
+        "scores are centred on those of who holds the value",
+        "engines/window.py",
+        "table[reports.counts[users]], found.other",
+        "table[reports.counts[users]], found.held",
+        "engines/test_window.py -k without_bias",
+    ),
+    Mutant(
+        "likelihood is kept where users change",
+        "engines/window.py",
+        "    if seen <= 0:",
+        "    if seen <= -1e9:",
+        "engines/test_window.py -k change_too_much",
+    ),
+    Mutant(
+        "a key of two users joins their reports",
+        "engines/linked.py",
+        "return keys[~twice], ys[~twice]",
+        "return keys, ys",
+        "engines/test_window.py -k not_joined",
+    ),
+]
+
 PLANTED = [
     *RANDOMISED_RESPONSE,
     *CLIENTS,
@@ -964,4 +1002,5 @@ PLANTED = [
     *POPULATIONS,
     *ENCODINGS,
     *DOORS,
+    *WINDOWS,
 ]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from loloha.rules.report import Report
     from loloha.server import postprocess
     from loloha.server.estimate import Estimate, variance
+    from loloha.server.mean import mean
     from loloha.server.tally import Tally
     from loloha.study import datasets
     from loloha.study.comparison import compare
@@ -71,6 +72,7 @@ _NAMES = {
     "Report": "report",
     "Tally": "tally",
     "compare": "study.comparison",
+    "mean": "server.mean",
     "plan": "planning",
     "plan_for": "sizing",
     "sweep": "design.sweep",
@@ -119,6 +121,7 @@ __all__ = [
     "compare",
     "datasets",
     "limits",
+    "mean",
     "plan",
     "plan_for",
     "postprocess",

@@ -211,6 +211,22 @@ def test_statements_name_the_files_that_the_engines_read(there, capsys):
     run(*one, "--sql", "duckdb", "--skip-bad")
 
 
+def test_the_mean_of_rounds_has_the_error_that_shared_memos_leave(there, capsys):
+    from loloha.server.mean import mean
+
+    generate(users="20000")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "t")
+    rows = told(capsys, "estimate", "t", "--mean", "--campaign", "campaign.json")
+    wanted = mean([load([Path(f"t/round-{round}.tally")]) for round in (0, 1)])
+    assert {row["round"] for row in rows} == {"mean of 2, 0..1"}
+    assert [row["value"] for row in rows] == ["red", "blue", "grey", "teal", "pink"]
+    assert [row["frequency"] for row in rows] == wanted.frequencies.tolist()
+    assert [row["standard_error"] for row in rows] == wanted.standard_errors.tolist()
+    assert rows[0]["n"] == 19000
+    run("estimate", "t", "--mean", "--out", "mean.parquet")
+    assert pyarrow.parquet.read_table("mean.parquet")["round"].to_pylist()[0] == "mean of 2, 0..1"
+
+
 def test_few_rows_of_many_values(there, capsys):
     generate(users="20000")
     run("tally", "log", "--campaign", "campaign.json", "--out", "t")

@@ -48,6 +48,13 @@ def estimate(
         bool,
         typer.Option("--only-clear", help="Only values whose frequency exceeds the bound."),
     ] = False,
+    mean: Annotated[
+        bool,
+        typer.Option(
+            "--mean",
+            help="Only the mean of all rounds, with the error that shared memos leave in it.",
+        ),
+    ] = False,
     project: Annotated[
         bool,
         typer.Option(
@@ -65,22 +72,24 @@ def estimate(
 
     low and high hold one value's frequency with the given level; bound is the largest error over
     all values at once: whatever lies above it is there, at that level. In small domains look at
-    all values; in large ones at --top or --only-clear.
+    all values; in large ones at --top or --only-clear. With --mean every report counts once, errors
+    are those of users who keep their values (upper bounds where they do not), and n is a round's.
     """
     from loloha.engines.saved import find, load
 
     names, protocol = _agreed(campaign, tallies)
     _check(top, level, out, force)
-    parts = []
+    counted = {}
     for round, files in find(tallies).items():
-        counted = load(files, protocol=protocol)
-        if counted.n == 0:
+        counted[round] = load(files, protocol=protocol)
+        if counted[round].n == 0:
             console.warn(f"round {round} has no reports, hence no estimate")
-            continue
-        few = FEW if top is None and not (as_json or out or only_clear) else top
-        found = counted.estimate()
-        parts.append(_part(round, found, level, few, only_clear, project))
-    rows = _joined(parts, names)
+            del counted[round]
+    few = FEW if top is None and not (as_json or out or only_clear) else top
+    found = _mean(counted) if mean else {t: one.estimate() for t, one in counted.items()}
+    rows = _joined(
+        [_part(round, one, level, few, only_clear, project) for round, one in found.items()], names
+    )
     if out is not None:
         _write(rows, out)
     if as_json:
@@ -121,8 +130,17 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
             raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
+def _mean(counted: dict[int, Any]) -> dict[str, Estimate]:
+    """The mean of these rounds under a name that says which."""
+    from loloha.server.mean import mean
+
+    if not counted:
+        return {}
+    return {f"mean of {len(counted)}, {min(counted)}..{max(counted)}": mean([*counted.values()])}
+
+
 def _part(
-    round: int,
+    round: int | str,
     found: Estimate,
     level: float,
     top: int | None,

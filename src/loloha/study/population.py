@@ -13,11 +13,11 @@ from loloha.rules.protocols import Protocol
 from loloha.server.estimate import unbiased
 from loloha.server.tally import Tally
 from loloha.study.datasets import Dataset
-from loloha.study.samplers import Draws, History, sample
+from loloha.study.samplers import Draws, History, sample, sample_reports
 from loloha.study.samplers.draws import Seed
 from loloha.study.simulation import Simulation
 
-__all__ = ["History", "Simulation", "Supports", "simulate", "supports"]
+__all__ = ["History", "Simulation", "Supports", "linked", "simulate", "supports"]
 
 
 class Supports(NamedTuple):
@@ -114,6 +114,41 @@ def supports(
     result = _allocate(protocol, history)
     loss = _run(protocol, history, rng, progress, result, None)
     return result._replace(loss=loss)
+
+
+def linked(protocol: Protocol, values: Any, *, rng: Seed) -> tuple[Ints | None, Ints]:
+    """The reports themselves, joined by user, as `loloha.engines.window.decode` takes them.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Whose answers are symbols.
+    values, rng
+        As for `simulate`.
+
+    Returns
+    -------
+    keys : int64[n] or None
+        None where the protocol has none.
+    ys : int64[n, tau]
+        -1 where a user sends nothing.
+
+    Raises
+    ------
+    ParameterError
+        If answers are bits, or as for `simulate`.
+    """
+    encoding = protocol.encoding
+    if encoding.packed:
+        raise ParameterError(f"protocol must send symbols, got {protocol!r}; take a hashed one")
+    history = _history(values, protocol.k)
+    keys = None if encoding.shapes(1)[0] is None else np.zeros(history.n, dtype=np.int64)
+    ys = np.full((history.n, history.tau), -1, dtype=np.int64)
+    for t, sent in enumerate(sample_reports(protocol, history, Draws(rng))):
+        ys[sent.senders, t] = sent.ys
+        if keys is not None:
+            keys[sent.senders] = sent.keys
+    return keys, ys
 
 
 def _run(

@@ -1,0 +1,134 @@
+"""Users of a report log over several rounds, joined by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loloha.engines.base import library
+from loloha.engines.guard import admit
+from loloha.engines.local import Local
+from loloha.engines.window import Window, decode
+from loloha.errors import ParameterError
+from loloha.reportlog import LogFile, ReportLog, from_arrow
+from loloha.rules.encodings import Hashed
+from loloha.rules.protocols import Protocol
+from loloha.server.mean import mean
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Bools, Ints
+
+__all__ = ["join", "window"]
+
+
+def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool = True) -> Window:
+    """Frequencies over some rounds of a report log, its users joined by their keys.
+
+    Parameters
+    ----------
+    log : ReportLog
+    rounds : iterable of int, optional
+        Only these; else all.
+    guard : bool
+        As of `loloha.engines.tally`.
+
+    Returns
+    -------
+    Window
+        By `decode` where keys tell users apart, else the plain `mean` of the rounds.
+
+    Raises
+    ------
+    WireError
+        If the log holds nothing of the campaign, or a file is refused.
+    """
+    contents = log.scan(rounds=rounds, verify=guard)
+    contents.must_be_clean()
+    largest = max((_rows(files) for files in contents.rounds.values()), default=0)
+    if not _tells_apart(log.protocol, largest):
+        counted = [one.tally for one in Local().tally(log, contents, guard=guard)]
+        found = mean(counted)
+        reason = "several users share a key, or none is sent: rounds cannot be joined"
+        return Window(
+            log.protocol, "mean", reason, found.n, len(counted), found.frequencies,
+            found.standard_errors,
+        )  # fmt: skip
+    return decode(log.protocol, *_joined(log.protocol, contents.rounds.values(), guard))
+
+
+def join(
+    log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool = True
+) -> tuple[Ints, Ints]:
+    """The reports of each user over some rounds of a log, joined by key.
+
+    Parameters
+    ----------
+    log, rounds, guard
+        As for `window`.
+
+    Returns
+    -------
+    keys : int64[n]
+    ys : int64[n, rounds]
+        -1 where a user sent nothing. A key that comes twice in a round is left out.
+
+    Raises
+    ------
+    ParameterError
+        If keys do not tell that many users apart: that two share one is likelier than not.
+    WireError
+        As for `window`.
+    """
+    contents = log.scan(rounds=rounds, verify=guard)
+    contents.must_be_clean()
+    largest = max((_rows(files) for files in contents.rounds.values()), default=0)
+    if not _tells_apart(log.protocol, largest):
+        raise ParameterError(
+            f"keys must tell {largest} users apart, those of {log.protocol!r} do not; take the "
+            "mean of the rounds"
+        )
+    return _joined(log.protocol, contents.rounds.values(), guard)
+
+
+def _tells_apart(protocol: Protocol, users: int) -> bool:
+    """Whether so many users are expected to share fewer than one key by chance."""
+    encoding = protocol.encoding
+    decodable = type(encoding) is Hashed and protocol.second_channel is not None
+    return decodable and users**2 < 2 * encoding.family.members  # type: ignore[attr-defined]
+
+
+def _rows(files: Sequence[LogFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def _joined(
+    protocol: Protocol, rounds: Iterable[Sequence[LogFile]], guard: bool
+) -> tuple[Ints, Ints]:
+    parts = [_read(protocol, files, guard) for files in rounds]
+    keys, whose = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
+    ys = np.full((len(keys), len(parts)), -1, dtype=np.int64)
+    twice: Bools = np.zeros(len(keys), dtype=bool)
+    start = 0
+    for t, (_, answers) in enumerate(parts):
+        users = whose[start : start + len(answers)]
+        start += len(answers)
+        ys[users, t] = answers
+        twice |= np.bincount(users, minlength=len(keys)) > 1
+    return keys[~twice], ys[~twice]
+
+
+def _read(protocol: Protocol, files: Sequence[LogFile], guard: bool) -> tuple[Ints, Ints]:
+    """Keys and symbols of the reports of a round that count."""
+    parquet = library("pyarrow.parquet", "engines")
+    read = [from_arrow(protocol, parquet.read_table(f.path, partitioning=None)) for f in files]
+    if not read:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    reporters, keys, ys = (np.concatenate(column) for column in zip(*read, strict=True))
+    valid = protocol.encoding.valid(keys, ys)
+    reporters, keys, ys = reporters[valid], keys[valid], ys[valid]
+    if guard:
+        rows = admit(reporters, keys, ys).rows
+        keys, ys = keys[rows], ys[rows]
+    return keys, ys

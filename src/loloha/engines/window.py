@@ -1,0 +1,321 @@
+"""Frequencies over a window of rounds, from all reports of each user together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha.errors import ParameterError, WireError
+from loloha.rules import checks
+from loloha.rules.encodings import Hashed, Symbols
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import normal_quantile
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Floats, Ints
+
+__all__ = ["Scores", "Window", "decode"]
+
+METHODS = ("auto", "likelihood", "mean")
+LEAST_GAIN = 0.001
+"""Less of the variance than this is not worth an assumption."""
+SCALE = 1 << 20
+# Values x users whose symbols are looked up at once.
+_AT_ONCE = 1 << 22
+# Sums of whole numbers stay exact in floating point.
+_LARGEST_SUM = 1 << 50
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Frequencies among the reports of several rounds.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    method : {"likelihood", "mean"}
+        How they were decoded.
+    reason : str
+        Why so, in plain words.
+    n, rounds : int
+        Users (where reports are not joined, reports of a mean round), and rounds.
+    frequencies, standard_errors : float64[k]
+        As of an `Estimate`: unbiased, and the errors of users who keep their values. The plain mean
+        is unbiased where they change, too, and its errors are then upper bounds.
+    gain : float or None
+        Share of the variance of a rare value that decoding by likelihood saves if nobody changes.
+    seen : float or None
+        Share of the squared error, summed over the values, that it saves by what these reports
+        show, changes included; below 0 it loses. Itself an estimate.
+    """
+
+    protocol: Protocol
+    method: str
+    reason: str
+    n: int
+    rounds: int
+    frequencies: Floats
+    standard_errors: Floats
+    gain: float | None = None
+    seen: float | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper end of a normal interval for each value on its own, float64[k] each."""
+        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
+        return self.frequencies - width, self.frequencies + width
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What it says of a value that s of T reports of a user support it.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        With two rounds over symbols.
+    reports : int
+        T, at least 1.
+
+    Notes
+    -----
+    The memoised answer supports the value with probability p1 or q (`held`, `other`), and then each
+    report with p2, else q2. The score is the probability that the user holds the value, given s
+    and 1/k beforehand, in whole multiples of 2^-20 of the largest: of all functions of s it has the
+    least variance for users drawn at equal frequencies (it is the regression on s of who holds
+    the value). Any function gives an unbiased estimate once its means are known, which are those
+    of the rounded one. Source: MATH sections 13 and 16.
+    """
+
+    protocol: Protocol
+    reports: int
+
+    @cached_property
+    def laws(self) -> tuple[Floats, Floats]:
+        """Law of s where the user holds the value, and another one; float64[T + 1] each."""
+        exact = self.protocol.realised
+        memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
+        told = [_binomial(self.reports, float(p)) for p in (exact.p2 or 0, exact.q2 or 0)]
+        held, other = (float(p) * told[0] + float(1 - p) * told[1] for p in memo)
+        return held, other
+
+    @cached_property
+    def table(self) -> Ints:
+        """The score of s = 0..T, int64[T + 1]: at most 2^20."""
+        exact = self.protocol.realised
+        memo = [float(p) for p in self.protocol.encoding.supporting(exact.p1, exact.q1)]
+        p2, q2 = float(exact.p2 or 0), float(exact.q2 or 0)
+        s = np.arange(self.reports + 1)
+        shown = s * math.log(p2 / q2) + (self.reports - s) * (math.log1p(-p2) - math.log1p(-q2))
+        # The chance that the memo supports it would have after s reports at even odds.
+        chance = 1 / (1 + np.exp(-np.clip(shown, -700, 700)))
+        among = (memo[0] + (self.protocol.k - 1) * memo[1]) / self.protocol.k
+        held, drawn = (m * chance + (1 - m) * (1 - chance) for m in (memo[0], among))
+        scores: Ints = np.rint(SCALE * held / drawn * (among / memo[0])).astype(np.int64)
+        return scores
+
+    def moments(self, scores: Any) -> Moments:
+        """Means and variances of a function of s, given at 0..T."""
+        held, other = ((law @ scores, law @ scores**2) for law in self.laws)
+        return Moments(held[0], other[0], held[1] - held[0] ** 2, other[1] - other[0] ** 2)
+
+
+class Moments(NamedTuple):
+    """Mean and variance of a user's score of a value that is held, and of another one."""
+
+    held: float
+    other: float
+    held_variance: float
+    other_variance: float
+
+
+def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> Window:
+    """Frequencies over a window of rounds, from all reports of each user together.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        With two rounds over symbols: LOLOHA, L-GRR.
+    keys : int64[n] or None
+        Of each user; None for L-GRR.
+    ys : int[n, T]
+        The symbol that each user sent in each round, -1 where none was sent.
+    method : {"auto", "likelihood", "mean"}
+        By default likelihood, but the plain mean where the reports show that users change so much
+        that it has the smaller squared error.
+
+    Returns
+    -------
+    Window
+
+    Raises
+    ------
+    ParameterError
+        If the protocol has no second round over symbols, or there is no report.
+    WireError
+        If an array has another shape or type, or a report is out of range.
+
+    Notes
+    -----
+    A user who sent T reports, s of which support v, adds a score of s, less its mean where v is not
+    held; see `Scores`. Unbiased for users who keep their value in the window, whenever they report:
+    a longer history weighs more. Where values change it is biased, and the plain mean is not: their
+    difference shows the bias. With psi_u the mean's and delta_u the difference's part of user u,
+    squared errors differ in expectation by that of
+
+        sum over v of [ (sum delta_u)^2 + 2 sum psi_u delta_u - 2 (sum psi_u)(sum delta_u) / n ]
+
+    but for what users differ by among themselves, a term of order 1/n without the noise. "auto"
+    takes the mean where this is positive. The choice is made from the same reports, once for all
+    values.
+    """
+    checks.choice("method", method, METHODS)
+    reports = _Reports(protocol, *_checked(protocol, keys, ys))
+    scores = {t: Scores(protocol, t) for t in reports.lengths}
+    plain = _decoded(reports, [np.arange(t + 1) for t in reports.lengths], scores)
+    likely = _decoded(reports, [scores[t].table for t in reports.lengths], scores)
+    gain = float(1 - likely.other / plain.other)
+    seen = _seen(reports, plain, likely)
+    if method == "auto":
+        method, reason = _choice(gain, seen)
+    else:
+        reason = "asked for"
+    chosen = likely if method == "likelihood" else plain
+    known = np.clip(chosen.frequencies, 0, 1)
+    errors = np.sqrt(known * chosen.held + (1 - known) * chosen.other)
+    return Window(
+        protocol, method, reason, reports.n, reports.rounds, chosen.frequencies, errors, gain, seen
+    )
+
+
+def _choice(gain: float, seen: float) -> tuple[str, str]:
+    if gain < LEAST_GAIN:
+        return "mean", "so few reports a user leave nothing to gain"
+    if seen <= 0:
+        return "mean", "users change their values: decoding them as if they did not would lose"
+    return "likelihood", "users keep their values well enough for all their reports to be one"
+
+
+class _Reports:
+    """Checked reports of each user who sent any."""
+
+    def __init__(self, protocol: Protocol, keys: Ints | None, ys: Ints) -> None:
+        sent = (ys >= 0).sum(axis=1)
+        present = sent > 0
+        self.rounds = ys.shape[1]
+        self.sent: Ints = sent[present]
+        self.n = len(self.sent)
+        if not self.n:
+            raise ParameterError("ys must hold at least one report, got none; wait for some")
+        self.lengths: Sequence[int] = np.unique(self.sent).tolist()
+        self.encoding: Any = protocol.encoding
+        self.keys = None if keys is None else keys[present]
+        ys, g = ys[present], protocol.encoding.symbols or 0
+        users, _ = np.nonzero(ys >= 0)
+        cells = users * g + ys[ys >= 0]
+        self.counts: Ints = np.bincount(cells, minlength=self.n * g).reshape(self.n, g)
+
+    def support(self, scores: Any) -> Ints:
+        """sum over users of the score of the symbol that v is to them; int64[n, g] to int64[k]."""
+        if self.keys is None:
+            total: Ints = scores.sum(axis=0)
+            return total
+        family, encoding = self.encoding.family, self.encoding
+        if encoding.tabled:
+            cells = (self.keys[:, None] * family.g + np.arange(family.g)).ravel()
+            # Whole numbers below 2^53: exact.
+            table = np.bincount(cells, weights=scores.ravel(), minlength=encoding.cells)
+            decoded: Ints = encoding.support(table.astype(np.int64))
+            return decoded
+        found = np.empty(family.k, dtype=np.int64)
+        step = max(1, _AT_ONCE // self.n)
+        for start in range(0, family.k, step):
+            values = np.arange(start, min(start + step, family.k))
+            symbols = family.hash_many(self.keys[:, None], values)
+            found[values] = np.take_along_axis(scores, symbols, axis=1).sum(axis=0)
+        return found
+
+
+class _Decoded(NamedTuple):
+    """Estimates, each user's part of the one of a symbol, and variances at f = 1 and f = 0."""
+
+    frequencies: Floats
+    parts: Floats
+    held: float
+    other: float
+
+
+def _decoded(reports: _Reports, tables: Sequence[Any], scores: dict[int, Scores]) -> _Decoded:
+    """Estimates from the sums of any function of s, given at 0..T for each T."""
+    each, mean_other = np.empty_like(reports.counts), np.empty(reports.n)
+    contrast = held = other = 0.0
+    for length, table in zip(reports.lengths, tables, strict=True):
+        users = reports.sent == length
+        found = scores[length].moments(table.astype(np.float64))
+        each[users], mean_other[users] = table[reports.counts[users]], found.other
+        size = int(users.sum())
+        contrast += size * (found.held - found.other)
+        held += size * found.held_variance
+        other += size * found.other_variance
+    frequencies = (reports.support(each) - mean_other.sum()) / contrast
+    parts = (each - mean_other[:, None]) / contrast
+    return _Decoded(frequencies, parts, held / contrast**2, other / contrast**2)
+
+
+def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
+    """By how much of the mean's squared error the likelihood's is smaller: see `decode`."""
+    apart = likely.parts - plain.parts
+    moved = likely.frequencies - plain.frequencies
+    products = plain.parts * apart
+    largest = float(np.abs(products).max())
+    together = np.zeros(len(moved))
+    if largest:
+        unit = _LARGEST_SUM / (largest * reports.n)
+        together = reports.support(np.rint(products * unit).astype(np.int64)) / unit
+    worse = moved**2 + 2 * (together - plain.frequencies * moved / reports.n)
+    f = np.clip(plain.frequencies, 0, 1)
+    return float(-worse.sum() / (f * plain.held + (1 - f) * plain.other).sum())
+
+
+def _checked(protocol: Protocol, keys: Any, ys: Any) -> tuple[Ints | None, Ints]:
+    """Keys int64[n] and symbols int64[n, T], all valid or -1."""
+    encoding = protocol.encoding
+    second: Any = protocol.second_channel
+    if type(encoding) not in (Hashed, Symbols) or second is None or not second.q:
+        raise ParameterError(
+            f"protocol must have a second round over symbols, got {protocol!r}; take the mean of "
+            "its rounds (loloha.mean)"
+        )
+    answers = np.asarray(ys)
+    if answers.ndim != 2 or answers.dtype.kind not in "iu":
+        raise WireError(
+            f"ys must be integers of shape [users, rounds], got {answers.dtype} of shape "
+            f"{answers.shape}; put -1 where nothing was sent"
+        )
+    answers = answers.astype(np.int64)
+    many = None if keys is None else np.asarray(keys)
+    if (many is None) != isinstance(encoding, Symbols) or (
+        many is not None and (many.dtype.kind not in "iu" or many.shape != answers.shape[:1])
+    ):
+        raise WireError("keys must be one integer a user, or None for L-GRR; give them so")
+    whose = None if many is None else many.astype(np.int64)
+    for column in answers.T:
+        sent = column != -1
+        if not encoding.valid(None if whose is None else whose[sent], column[sent]).all():
+            raise WireError(
+                f"every report must be one of {protocol.name}, got one out of range; drop or "
+                "repair it"
+            )
+    return whose, answers
+
+
+def _binomial(n: int, p: float) -> Floats:
+    """Law of the number of successes in n trials."""
+    s = np.arange(n + 1)
+    ways = [math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in s.tolist()]
+    law: Floats = np.exp(np.array(ways) + s * math.log(p) + (n - s) * math.log1p(-p))
+    return law

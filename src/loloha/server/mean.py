@@ -1,0 +1,102 @@
+"""The mean of several rounds, and its error: rounds share what is memoised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from loloha.errors import MergeError, ParameterError
+from loloha.rules import checks
+from loloha.rules.protocols import Protocol
+from loloha.server.estimate import Estimate, unbiased
+from loloha.server.tally import Tally
+from loloha.server.variance import MOST_REPORTS, plain, temporal_covariance, variance
+
+__all__ = ["mean", "mean_variance"]
+
+
+def mean(tallies: Sequence[Tally]) -> Estimate:
+    """The frequencies among all reports of some rounds.
+
+    Parameters
+    ----------
+    tallies : sequence of Tally
+        Of different rounds, under one protocol. Every report counts once, so rounds of one size
+        count alike; a round without reports is left out.
+
+    Returns
+    -------
+    Estimate
+        Unbiased, whoever reports when and whatever changes. The standard errors are those of users
+        who stay and keep their values, and upper bounds where users change, come or go; see
+        `mean_variance`. ``n`` and ``reach`` are those of a mean round, rounded down, so that
+        `Estimate.simultaneous` holds too.
+
+    Raises
+    ------
+    ParameterError
+        If no round has a report.
+    MergeError
+        If the protocols differ.
+    """
+    held = [tally for tally in tallies if tally.n]
+    if not held:
+        raise ParameterError("tallies must hold reports, got none; give at least one round")
+    protocol = held[0].protocol
+    if any(tally.protocol != protocol for tally in held):
+        raise MergeError(
+            "tallies must follow one protocol, got several; take the mean of each by itself"
+        )
+    reach = np.sum([tally.reach() for tally in held], axis=0)
+    frequencies = unbiased(protocol, np.sum([tally.support() for tally in held], axis=0), reach)
+    known = np.nan_to_num(np.clip(frequencies, 0, 1))
+    errors = np.sqrt(mean_variance(protocol, [tally.n for tally in held], known))
+    errors = np.where(np.isnan(frequencies), np.nan, errors)
+    # The sum of m dependent rounds is as concentrated as m times one of them (Hoelder).
+    n = sum(tally.n for tally in held) // len(held)
+    return Estimate(protocol, n, frequencies, errors, reach // len(held))
+
+
+def mean_variance(protocol: Protocol, reports: Sequence[int], f: Any = 0.0) -> Any:
+    """Variance of the mean of all reports of some rounds, by the same users if possible.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    reports : sequence of int
+        Reports of each round, >= 1.
+    f : float or float64[bins]
+        True frequency in [0, 1], in all rounds.
+
+    Returns
+    -------
+    float or float64[bins]
+        In squared frequency. For T rounds of n users who keep their values C + (V - C)/T, with V
+        the `variance` of one round and C the `temporal_covariance` of two.
+
+    Raises
+    ------
+    ParameterError
+        If there is no round, or a number is out of range.
+
+    Notes
+    -----
+    Two rounds of n <= m reports share n users at most, which gives a covariance of C at m; users
+    who change their values share less of it (Cauchy-Schwarz). Source: MATH sections 9 and 13.
+    """
+    sizes = sorted(
+        checks.integer("reports", n, 1, MOST_REPORTS, "leave out rounds without any")
+        for n in reports
+    )
+    if not sizes:
+        raise ParameterError("reports must hold at least one round, got none; give one")
+    total: Any = 0.0
+    before = 0.0
+    for n in sizes:
+        share = n / sum(sizes)
+        total = total + share**2 * variance(protocol, n, f)
+        total = total + 2 * share * before * temporal_covariance(protocol, n, f)
+        before += share
+    return plain(np.asarray(total))
