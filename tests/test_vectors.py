@@ -11,7 +11,8 @@ from loloha.errors import DomainError
 from loloha.rules.campaign.domain import domain_from_plain
 from loloha.rules.hashing import hash_family
 from loloha.rules.protocols import REGISTRY, protocol_from_dict
-from loloha.rules.rng import SCALE, ScriptedRng
+from loloha.rules.rng import SCALE
+from scripted import ScriptedRng
 
 
 def stored(name: str) -> list[dict[str, Any]]:

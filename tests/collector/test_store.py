@@ -20,7 +20,7 @@ from laws import oracle
 from laws.variants import example
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_parts, pack_part, unpack_part
-from loloha.collector.store.database import Database, sqlite_path
+from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, Submission
 from loloha.collector.terms import Terms
@@ -285,8 +285,7 @@ def test_a_store_of_a_newer_release_is_refused(store: Store, store_url: str) -> 
 def test_only_the_owner_can_read_the_file(sqlite_url: str) -> None:
     store = Store(sqlite_url)
     entry_of(store)
-    path = sqlite_path(sqlite_url)
-    assert path is not None
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
     for file in path.parent.glob("loloha.db*"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     store.close()
@@ -327,8 +326,7 @@ def test_a_locked_database_is_an_error_that_passes(
     store = Store(sqlite_url)
     entry = entry_of(store)
     sent = messages(entry.campaign, clients(entry.campaign, 5), 0)
-    path = sqlite_path(sqlite_url)
-    assert path is not None
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="try again"):

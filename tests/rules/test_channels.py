@@ -14,7 +14,6 @@ from loloha.rules.channels import (
     Pair,
     SymbolChannel,
     chained_bits,
-    chained_symbols,
     exp_below,
     halved_bit_channel,
     second_bit_channel,
@@ -22,6 +21,7 @@ from loloha.rules.channels import (
     symbol_channel,
     symmetric_bit_channel,
 )
+from loloha.rules.encodings import Symbols
 from loloha.rules.law import exact_law
 from loloha.rules.rng import SCALE
 
@@ -193,14 +193,15 @@ def test_a_chain_over_symbols_realises_at_most_eps_1(
     first, asked = symbol_channel(eps_inf, g), exact(eps_inf, eps_1, g)
     assert math.isclose(asked, formula(eps_inf, eps_1, g).p, rel_tol=1e-13)
     second = second_symbol_channel(first, eps_1, asked)
-    p_s, q_s = chained_symbols(first, second)
+    p_s, q_s = Symbols(g).chain(first.p, first.q, second.p, second.q)
     assert p_s + (g - 1) * q_s == 1
     assert p_s == first.p * second.p + (g - 1) * first.q * second.q
     assert q_s == first.p * second.q + first.q * second.p + (g - 2) * first.q * second.q
     assert 0 < spends(p_s / q_s) <= Decimal(eps_1)
     assert second.p <= Fraction(float(asked))
     if second.keep < min(SCALE, int(float(asked) * SCALE)):
-        p_s, q_s = chained_symbols(first, SymbolChannel(g, second.keep + 1))
+        larger = SymbolChannel(g, second.keep + 1)
+        p_s, q_s = Symbols(g).chain(first.p, first.q, larger.p, larger.q)
         assert spends(p_s / q_s) > Decimal(eps_1)
 
 

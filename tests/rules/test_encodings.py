@@ -13,7 +13,8 @@ from loloha.rules.channels import BitChannel, chained_bits
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import AffineHash, LinearHash, XXHash
 from loloha.rules.law import exact_law
-from loloha.rules.rng import SCALE, ScriptedRng
+from loloha.rules.rng import SCALE
+from scripted import ScriptedRng
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 49, 96])

@@ -18,7 +18,8 @@ from laws.variants import FLAGSHIPS, Variant
 from loloha.errors import ParameterError
 from loloha.rules.law import exact_law
 from loloha.rules.protocols import REGISTRY
-from loloha.rules.rng import DIGITS, SCALE, Rng, ScriptedRng, SecureRng, SimulationRng, compare_all
+from loloha.rules.rng import DIGITS, SCALE, Rng, SecureRng, SimulationRng, compare_all
+from scripted import ScriptedRng
 
 
 def test_the_secure_source_reads_the_operating_system_alone(

@@ -17,7 +17,7 @@ from loloha.errors import WireError
 from loloha.rules.campaign import Campaign, Labels, Schedule
 from loloha.rules.protocols import REGISTRY
 from loloha.rules.rng import SimulationRng
-from loloha.wire import Form, Refusal, encode
+from loloha.wire import Refusal, Widths, encode
 from loloha.wire.batch import Batch, Reader
 from loloha.wire.columns import encode_many
 from loloha.wire.message import key_from_text, key_text
@@ -368,7 +368,7 @@ def vars_of(campaign: Campaign) -> dict[str, Any]:
 
 
 def test_keys_survive_as_text(campaign: Campaign) -> None:
-    form = Form.of(campaign.protocol.encoding)
+    form = Widths.of(campaign.protocol.encoding)
     if not form.groups:
         return
     key = campaign.protocol.enroll(SimulationRng(1))

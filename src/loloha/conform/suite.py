@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
 
-from loloha.conform import case
+from loloha.conform import documents, lives
+from loloha.conform.difference import Difference
 from loloha.conform.port import Port, connect
-from loloha.device.client import KEPT_ROUNDS, Client
-from loloha.errors import BudgetError, DomainError, LolohaError, StateError
-from loloha.rules.campaign import Campaign
-from loloha.rules.encodings import Channel
-from loloha.rules.law import exact_law
-from loloha.rules.protocols import LGRR, BiLOLOHA, Protocol
-from loloha.rules.rng import Rng, SimulationRng
-from loloha.wire.message import encode
-
-FEWEST = 3
-"""A state is as long as its domain is wide; what moves one moves all."""
-
-Difference = tuple[str, str | None]
-"""What was checked, and how the port differs; None where it does not."""
+from loloha.rules import checks
 
 
 @dataclass(frozen=True)
@@ -80,8 +63,6 @@ def conform(
     ParameterError
         If there is no such program or group.
     """
-    from loloha.rules import checks
-
     chosen = [checks.choice("only", name, GROUPS) for name in only] or list(GROUPS)
     results = []
     with connect(command, patience=patience) as port:
@@ -102,287 +83,12 @@ def _result(name: str, found: Iterator[Difference], until_first: bool) -> Result
     return Result(name, checked, tuple(wrong))
 
 
-# -- documents
-
-
-def documents(port: Port) -> Iterator[Difference]:
-    """Good documents have their fingerprint and labels; bad ones are refused."""
-    for one in case.good_documents():
-        said = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
-        wanted = {"fingerprint": one.fingerprint, "labels": one.labels}
-        yield one.name[:20], _differs({name: said.get(name) for name in wanted}, wanted, said)
-        said = port.ask("document", document=case.text(one), fingerprint="0" * 64)
-        yield f"{one.name[:20]} under another pin", _differs(said, {"error": "CampaignError"})
-    for wrong, document in case.bad_documents():
-        pinned = hashlib.sha256(document.encode()).hexdigest()
-        said = port.ask("document", document=document, fingerprint=pinned)
-        yield wrong, _differs(said, {"error": "CampaignError"})
-
-
-def thresholds(port: Port) -> Iterator[Difference]:
-    """Every protocol draws with the same integers, and has the same cap."""
-    for protocol in case.variants():
-        said = port.ask("document", document=case.text(case.campaign(protocol)))
-        channels = (protocol.first_channel, protocol.second_channel)
-        wanted = [_thresholds(each) for each in channels]
-        cap = case.finite(protocol.cap)
-        how = _differs(said.get("thresholds"), wanted, said) or _is_off(said.get("cap"), cap)
-        yield repr(protocol), how
-
-
-def values(port: Port) -> Iterator[Difference]:
-    """Values have the same index, and moments the same round."""
-    for one, some in (*case.labelled(), *case.ranges()):
-        for value in some:
-            said = port.ask("index", document=case.text(one), value=value)
-            yield f"{value!r} in {one.labels}", _differs(said, _tried(one, value))
-    one = case.campaign(BiLOLOHA(k=2, eps_inf=2.0, eps_1=1.0))
-    for moment in case.moments():
-        said = port.ask("round", document=case.text(one), moment=moment)
-        yield f"moment {moment}", _differs(said, {"round": one.schedule.round_at(moment)})
-
-
-def _tried(one: Campaign, value: Any) -> dict[str, Any]:
-    try:
-        return {"index": one.index(value)}
-    except LolohaError as error:
-        return {"error": type(error).__name__}
-
-
-def _thresholds(channel: Channel | None) -> list[int] | None:
-    """All integers of a channel, in the order in which it states them; g is none of them."""
-    if channel is None:
-        return None
-    return [getattr(channel, field.name) for field in fields(channel) if field.name != "g"]
-
-
-# -- a client's life
-
-
-class _Noted(Rng):
-    """Seeded draws, and a list of what was asked for."""
-
-    def __init__(self, seed: int) -> None:
-        self._source = SimulationRng(seed)
-        self.asked: list[tuple[str, int]] = []
-
-    def bernoulli(self, threshold: int) -> bool:
-        self.asked.append(("bernoulli", threshold))
-        return self._source.bernoulli(threshold)
-
-    def below(self, n: int) -> int:
-        self.asked.append(("below", n))
-        return self._source.below(n)
-
-
-def lives(port: Port) -> Iterator[Difference]:
-    """Given the same draws, a client asks for the same ones, and sends the same messages."""
-    yield from _forgotten(port)
-    yield from _limited(port)
-    for seed, protocol in enumerate(case.variants()):
-        one = case.campaign(protocol)
-        k = protocol.k
-        life = [(0, 0), (1, 1), (2, 0), (1, 2), (7, k - 1), (5, k // 2), (8, 0), (8, 1)]
-        yield repr(protocol), _one_life(port, one, life, seed)
-
-
-def _forgotten(port: Port) -> Iterator[Difference]:
-    """Rounds that are no longer remembered, values and rounds out of range."""
-    one = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
-    many = [(round, round % 4) for round in range(3, KEPT_ROUNDS + 9)]
-    yield "older rounds", _one_life(port, one, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
-    odd = [(0, 4), (0, -1), (0, 1), (-1, 0), (1 << 53, 0), ((1 << 53) - 1, 0)]
-    yield "out of range", _one_life(port, one, odd, 2)
-
-
-def _limited(port: Port) -> Iterator[Difference]:
-    """A limit refuses the answer that would pass it, and no other."""
-    one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
-    life = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
-    for limit in (0.1, 0.3, 0.30000001, 0.45):
-        yield f"limit {limit}", _one_life(port, one, life, 3, limit=limit)
-
-
-def _one_life(
-    port: Port, one: Campaign, life: list[tuple[Any, Any]], seed: int, limit: float | None = None
-) -> str | None:
-    theirs, ours = _Noted(seed), _Noted(seed)
-    said = port.ask(
-        "reports", rng=theirs, document=case.text(one), limit=limit, reports=life, state=None
-    )
-    client = one.protocol.client(rng=ours, limit=limit)
-    wanted = [_sent(client, one, round, value) for round, value in life]
-    found = said.get("messages")
-    if not isinstance(found, list) or len(found) != len(wanted):
-        return f"expected {len(wanted)} messages, got {said}"
-    for (round, _), theirs_, ours_ in zip(life, map(_readable, found), wanted, strict=True):
-        if (how := _differs(theirs_, ours_)) is not None:
-            return f"round {round}: {how}"
-    if theirs.asked != ours.asked:
-        return f"expected the draws {ours.asked[:20]}, got {theirs.asked[:20]}"
-    return _is_off(said.get("loss"), client.loss) or _same_length(found, life)
-
-
-def _same_length(found: list[str], life: list[tuple[Any, Any]]) -> str | None:
-    """The length of a message tells nothing: not the value, not the history."""
-    digits = [
-        len(text) - len(str(round))
-        for (round, _), text in zip(life, found, strict=True)
-        if text.startswith("{")
-    ]
-    return None if len(set(digits)) <= 1 else f"messages must be of one length, got {set(digits)}"
-
-
-def _sent(client: Client, one: Campaign, round: Any, value: Any) -> Any:
-    """The message of one report without its reporter, or the kind of error."""
-    try:
-        report = client.report(value, round=round)
-    except (BudgetError, DomainError, StateError) as error:
-        return type(error).__name__
-    except LolohaError:
-        return "ParameterError"
-    return _readable(encode(one, report, round=round, reporter="").decode())
-
-
-def _readable(message: Any) -> Any:
-    """The members of a message without its reporter, whose secret is the port's own."""
-    try:
-        plain = json.loads(message)
-        plain.pop("reporter")
-    except (ValueError, TypeError, AttributeError, KeyError):
-        return message
-    return plain
-
-
-# -- states
-
-
-def states(port: Port) -> Iterator[Difference]:
-    """A state moves between the languages, with its reporters; a damaged one is refused."""
-    for seed, protocol in enumerate(one for one in case.variants() if one.k == FEWEST):
-        yield f"from the port: {protocol!r}", _from_port(port, protocol, seed)
-        yield f"to the port: {protocol!r}", _to_port(port, protocol, seed)
-    protocol = case.damageable()
-    client = protocol.client(rng=SimulationRng(4), limit=6.0)
-    for round in range(3):
-        client.report(round, round=round)
-    document = case.text(case.campaign(protocol))
-    for wrong, state in case.damaged(client.to_dict()):
-        said = port.ask("reports", document=document, state=state, limit=None, reports=[])
-        yield f"a state with {wrong}", _differs(said, {"error": "StateError"})
-    said = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
-    restored = _client(said, protocol)
-    kept = None if restored is None else (restored.loss, restored.limit)
-    yield "a reset keeps loss and limit", _differs(kept, (client.loss, client.limit), said)
-    old, new = client.to_dict(), {} if restored is None else restored.to_dict()
-    same = new.get("secret") != old["secret"] and not new.get("sent") and not new.get("memo")
-    yield "a reset forgets", None if same else "expected a new secret, no memo and no report"
-
-
-def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
-    one = case.campaign(protocol)
-    life = [(round, round % protocol.k) for round in (4, 2, 9)]
-    said = port.ask(
-        "reports", rng=SimulationRng(seed), document=case.text(one), reports=life, state=None,
-        limit=None,
-    )  # fmt: skip
-    client = _client(said, protocol)
-    if client is None:
-        return f"expected a state, got {said}"
-    for (round, value), text in zip(life, said["messages"], strict=True):
-        report = client.report(value, round=round)
-        wanted = encode(one, report, round=round, reporter=client.reporter(round))
-        if text != wanted.decode():
-            return f"expected {wanted.decode()}, got {text}"
-    return _is_off(said.get("loss"), client.loss)
-
-
-def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
-    one = case.campaign(protocol)
-    client = protocol.client(rng=SimulationRng(seed))
-    for round in (4, 2, 9):
-        client.report(round % protocol.k, round=round)
-    state = json.dumps(client.to_dict())
-    life = [(2, 0), (11, 0), (12, protocol.k - 1)]
-    said = port.ask(
-        "reports", rng=SimulationRng(~seed), document=case.text(one), reports=life, state=state,
-        limit=None,
-    )  # fmt: skip
-    client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
-    wanted = [
-        encode(
-            one, client.report(value, round=round), round=round, reporter=client.reporter(round)
-        ).decode()
-        for round, value in life
-    ]
-    restored = _client(said, protocol)
-    after = None if restored is None else restored.to_dict()
-    return _differs(said.get("messages"), wanted, said) or _differs(after, client.to_dict())
-
-
-def _client(said: dict[str, Any], protocol: Protocol) -> Client | None:
-    try:
-        return Client.from_dict(json.loads(said["state"]), protocol=protocol)
-    except (KeyError, TypeError, ValueError, StateError):
-        return None
-
-
-# -- the law
-
-
-def laws(port: Port) -> Iterator[Difference]:
-    """Over every outcome of every draw, the port's reports have exactly our law."""
-    for protocol, life in case.short_lives():
-        one = case.campaign(protocol)
-        theirs = exact_law(partial(_theirs, port, one, life))
-        ours = exact_law(partial(_ours, one, life))
-        what = f"{len(life)} reports of {protocol!r}"
-        yield what, None if theirs == ours else f"expected another law of {len(ours)} outcomes"
-
-
-def _theirs(port: Port, one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    said = port.ask(
-        "reports", rng=rng, document=case.text(one), reports=life, state=None, limit=None
-    )
-    return tuple(_essence(_readable(text)) for text in said.get("messages", [str(said)]))
-
-
-def _ours(one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    client = one.protocol.client(rng=rng)
-    return tuple(_essence(_sent(client, one, round, value)) for round, value in life)
-
-
-def _essence(message: Any) -> str:
-    return json.dumps(message, sort_keys=True)
-
-
-def _differs(found: Any, wanted: Any, said: Any = None) -> str | None:
-    """How an answer differs; None if it does not."""
-    if found == wanted and isinstance(found, bool) is isinstance(wanted, bool):
-        return None
-    return f"expected {_short(wanted)}, got {_short(found if said is None else said)}"
-
-
-def _is_off(found: Any, wanted: float | None) -> str | None:
-    """How a loss differs by more than logarithms do between languages; None if it does not."""
-    if wanted is None or not isinstance(found, (int, float)):
-        return _differs(found, wanted)
-    if math.isclose(found, wanted, rel_tol=1e-12):
-        return None
-    return f"expected {wanted}, got {_short(found)}"
-
-
-def _short(plain: Any) -> str:
-    shown = str(plain)
-    return shown if len(shown) <= 300 else shown[:300] + " ..."
-
-
 GROUPS: dict[str, Callable[[Port], Iterator[Difference]]] = {
-    "documents": documents,
-    "thresholds": thresholds,
-    "values": values,
-    "lives": lives,
-    "states": states,
-    "laws": laws,
+    "documents": documents.documents,
+    "thresholds": documents.thresholds,
+    "values": documents.values,
+    "lives": lives.lives,
+    "states": lives.states,
+    "laws": lives.laws,
 }
 """What a port is asked, by name."""

@@ -323,9 +323,5 @@ def _amount(plain: Any) -> float:
 
 def _limit(limit: float | None, enrolments: tuple[Enrolment, ...]) -> float | None:
     """A limit that lets at least one report of each campaign pass, were nothing spent."""
-    if limit is None:
-        return None
     least = sum(one.campaign.protocol.asked_memo for one in enrolments)
-    advice = "the first reports already spend the lower bound"
-    checked = checks.real("limit", limit, least, math.inf, advice)
-    return None if checked == math.inf else checked
+    return checks.limit(limit, least, "the first reports already spend the lower bound")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import math
 import os
 from collections.abc import Mapping
 from threading import RLock
@@ -15,7 +14,7 @@ from loloha.device.state import KEPT_ROUNDS, Account, State, from_plain, to_plai
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
-from loloha.rules.report import LARGEST_ROUND, Answer, Key, Report
+from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng, SecureRng
 
 __all__ = ["KEPT_ROUNDS", "Account", "Client"]
@@ -108,7 +107,7 @@ class Client:
             report more. Or in another process than the client's own.
         """
         value = self.protocol.check_value(value)
-        round = _check_round(round)
+        round = checks.round_number(round)
         with self._lock:
             before = self._owned()
             if round in before.sent:
@@ -158,7 +157,7 @@ class Client:
 
     def has_answered(self, round: int) -> bool:
         """Whether a round was answered, or counts as such; it is never answered again."""
-        return holds(self._state.answered, _check_round(round))
+        return holds(self._state.answered, checks.round_number(round))
 
     @property
     def sent_rounds(self) -> tuple[int, ...]:
@@ -171,7 +170,7 @@ class Client:
         It is an HMAC of the round under a secret of this client, so two rounds cannot be joined
         through it.
         """
-        round = _check_round(round)
+        round = checks.round_number(round)
         return hmac.new(self._state.secret, b"round %d" % round, hashlib.sha256).hexdigest()[:32]
 
     # -- what it costs
@@ -342,10 +341,6 @@ class Client:
         raise StateError("a client must not be pickled or copied; use save() and load()")
 
 
-def _check_round(round: Any) -> int:
-    return checks.integer("round", round, 0, LARGEST_ROUND, "count rounds from 0")
-
-
 def _check_key(key: Key, protocol: Protocol) -> Key:
     if key is None:
         return None
@@ -358,8 +353,4 @@ def _check_key(key: Key, protocol: Protocol) -> Key:
 
 
 def _check_limit(limit: float | None, protocol: Protocol) -> float | None:
-    if limit is None:
-        return None
-    advice = "one answer already spends the lower bound"
-    checked = checks.real("limit", limit, protocol.asked_memo, math.inf, advice)
-    return None if checked == math.inf else checked
+    return checks.limit(limit, protocol.asked_memo, "one answer already spends the lower bound")

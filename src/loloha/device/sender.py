@@ -22,7 +22,6 @@ from loloha.device.delivery import Courier, Delivery
 from loloha.errors import ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
-from loloha.rules.report import LARGEST_ROUND
 
 __all__ = [
     "Collector",
@@ -307,7 +306,7 @@ class Sender:
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
-            return checks.integer("round", round, 0, LARGEST_ROUND, "count rounds from 0")
+            return checks.round_number(round)
         now = enrolment.campaign.schedule.round_at(self._clock())
         if now < 0:
             raise StateError("campaign must have begun, it has not; report later")

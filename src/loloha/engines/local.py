@@ -15,7 +15,7 @@ import numpy as np
 
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.guard import admit, among, repeated, starts_of
-from loloha.reportlog import REPORTER_BYTES, LogFile, from_arrow
+from loloha.reportlog import REPORTER_BYTES, LogFile, column, from_arrow
 from loloha.reportlog.arrow import answers_from_arrow
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
@@ -184,7 +184,7 @@ def _open(path: Path, **known: Any) -> AbstractContextManager[Any]:
 
 def _count_piece(piece: _Piece, part: _Part) -> None:
     encoding = part.protocol.encoding
-    columns = ["key", "y"] if encoding.kind == "keyed symbol" else ["y"]
+    columns = list(column.types(encoding))
     rows = max(1, BATCH_BYTES // _row_bytes(encoding))
     with piece.open() as parquet:
         for batch in parquet.iter_batches(

@@ -9,6 +9,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from loloha.errors import WireError
+from loloha.reportlog import column
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
@@ -75,22 +76,9 @@ def schema(campaign: Agreement | Protocol, *, round: int | None = None) -> Any:
     columns = [("reporter", pa.binary(REPORTER_BYTES))]
     if round is None:
         columns.insert(0, ("round", pa.int64()))
-    columns += _report_columns(protocol.encoding)
+    columns += column.types(protocol.encoding).items()
     fields = [pa.field(name, kind, nullable=False) for name, kind in columns]
     return pa.schema(fields, {METADATA: origin(campaign, round)})
-
-
-def _report_columns(encoding: Encoding) -> list[tuple[str, Any]]:
-    import pyarrow as pa
-
-    if encoding.kind == "symbol":
-        return [("y", pa.int32())]
-    if encoding.kind == "keyed symbol":
-        return [("key", pa.int32() if encoding.key_bits < 32 else pa.int64()), ("y", pa.int32())]
-    if encoding.kind == "bits":
-        return [("y", pa.binary(encoding.shapes(1)[1][1]))]
-    answers = pa.list_(pa.field("element", pa.int32(), nullable=False), _sampled(encoding))
-    return [("y", answers)]
 
 
 def origin(campaign: Agreement | Protocol, round: int | None) -> bytes:
@@ -102,13 +90,8 @@ def origin(campaign: Agreement | Protocol, round: int | None) -> bytes:
         "protocol": rules(campaign).to_dict(),
     }
     if round is not None:
-        said["round"] = check_round(round)
+        said["round"] = checks.round_number(round)
     return json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
-
-
-def check_round(round: Any) -> int:
-    """``round`` as an int in 0..2^53 - 1."""
-    return checks.integer("round", round, 0, LARGEST_ROUND, "count rounds from 0")
 
 
 def to_arrow(
@@ -150,27 +133,12 @@ def to_arrow(
             f"reporters must be as many as reports, {len(valid)}, got {len(rows)}; give one each"
         )
     one_round = np.ndim(rounds) == 0
-    columns = [_fixed_binary(rows)]
+    columns = [column.from_rows(rows)]
     if not one_round:
         columns.insert(0, pa.array(_many_rounds(rounds, len(valid)), pa.int64()))
-    form = schema(campaign, round=check_round(rounds) if one_round else None)
-    columns += _columns(protocol.encoding, keys, ys, form)
+    form = schema(campaign, round=checks.round_number(rounds) if one_round else None)
+    columns += column.made(protocol.encoding, keys, ys)
     return pa.RecordBatch.from_arrays(columns, schema=form)
-
-
-def _columns(encoding: Encoding, keys: Any, ys: Any, form: Any) -> list[Any]:
-    import pyarrow as pa
-
-    if encoding.kind == "symbol":
-        return [pa.array(ys, pa.int32())]
-    if encoding.kind == "keyed symbol":
-        return [pa.array(keys, form.field("key").type), pa.array(ys, pa.int32())]
-    if encoding.kind == "bits":
-        return [_fixed_binary(ys)]
-    d = _sampled(encoding)
-    bits = np.unpackbits(ys, axis=1, count=d, bitorder="little")
-    answers = pa.array((2 * keys + bits).ravel(), pa.int32())
-    return [pa.FixedSizeListArray.from_arrays(answers, type=form.field("y").type)]
 
 
 def from_arrow(campaign: Agreement | Protocol, data: Any) -> tuple[Bytes, Ints | None, Any]:
@@ -193,21 +161,14 @@ def from_arrow(campaign: Agreement | Protocol, data: Any) -> tuple[Bytes, Ints |
     WireError
         If a column is missing, of another type, or holds a null.
     """
-    reporters = _fixed_rows(_column(data, "reporter", _fixed(REPORTER_BYTES)), REPORTER_BYTES)
+    reporters = column.to_rows(_column(data, "reporter", _fixed(REPORTER_BYTES)), REPORTER_BYTES)
     return reporters, *answers_from_arrow(rules(campaign).encoding, data)
 
 
 def answers_from_arrow(encoding: Encoding, data: Any) -> tuple[Ints | None, Any]:
     """Keys and ys alone: `from_arrow` where nobody asks who reported."""
-    found = {name: _column(data, name, kind) for name, kind in _report_columns(encoding)}
-    y = found["y"]
-    if encoding.kind == "bits":
-        return None, _fixed_rows(y, encoding.shapes(1)[1][1])
-    if encoding.kind == "sampled bits":
-        answers = _integers(y.flatten()).reshape(len(y), _sampled(encoding))
-        bits = np.packbits((answers & 1).astype(np.uint8), axis=1, bitorder="little")
-        return answers >> 1, bits
-    return _integers(found["key"]) if "key" in found else None, _integers(y)
+    found = [_column(data, name, kind) for name, kind in column.types(encoding).items()]
+    return column.read(encoding, found)
 
 
 def _column(data: Any, name: str, kind: Any) -> Any:
@@ -223,10 +184,10 @@ def _column(data: Any, name: str, kind: Any) -> Any:
             f"column {name!r} must be there once with type {kind}, got {got}; "
             "see loloha.reportlog.schema"
         )
-    column = data.column(places[0])
-    if column.null_count:
-        raise WireError(f"column {name!r} must hold no nulls, got {column.null_count}; drop them")
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    found = data.column(places[0])
+    if found.null_count:
+        raise WireError(f"column {name!r} must hold no nulls, got {found.null_count}; drop them")
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def _same_list(got: Any, kind: Any) -> bool:
@@ -237,31 +198,10 @@ def _same_list(got: Any, kind: Any) -> bool:
     return same
 
 
-def _integers(column: Any) -> Ints:
-    if column.null_count:
-        raise WireError("column 'y' must hold no nulls, got some in its lists; drop them")
-    numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers
-
-
 def _fixed(width: int) -> Any:
     import pyarrow as pa
 
     return pa.binary(width)
-
-
-def _fixed_rows(column: Any, width: int) -> Bytes:
-    data: Any = np.frombuffer(column.buffers()[1] or b"", np.uint8)
-    start = column.offset * width
-    rows: Bytes = data[start : start + len(column) * width].reshape(len(column), width)
-    return rows
-
-
-def _fixed_binary(rows: Bytes) -> Any:
-    import pyarrow as pa
-
-    buffer = pa.py_buffer(np.ascontiguousarray(rows))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), [None, buffer])
 
 
 def _pseudonyms(reporters: Any) -> Bytes:
@@ -285,9 +225,3 @@ def _many_rounds(rounds: Any, n: int) -> Ints:
     if not fits or (n and not 0 <= int(numbers.min()) <= int(numbers.max()) <= LARGEST_ROUND):
         raise WireError(f"rounds must be n integers in 0..{LARGEST_ROUND}; count rounds from 0")
     return numbers.astype(np.int64)
-
-
-def _sampled(encoding: Encoding) -> int:
-    """Buckets of a report."""
-    keys: Any = encoding.shapes(1)[0]
-    return int(keys[1])

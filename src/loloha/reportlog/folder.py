@@ -15,12 +15,12 @@ from loloha.reportlog.arrow import (
     DIGEST_DIGITS,
     METADATA,
     Agreement,
-    check_round,
     origin,
     rules,
     schema,
 )
 from loloha.reportlog.writer import Writer
+from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
 
@@ -103,7 +103,7 @@ class ReportLog:
 
     def round_folder(self, round: int) -> Path:
         """Where the reports of one round lie."""
-        return self.folder / f"round={check_round(round)}"
+        return self.folder / f"round={checks.round_number(round)}"
 
     def writer(self) -> Writer:
         """A `Writer` that adds files to this log."""
@@ -132,7 +132,7 @@ class ReportLog:
                 f"{str(self.root)!r} has none of it and {others} of others; "
                 "give the campaign or protocol that the log was written for"
             )
-        wanted = None if rounds is None else {check_round(round) for round in rounds}
+        wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
         found: dict[int, list[LogFile]] = {}
         refused: dict[str, list[Path]] = {}
         places = list(self._places(wanted, found))

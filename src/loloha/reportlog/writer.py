@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Self
 
+from loloha.reportlog import column
 from loloha.reportlog.arrow import DIGEST_DIGITS, Agreement, rules, to_arrow
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
@@ -87,7 +88,7 @@ class _OpenFile:
             form,
             compression="none",
             use_dictionary=_dictionaries(encoding),
-            write_statistics=["key", "y"] if encoding.kind == "keyed symbol" else False,
+            write_statistics=["key", "y"] if "key" in form.names else False,
         )
 
     def append(self, batch: Any) -> None:
@@ -136,11 +137,11 @@ class _HashingFile:
         return self._digest.hexdigest()[:DIGEST_DIGITS]
 
 
-def _dictionaries(encoding: Any) -> list[str]:
-    names = []
-    answer_bits = encoding.report_bits - encoding.key_bits
-    if not encoding.packed and 1 << answer_bits <= LARGEST_DICTIONARY:
-        names.append("y")
-    if encoding.kind == "keyed symbol" and 1 << encoding.key_bits <= LARGEST_DICTIONARY:
-        names.append("key")
-    return names
+def _dictionaries(encoding: Encoding) -> list[str]:
+    """Columns of numbers from so short a range that a dictionary of them pays."""
+    bits = {"key": encoding.key_bits, "y": encoding.report_bits - encoding.key_bits}
+    return [
+        name
+        for name in column.types(encoding)
+        if not encoding.packed and 1 << bits[name] <= LARGEST_DICTIONARY
+    ]

@@ -10,6 +10,7 @@ from numbers import Rational, Real
 from typing import Any
 
 from loloha.errors import DomainError, ExtraError, ParameterError
+from loloha.rules.report import LARGEST_ROUND
 
 SMALLEST_EPS, LARGEST_EPS = 1e-6, 700.0
 
@@ -64,6 +65,17 @@ def level(value: Any) -> float:
     if number in (0.0, 1.0):
         raise ParameterError(f"level must be inside (0, 1), got {value!r}; 0.95 is usual")
     return number
+
+
+def round_number(value: Any) -> int:
+    """The number of a round, which every language can keep."""
+    return integer("round", value, 0, LARGEST_ROUND, "count rounds from 0")
+
+
+def limit(value: Any, least: float, advice: str) -> float | None:
+    """A hard limit on a loss, None for one that never binds."""
+    number = math.inf if value is None else real("limit", value, least, math.inf, advice)
+    return None if number == math.inf else number
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from loloha.wire.message import (
     MESSAGE_VERSION,
     REPORTER_BYTES,
     TICKET_BYTES,
-    Form,
+    Widths,
 )
 from loloha.wire.refusal import REASONS, Refusal
 
@@ -78,7 +78,7 @@ class Reader:
         self.campaign = campaign
         self.most = most
         self.encoding = campaign.protocol.encoding
-        self.form = Form.of(self.encoding)
+        self.widths = Widths.of(self.encoding)
         self.ticketed = campaign.keys == "assigned"
 
     def read_json(self, body: bytes) -> Batch:
@@ -127,7 +127,7 @@ class Reader:
         """
         codes = np.frombuffer(upload, dtype=np.int8).copy()
         index = np.flatnonzero(codes == 0)
-        n, form = len(rows), self.form
+        n, widths = len(rows), self.widths
         fingerprint = self.campaign.fingerprint
         reasons = np.zeros(n, dtype=np.int8)
 
@@ -142,8 +142,8 @@ class Reader:
             foreign = np.array([row.campaign != fingerprint for row in rows])
             reasons[foreign & (reasons == 0)] = Refusal.CAMPAIGN.code
         reporters = column([row.reporter for row in rows], REPORTER_BYTES, Refusal.REPORTER)
-        keys = column([row.key for row in rows], form.key_bytes, Refusal.KEY)
-        ys = column([row.y for row in rows], form.answer_bytes, Refusal.ANSWER)
+        keys = column([row.key for row in rows], widths.key_bytes, Refusal.KEY)
+        ys = column([row.y for row in rows], widths.answer_bytes, Refusal.ANSWER)
         width = TICKET_BYTES if self.ticketed else 0
         tickets = column([row.ticket for row in rows], width, Refusal.TICKET)
         rounds = np.array([row.round for row in rows], dtype=np.int64)
@@ -155,16 +155,15 @@ class Reader:
             rounds[good],
             as_names(reporters[good]),
             self._keys(keys[good]),
-            ys[good] if form.packed else _numbers(ys[good]),
+            ys[good] if widths.packed else _numbers(ys[good]),
             as_names(tickets[good]) if self.ticketed else None,
         )
 
     def _keys(self, raw: Any) -> Any:
-        form = self.form
-        if not form.groups:
+        shape, _ = self.encoding.shapes(len(raw))
+        if shape is None:
             return None
-        numbers = _numbers(raw.reshape(-1, form.group_bytes)).reshape(len(raw), form.groups)
-        return numbers[:, 0] if self.encoding.kind == "keyed symbol" else numbers
+        return _numbers(raw.reshape(-1, self.widths.group_bytes)).reshape(shape)
 
     def _checked(
         self, codes: Any, index: Any, rounds: Any, reporters: Any, keys: Any, ys: Any, tickets: Any

@@ -20,7 +20,7 @@ LARGEST_UPLOAD = 100_000
 """Reports in one upload."""
 
 
-class Form(NamedTuple):
+class Widths(NamedTuple):
     """How many bytes key and answer take; each is written as hexadecimal digits.
 
     Attributes
@@ -47,7 +47,7 @@ class Form(NamedTuple):
         return self.groups * self.group_bytes
 
     @classmethod
-    def of(cls, encoding: Encoding) -> Form:
+    def of(cls, encoding: Encoding) -> Widths:
         """The form of an encoding's reports."""
         keys, _ = encoding.shapes(1)
         groups = 0 if keys is None else math.prod(keys)
@@ -77,16 +77,16 @@ def encode(
     bytes
         UTF-8; the length depends on campaign and round only.
     """
-    form = Form.of(campaign.protocol.encoding)
+    widths = Widths.of(campaign.protocol.encoding)
     message: dict[str, int | str] = {
         "version": MESSAGE_VERSION,
         "campaign": campaign.fingerprint,
         "round": round,
         "reporter": reporter,
-        "y": _answer_text(report.y, form),
+        "y": _answer_text(report.y, widths),
     }
-    if form.groups:
-        message["key"] = _key_text(report.key, form)
+    if widths.groups:
+        message["key"] = _key_text(report.key, widths)
     if ticket is not None:
         message["ticket"] = ticket
     return json.dumps(message, separators=(",", ":")).encode()
@@ -94,29 +94,29 @@ def encode(
 
 def key_text(campaign: Campaign, key: Key) -> str:
     """A key as it stands in messages."""
-    return _key_text(key, Form.of(campaign.protocol.encoding))
+    return _key_text(key, Widths.of(campaign.protocol.encoding))
 
 
 def key_from_text(campaign: Campaign, text: str) -> Key:
     """The key that `key_text` wrote; ValueError if it is of another length."""
-    form = Form.of(campaign.protocol.encoding)
+    widths = Widths.of(campaign.protocol.encoding)
     raw = bytes.fromhex(text)
-    if len(raw) != form.key_bytes:
+    if len(raw) != widths.key_bytes:
         raise ValueError("key must have the length of the campaign's keys")
-    numbers = [
-        int.from_bytes(raw[start : start + form.group_bytes])
-        for start in range(0, len(raw), form.group_bytes)
-    ]
-    return numbers[0] if campaign.protocol.encoding.kind == "keyed symbol" else tuple(numbers)
+    numbers = tuple(
+        int.from_bytes(raw[start : start + widths.group_bytes])
+        for start in range(0, len(raw), widths.group_bytes)
+    )
+    return campaign.protocol.encoding.key_of(numbers)
 
 
-def _key_text(key: Key, form: Form) -> str:
+def _key_text(key: Key, widths: Widths) -> str:
     numbers = key if isinstance(key, tuple) else (cast("int", key),)
-    return b"".join(number.to_bytes(form.group_bytes) for number in numbers).hex()
+    return b"".join(number.to_bytes(widths.group_bytes) for number in numbers).hex()
 
 
-def _answer_text(y: Answer, form: Form) -> str:
-    return y.hex() if isinstance(y, bytes) else y.to_bytes(form.answer_bytes).hex()
+def _answer_text(y: Answer, widths: Widths) -> str:
+    return y.hex() if isinstance(y, bytes) else y.to_bytes(widths.answer_bytes).hex()
 
 
 def _bytes(bits: int) -> int:

@@ -223,9 +223,3 @@ def _begin_writing(connection: Connection) -> None:
 
 def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
-
-
-def sqlite_path(url: str) -> Path | None:
-    """The file of an SQLite address, None for PostgreSQL."""
-    parsed = _parsed(url)
-    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None

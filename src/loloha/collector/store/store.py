@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sql
@@ -20,6 +19,7 @@ from loloha.collector.store.record import (
     WAITING,
     Record,
 )
+from loloha.collector.store.round import Round
 from loloha.collector.store.statement import EPOCH, GUARDED, by_first, insert
 from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
@@ -28,47 +28,6 @@ from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.rules.campaign import Campaign
 from loloha.server.tally import Tally
-
-
-@dataclass(frozen=True)
-class Round:
-    """What happened in one round.
-
-    Attributes
-    ----------
-    number : int
-        -1 for what arrived before the first round.
-    n : int
-        Reports counted.
-    duplicates : int
-        Reports that were sent again, and not counted again.
-    refused : dict of str to int
-        By reason. Conflicts belong to the round of the report, others to the round in which they
-        arrived.
-    waiting : int
-        Reports counted that are not published yet.
-    """
-
-    number: int
-    n: int = 0
-    duplicates: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-    waiting: int = 0
-
-    @property
-    def published(self) -> int:
-        """Reports that its estimates are made of."""
-        return self.n - self.waiting
-
-    @property
-    def conflicts(self) -> int:
-        """Reports that differ from the one that their reporter had sent before."""
-        return self.refused.get("conflict", 0)
-
-    @property
-    def version(self) -> int:
-        """Grows with everything that happens in the round."""
-        return self.n + self.duplicates + sum(self.refused.values())
 
 
 class Store:

@@ -147,6 +147,13 @@ class Encoding(ABC):
     def shapes(self, n: Any) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
         """Shapes of keys and ys of n reports."""
 
+    def key_of(self, numbers: tuple[int, ...]) -> Key:
+        """The key that is written as these numbers; ValueError if none is."""
+        keys, _ = self.shapes(1)
+        if keys is None or len(numbers) != math.prod(keys):
+            raise ValueError("key must have as many numbers as the encoding's keys")
+        return numbers[0] if len(keys) == 1 else numbers
+
     @property
     def row_bytes(self) -> tuple[int, int]:
         """Bytes that key and y of one report take in the array forms."""

@@ -164,11 +164,8 @@ class CommandDevice:
             key: Any = None
             if key_text != "-":
                 numbers = tuple(int(part) for part in key_text.split(","))
-                key = numbers if encoding.kind == "sampled bits" else numbers[0]
-                if not isinstance(key, tuple) and len(numbers) != 1:
-                    raise ValueError
-            bits = encoding.kind in ("bits", "sampled bits")
-            y: Any = bytes.fromhex(answer_text) if bits else int(answer_text)
+                key = encoding.key_of(numbers)
+            y: Any = bytes.fromhex(answer_text) if encoding.packed else int(answer_text)
         except ValueError:
             key, y = None, None
         if y is None or not encoding.is_key(key) or not encoding.is_answer(y):

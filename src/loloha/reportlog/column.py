@@ -1,0 +1,153 @@
+"""The columns of each kind of report: Arrow types, and the way from and to arrays; see `schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha.errors import WireError
+from loloha.rules.encodings import Encoding, Kind
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Bytes, Ints
+
+
+class _Columns(NamedTuple):
+    """One kind of report."""
+
+    types: Callable[[Encoding], dict[str, Any]]
+    """Name and Arrow type of each column."""
+    made: Callable[[Encoding, Any, Any], list[Any]]
+    """The columns that hold keys and ys."""
+    read: Callable[..., tuple[Ints | None, Any]]
+    """Keys and ys, out of an encoding and the columns."""
+
+
+def types(encoding: Encoding) -> dict[str, Any]:
+    """Name and Arrow type of each column of an encoding's reports."""
+    return _COLUMNS[encoding.kind].types(encoding)
+
+
+def made(encoding: Encoding, keys: Any, ys: Any) -> list[Any]:
+    """The columns that hold n reports."""
+    return _COLUMNS[encoding.kind].made(encoding, keys, ys)
+
+
+def read(encoding: Encoding, columns: list[Any]) -> tuple[Ints | None, Any]:
+    """Keys and ys of the reports in columns of the right types, without nulls."""
+    return _COLUMNS[encoding.kind].read(encoding, *columns)
+
+
+# -- symbols
+
+
+def _symbol_types(encoding: Encoding) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"y": pa.int32()}
+
+
+def _symbols_made(encoding: Encoding, keys: None, ys: Ints) -> list[Any]:
+    import pyarrow as pa
+
+    return [pa.array(ys, pa.int32())]
+
+
+def _read_symbols(encoding: Encoding, y: Any) -> tuple[None, Ints]:
+    return None, _integers(y)
+
+
+def _keyed_types(encoding: Encoding) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"key": pa.int32() if encoding.key_bits < 32 else pa.int64(), "y": pa.int32()}
+
+
+def _keyed_made(encoding: Encoding, keys: Ints, ys: Ints) -> list[Any]:
+    import pyarrow as pa
+
+    return [pa.array(keys, _keyed_types(encoding)["key"]), pa.array(ys, pa.int32())]
+
+
+def _read_keyed(encoding: Encoding, key: Any, y: Any) -> tuple[Ints, Ints]:
+    return _integers(key), _integers(y)
+
+
+# -- bits
+
+
+def _bits_types(encoding: Encoding) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"y": pa.binary(encoding.shapes(1)[1][1])}
+
+
+def _bits_made(encoding: Encoding, keys: None, ys: Bytes) -> list[Any]:
+    return [from_rows(ys)]
+
+
+def _read_bits(encoding: Encoding, y: Any) -> tuple[None, Bytes]:
+    return None, to_rows(y, encoding.shapes(1)[1][1])
+
+
+def _sampled_types(encoding: Encoding) -> dict[str, Any]:
+    import pyarrow as pa
+
+    element = pa.field("element", pa.int32(), nullable=False)
+    return {"y": pa.list_(element, _sampled(encoding))}
+
+
+def _sampled_made(encoding: Encoding, keys: Ints, ys: Bytes) -> list[Any]:
+    import pyarrow as pa
+
+    bits = np.unpackbits(ys, axis=1, count=_sampled(encoding), bitorder="little")
+    answers = pa.array((2 * keys + bits).ravel(), pa.int32())
+    return [pa.FixedSizeListArray.from_arrays(answers, type=_sampled_types(encoding)["y"])]
+
+
+def _read_sampled(encoding: Encoding, y: Any) -> tuple[Ints, Bytes]:
+    answers = _integers(y.flatten()).reshape(len(y), _sampled(encoding))
+    bits = np.packbits((answers & 1).astype(np.uint8), axis=1, bitorder="little")
+    return answers >> 1, bits
+
+
+def _sampled(encoding: Encoding) -> int:
+    """Buckets of a report."""
+    keys: Any = encoding.shapes(1)[0]
+    return int(keys[1])
+
+
+_COLUMNS: dict[Kind, _Columns] = {
+    "symbol": _Columns(_symbol_types, _symbols_made, _read_symbols),
+    "keyed symbol": _Columns(_keyed_types, _keyed_made, _read_keyed),
+    "bits": _Columns(_bits_types, _bits_made, _read_bits),
+    "sampled bits": _Columns(_sampled_types, _sampled_made, _read_sampled),
+}
+
+
+# -- bytes and numbers
+
+
+def to_rows(column: Any, width: int) -> Bytes:
+    """Binaries of one width as uint8[n, width]."""
+    data: Any = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+    start = column.offset * width
+    rows: Bytes = data[start : start + len(column) * width].reshape(len(column), width)
+    return rows
+
+
+def from_rows(rows: Bytes) -> Any:
+    """Rows of bytes, uint8[n, width], as binaries of one width."""
+    import pyarrow as pa
+
+    buffer = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), [None, buffer])
+
+
+def _integers(column: Any) -> Ints:
+    if column.null_count:
+        raise WireError("column 'y' must hold no nulls, got some in its lists; drop them")
+    numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
