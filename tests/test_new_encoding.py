@@ -11,7 +11,10 @@ import pytest
 
 import loloha
 from loloha.collector.store.cell import add_to_parts, whole
+from loloha.conform import case
+from loloha.design.change import change_area, link_area
 from loloha.design.prospect import prospect
+from loloha.design.shuffling import shuffled
 from loloha.design.transcript import eps_2
 from loloha.design.verdict import verdict
 from loloha.engines import tally
@@ -22,8 +25,10 @@ from loloha.rules.campaign import Campaign, Labels, Schedule
 from loloha.rules.channels import BitChannel, SymbolChannel
 from loloha.rules.encodings import Encoding, OneHot, Symbols
 from loloha.rules.law import exact_law, loss_between
+from loloha.rules.protocols import REGISTRY
 from loloha.rules.rng import Rng, SimulationRng
 from loloha.server.postprocess import iterative_bayesian_update
+from loloha.study import attacks
 from loloha.wire import encode
 from loloha.wire.batch import Reader
 from loloha.wire.columns import encode_many
@@ -232,3 +237,54 @@ def test_no_likelihood_is_guessed(protocol: Any) -> None:
     counted = loloha.simulate(protocol, VALUES, rng=1).tallies[0]
     with pytest.raises(LolohaError, match="must count whole answers"):
         iterative_bayesian_update(counted)
+
+
+def test_no_attack_is_guessed(protocol: Any) -> None:
+    assert change_area(protocol, 3) is None
+    assert link_area(protocol, 3) is None
+    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+        attacks.averaging(protocol, [1], n=2, rng=1)
+    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+        attacks.change(protocol, 2, n=2, rng=1)
+    for keys in ("drawn", "chosen"):
+        with pytest.raises(ParameterError, match="must have an encoding of this package"):
+            attacks.poisoning(protocol, VALUES[:, 0], 3, [1], keys=keys, rng=1)
+
+
+def test_no_gain_of_shuffling_is_guessed(protocol: Any) -> None:
+    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+        shuffled(protocol, N)
+
+
+def test_estimates_are_framed_as_they_are(protocol: Any) -> None:
+    frame = loloha.simulate(protocol, VALUES, rng=1).tallies[0].estimate().to_frame()
+    assert np.array(frame["estimate"]) == pytest.approx(TRUTH[0], abs=1e-6)
+
+
+def test_a_port_would_be_asked_by_the_device_s_own_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new = (RotatedLGRR, ShiftedLGRR, InvertedRAPPOR)
+    for cls in new:
+        monkeypatch.setitem(REGISTRY.own, cls.name, cls)
+    asked = [(one, life) for one, life in case.short_lives() if type(one) in new]
+    assert {type(one) for one, _ in asked} == set(new)
+    for one, life in asked:
+        law = exact_law(lambda rng, one=one, life=life: lived(one, life, rng))
+        assert sum(law.values()) == 1
+        assert len(law) > 1
+
+
+def lived(protocol: Any, life: Any, rng: Rng) -> Any:
+    client = protocol.client(rng=rng)
+    reports = [client.report(value, round=round) for round, value in life]
+    return tuple((one.key, one.y) for one in reports)
+
+
+def test_memo_symbols_of_many_are_those_of_each(protocol: Any) -> None:
+    encoding = protocol.encoding
+    drawn = [encoding.draw_key(SimulationRng(user)) for user in range(5)]
+    keys = None if drawn[0] is None else np.array(drawn)
+    many = encoding.memo_indices(keys, np.arange(K), 5)
+    assert many.tolist() == [[encoding.memo_index(key, v) for v in range(K)] for key in drawn]
+    assert encoding.key_count >= len(set(drawn))

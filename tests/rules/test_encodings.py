@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laws.variants import example
 from loloha.rules.channels import BitChannel, chained_bits
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
-from loloha.rules.hashing import AffineHash, LinearHash, XXHash
+from loloha.rules.hashing import AffineHash, LinearHash, PrimeHash, XXHash
 from loloha.rules.law import exact_law
-from loloha.rules.rng import SCALE
+from loloha.rules.protocols import REGISTRY
+from loloha.rules.rng import SCALE, SimulationRng
 from scripted import ScriptedRng
 
 
@@ -142,3 +144,25 @@ def test_sampled_bits_can_take_a_second_round() -> None:
         b"\x00": (1 - p) * (1 - q), b"\x01": p * (1 - q), b"\x02": (1 - p) * q, b"\x03": p * q
     }  # fmt: skip
     assert encoding.chain(first.p, first.q, p, q) == chained_bits(first, second)
+
+
+@pytest.mark.parametrize("name", REGISTRY.own)
+def test_memo_symbols_of_many_are_those_of_each(name: str) -> None:
+    encoding = example(name, 12).encoding
+    drawn = [encoding.draw_key(SimulationRng(user)) for user in range(9)]
+    keys = None if drawn[0] is None else np.array(drawn)
+    values = np.arange(0, 12, 2)
+    many = encoding.memo_indices(keys, values, len(drawn))
+    assert many.tolist() == [[encoding.memo_index(key, int(v)) for v in values] for key in drawn]
+
+
+def test_keys_are_counted_one_by_one() -> None:
+    for encoding in (
+        Symbols(3),
+        OneHot(3),
+        Hashed(PrimeHash(5, 3)),
+        SampledBuckets(7, 5, 2),
+        SampledBuckets(7, 5, 5),
+    ):
+        law = exact_law(encoding.draw_key)
+        assert encoding.key_count == len(law)

@@ -12,7 +12,6 @@ from typing import Any
 
 from loloha.errors import ParameterError
 from loloha.rules.campaign import Campaign, Labels, Range, Schedule
-from loloha.rules.encodings import OneHot
 from loloha.rules.protocols import BLH, GRR, OLOLOHA, OUE, REGISTRY, BiLOLOHA, Protocol
 
 START = 1_767_225_600
@@ -79,7 +78,7 @@ def short_lives() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:
     """Protocols, and rounds and values whose reports have few enough paths of draws."""
     for protocol in small():
         yield protocol, [(0, 1)]
-        if not isinstance(protocol.encoding, OneHot):
+        if protocol.encoding.report_bits - protocol.encoding.key_bits < protocol.k:
             yield protocol, [(0, 1), (1, 0), (2, 1)]
         else:
             yield protocol.from_params({**protocol.get_params(), "k": 2}), [(0, 1), (1, 1)]

@@ -22,7 +22,6 @@ from loloha.design.likelihood import (
 )
 from loloha.design.roc import Area, Roc
 from loloha.rules import checks
-from loloha.rules.channels import BitChannel, TableChannel
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.rules.rng import SCALE
@@ -84,7 +83,7 @@ def link_area(protocol: Protocol, reports: int) -> Area | None:
     first: Any = protocol.first_channel
     if apart is None or not protocol.longitudinal:
         return apart
-    if isinstance(first, BitChannel):
+    if protocol.g is None:
         # Two users' memos are as independent as those of two values.
         return _unless_keys_differ(encoding, apart)
     second: Any = protocol.second_channel
@@ -97,12 +96,7 @@ def link_area(protocol: Protocol, reports: int) -> Area | None:
 
 def _unless_keys_differ(encoding: Encoding, alike: Area) -> Area:
     """Users of different keys are told apart for certain, those of equal keys as ``alike`` says."""
-    keys = 1
-    if isinstance(encoding, SampledBuckets):
-        keys = math.comb(encoding.b, encoding.d)
-    elif isinstance(encoding, Hashed):
-        keys = encoding.family.members
-    return Area(1 - (1 - alike.auc) / keys, alike.error / keys)
+    return Area(1 - (1 - alike.auc) / encoding.key_count, alike.error / encoding.key_count)
 
 
 # -- symbols
@@ -114,7 +108,7 @@ def _keyed_symbols(protocol: Protocol, reports: int) -> Area:
     second: Any = protocol.second_channel
     p, q = float(first.p), float(first.q)
     coincide = 2 * p * q + (first.g - 2) * q * q
-    if isinstance(first, TableChannel):
+    if first.joint:
         # Two cells of a table are answered alike only where all are.
         coincide = first.g * q * first.constant / SCALE
     encoding = protocol.encoding
@@ -308,7 +302,7 @@ def repeated_answers(protocol: Protocol) -> tuple[Floats, Floats]:
     """
     encoding: Any = protocol.encoding
     k = protocol.k
-    b, d = (k, k) if isinstance(encoding, OneHot) else (encoding.b, encoding.d)
+    b, d = encoding.bins, encoding.size
     p, q = float(protocol.first_channel.p), float(protocol.first_channel.q)
     sizes = np.bincount(np.arange(k, dtype=np.int64) * b // k, minlength=b).astype(float)
     same = float((sizes * (sizes - 1)).sum()) / (k * (k - 1))

@@ -186,9 +186,8 @@ def prospect(
 
 def _shared(protocol: Protocol, n: int) -> float | None:
     """n over the number of keys, where a user keeps one."""
-    if not protocol.longitudinal or not isinstance(protocol.encoding, Hashed):
-        return None
-    return n / protocol.encoding.family.members
+    hashes = type(protocol.encoding) is Hashed
+    return n / protocol.encoding.key_count if protocol.longitudinal and hashes else None
 
 
 def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> str:

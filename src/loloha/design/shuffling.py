@@ -142,11 +142,7 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
             "protocol must have an encoding of this package, got "
             f"{type(encoding).__name__}; its answers are unknown here"
         )
-    keys = 1
-    if isinstance(encoding, Hashed):
-        keys = encoding.family.members
-    elif isinstance(encoding, SampledBuckets):
-        keys = math.comb(encoding.b, encoding.d)
+    keys = encoding.key_count
     first = _amplified(_first_report(protocol), n, keys, delta)
     if not protocol.longitudinal:
         later = first
@@ -171,7 +167,7 @@ class _Pair(NamedTuple):
 
 
 def _first_report(protocol: Protocol) -> _Pair:
-    encoding = protocol.encoding
+    encoding: Any = protocol.encoding
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
     p, q = first.p, first.q
@@ -180,7 +176,7 @@ def _first_report(protocol: Protocol) -> _Pair:
     p, q = float(p), float(q)
     if protocol.g is not None:
         return _of_symbols(p, q, protocol.g)
-    if isinstance(encoding, SampledBuckets) and encoding.d == 1:
+    if encoding.size == 1:
         return _of_symbols(p, q, 2)
     # Two bits, one of each value: the others hold a third one, if there is any.
     one, other = p * (1 - q), q * (1 - p)

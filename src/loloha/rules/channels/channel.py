@@ -1,9 +1,13 @@
-"""Randomised response as a device draws it, over symbols or bits."""
+"""Randomised response as a device draws it, over symbols or bits.
+
+Where a channel is joint, the answers to all symbols are drawn together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from loloha.rules.rng import SCALE, Rng
 
@@ -22,6 +26,7 @@ class SymbolChannel:
 
     g: int
     keep: int
+    joint: ClassVar[bool] = False
 
     @property
     def p(self) -> Fraction:
@@ -60,6 +65,7 @@ class TableChannel:
     g: int
     identity: int
     constant: int
+    joint: ClassVar[bool] = True
 
     @property
     def p(self) -> Fraction:
@@ -102,6 +108,7 @@ class BitChannel:
 
     set: int
     unset: int
+    joint: ClassVar[bool] = False
 
     @property
     def p(self) -> Fraction:

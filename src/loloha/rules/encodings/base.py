@@ -73,6 +73,11 @@ class Encoding(ABC):
         """Bits of the key, which need to be sent only once."""
 
     @property
+    def key_count(self) -> int:
+        """How many keys there are to draw from; more than that where an encoding does not say."""
+        return 1 << self.key_bits
+
+    @property
     def packed(self) -> bool:
         """Whether answers are bits, eight to a byte; else they are symbols."""
         return self.kind in ("bits", "sampled bits")
@@ -106,6 +111,17 @@ class Encoding(ABC):
     @abstractmethod
     def rerandomise(self, rng: Rng, answer: Answer, channel: Any) -> Answer:
         """Second randomised response: from an answer to a fresh one."""
+
+    def memo_indices(self, keys: Any, values: Ints, n: int) -> Ints:
+        """Memo symbols of some values under each of n keys, int64[n, values]."""
+        import numpy as np
+
+        def key_of(row: Any) -> Key:
+            return tuple(row) if isinstance(row, list) else row
+
+        own = [None] if keys is None else map(key_of, keys.tolist())
+        cells = [[self.memo_index(key, v) for v in values.tolist()] for key in own]
+        return np.broadcast_to(np.array(cells, dtype=np.int64), (n, len(values)))
 
     # -- laws; each works on floats and on exact fractions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -141,6 +142,10 @@ class SampledBuckets(_BitEncoding):
     @property
     def key_bits(self) -> int:
         return self.d * (self.b - 1).bit_length()
+
+    @property
+    def key_count(self) -> int:
+        return math.comb(self.b, self.d)
 
     @property
     def report_bits(self) -> int:

@@ -145,8 +145,15 @@ class Hashed(_SymbolEncoding):
     def is_key(self, key: Key) -> bool:
         return type(key) is int and self.family.is_key(key)
 
+    @property
+    def key_count(self) -> int:
+        return self.family.members
+
     def memo_index(self, key: Key, v: int) -> int:
         return self.family.hash(_seed(key), v)
+
+    def memo_indices(self, keys: Ints, values: Ints, n: int) -> Ints:
+        return self.family.hash_many(keys[:, None], values[None])
 
     @property
     def collision(self) -> Fraction:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.channels import Pair, TableChannel
+from loloha.rules.channels import Pair
 from loloha.rules.encodings import Channel, Encoding
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
@@ -198,7 +198,7 @@ class Protocol(ABC):
     @property
     def joint(self) -> bool:
         """Whether the answers to all memo symbols are drawn together, at enrolment."""
-        return self.longitudinal and isinstance(self.first_channel, TableChannel)
+        return self.longitudinal and self.first_channel.joint
 
     @property
     def cap(self) -> float:
@@ -256,8 +256,8 @@ class Protocol(ABC):
 
     def remember(self, rng: Rng) -> tuple[Answer, ...] | None:
         """Draw the answers to all memo symbols at enrolment; None where each waits for its use."""
-        channel = self.first_channel
-        return channel.table(rng) if isinstance(channel, TableChannel) else None
+        channel: Any = self.first_channel
+        return channel.table(rng) if channel.joint else None
 
     def permanent(self, rng: Rng, x: int) -> Answer:
         """Permanent randomised response x' to the memo symbol ``x``, to be kept."""

@@ -16,7 +16,6 @@ import numpy as np
 from loloha.design.likelihood import bit_tables
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.encodings import Hashed, SampledBuckets
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks.stretch import Stretch, observe
 
@@ -87,16 +86,14 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
     """ln of the likelihood of each constant value, up to a term of each user: float64[n, k]."""
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
-    encoding = protocol.encoding
     counts = seen.counts
     if not protocol.longitudinal:
         ratio = first.p / first.q
         if protocol.g is None:
             ratio *= (1 - first.q) / (1 - first.p)
         return math.log(ratio) * counts
-    values = np.arange(protocol.k)
-    if isinstance(encoding, SampledBuckets):
-        return _score_buckets(protocol, encoding, seen)[:, values * encoding.b // encoding.k]
+    if protocol.second_channel is None and protocol.g is None:
+        return _score_memoised_bits(protocol, seen)
     if second is None or not second.q:
         raise ParameterError(
             f"protocol must have a second round that lies, got {protocol!r}; its answers are memos"
@@ -108,17 +105,16 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
     cells = np.log(
         float(first.q) * odds.sum(axis=1, keepdims=True) + float(first.p - first.q) * odds
     )
-    if not isinstance(encoding, Hashed):
-        return cells
-    cell_of = encoding.family.hash_many(np.asarray(seen.keys)[:, None], values[None])
+    cell_of = protocol.encoding.memo_indices(seen.keys, np.arange(protocol.k), len(cells))
     return np.take_along_axis(cells, cell_of, axis=1)
 
 
-def _score_buckets(protocol: Protocol, encoding: SampledBuckets, seen: Stretch) -> Any:
+def _score_memoised_bits(protocol: Protocol, seen: Stretch) -> Any:
     """Memoised bits sent as they are: each sampled bucket's own bit speaks for it, or against."""
+    encoding: Any = protocol.encoding
     first: Any = protocol.first_channel
     one, zero = math.log(first.p / first.q), math.log((1 - first.p) / (1 - first.q))
     scores = np.zeros((len(seen.counts), encoding.b))
     spoken = np.where(seen.counts > 0, one, zero)
     np.put_along_axis(scores, np.asarray(seen.keys), spoken, axis=1)
-    return scores
+    return scores[:, np.arange(encoding.k) * encoding.b // encoding.k]

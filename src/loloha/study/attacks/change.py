@@ -12,7 +12,6 @@ from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.channels import BitChannel
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks.stretch import Stretch, moving_values, observe
 
@@ -67,7 +66,7 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
         )
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
-    bits = isinstance(first, BitChannel)
+    bits = protocol.g is None
     if protocol.longitudinal and (second is None or not second.q):
         return _score_repeats(protocol, before.counts, after.counts, before.reports)
     if protocol.longitudinal and bits:

@@ -198,8 +198,9 @@ def detect_memoised(protocol: Protocol, visits: Visits, rng: np.random.Generator
     Draws the memoised bits of every user, and those beyond the first some only where they decide
     whether two answers are equal: the law is that of the clients.
     """
-    encoding, channel = protocol.encoding, protocol.first_channel
-    if not isinstance(encoding, SampledBuckets) or not isinstance(channel, BitChannel):
+    encoding: Any = protocol.encoding
+    channel: Any = protocol.first_channel
+    if type(encoding) is not SampledBuckets:
         raise ParameterError(
             f"protocol must send memoised bits of sampled buckets, got {protocol.name!r}; record "
             "its answers with record_answers"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.counting.arrays import Bytes, Ints
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.rules.hashing import HashFamily
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
 
@@ -124,17 +126,10 @@ def poisoning_gain(
     and M count those who sampled one.
     """
     aimed = _targets(protocol, targets)
-    find = _SUPPORTED.get(type(protocol.encoding))
-    if find is None:
-        raise ParameterError(
-            "protocol must have an encoding of this package, got "
-            f"{type(protocol.encoding).__name__}; simulate its fakes"
-        )
+    view = _view(protocol)
     checks.choice("keys", keys, ("chosen", "drawn"))
-    reach, supported = find(protocol, aimed, keys)
-    encoding = protocol.encoding
-    honest = encoding.d / encoding.b if isinstance(encoding, SampledBuckets) else 1.0
-    weight = fakes * reach / (n * honest + fakes * reach)
+    reach, supported = view.supported(protocol.encoding, aimed, keys)
+    weight = fakes * reach / (protocol.encoding.expected_reach(n) + fakes * reach)
     p_star, q_star = float(protocol.realised.p_star), float(protocol.realised.q_star)
     pushed = (supported - len(aimed) * q_star) / (p_star - q_star)
     return float(weight * (pushed - share))
@@ -192,48 +187,55 @@ def fake_reports(
     protocol: Protocol, fakes: int, targets: Sequence[int], keys: Keys, rng: np.random.Generator
 ) -> tuple[Any, Any]:
     """What m fakes send to push the targets, as `Tally.update` takes it."""
-    aimed = _targets(protocol, targets)
-    encoding = protocol.encoding
-    if isinstance(encoding, Hashed):
-        family = encoding.family
-        if keys == "chosen":
-            drawn = np.full(fakes, _best_key(family, aimed), dtype=np.int64)
-        else:
-            drawn = np.asarray(family.draw_many(fakes, rng))
-        return drawn, _covered(family, drawn, aimed)[0]
-    if isinstance(encoding, SampledBuckets):
-        b, d = encoding.b, encoding.d
-        rank = rng.random((fakes, b))
-        if keys == "chosen":
-            rank[:, aimed[:d]] = -1
-        buckets = np.sort(np.argsort(rank, axis=1)[:, :d], axis=1)
-        return buckets, np.packbits(np.isin(buckets, aimed), axis=1, bitorder="little")
-    if isinstance(encoding, OneHot):
-        bits = np.zeros((fakes, protocol.k), dtype=bool)
-        bits[:, aimed] = True
-        return None, np.packbits(bits, axis=1, bitorder="little")
-    return None, np.resize(aimed, fakes)
+    view = _view(protocol)
+    return view.fakes(protocol.encoding, fakes, _targets(protocol, targets), keys, rng)
 
 
-def _by_symbol(protocol: Protocol, aimed: Any, keys: Keys) -> tuple[float, float]:
-    """Share of fakes that reach a target, and how many targets one supports."""
+# -- each encoding: share of fakes that reach a target and how many one supports; what they send
+
+
+def _by_symbol(encoding: Symbols, aimed: Ints, keys: Keys) -> tuple[float, float]:
     return 1.0, 1.0
 
 
-def _by_bits(protocol: Protocol, aimed: Any, keys: Keys) -> tuple[float, float]:
+def _fake_symbols(
+    encoding: Symbols, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
+) -> tuple[None, Ints]:
+    return None, np.resize(aimed, fakes)
+
+
+def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> tuple[float, float]:
     return 1.0, float(len(aimed))
 
 
-def _by_hash(protocol: Protocol, aimed: Any, keys: Keys) -> tuple[float, float]:
-    family: Any = protocol.encoding.family  # type: ignore[attr-defined]
+def _fake_bits(
+    encoding: OneHot, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
+) -> tuple[None, Bytes]:
+    bits = np.zeros((fakes, encoding.k), dtype=bool)
+    bits[:, aimed] = True
+    return None, np.packbits(bits, axis=1, bitorder="little")
+
+
+def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> tuple[float, float]:
+    family = encoding.family
     if keys == "chosen":
         best = np.array([_best_key(family, aimed)], dtype=np.int64)
         return 1.0, float(_covered(family, best, aimed)[1][0])
     return 1.0, float(_covered(family, _known_keys(family), aimed)[1].mean())
 
 
-def _by_buckets(protocol: Protocol, aimed: Any, keys: Keys) -> tuple[float, float]:
-    encoding: Any = protocol.encoding
+def _fake_hashes(
+    encoding: Hashed, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    family = encoding.family
+    if keys == "chosen":
+        drawn: Ints = np.full(fakes, _best_key(family, aimed), dtype=np.int64)
+    else:
+        drawn = np.asarray(family.draw_many(fakes, rng))
+    return drawn, _covered(family, drawn, aimed)[0]
+
+
+def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> tuple[float, float]:
     reach = encoding.d / encoding.b
     if keys == "chosen":
         reach = min(1.0, encoding.d / len(aimed))
@@ -241,15 +243,43 @@ def _by_buckets(protocol: Protocol, aimed: Any, keys: Keys) -> tuple[float, floa
     return reach, float(len(aimed))
 
 
-_SUPPORTED: dict[type[Encoding], Any] = {
-    Symbols: _by_symbol,
-    OneHot: _by_bits,
-    Hashed: _by_hash,
-    SampledBuckets: _by_buckets,
+def _fake_buckets(
+    encoding: SampledBuckets, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
+) -> tuple[Ints, Bytes]:
+    b, d = encoding.b, encoding.d
+    rank = rng.random((fakes, b))
+    if keys == "chosen":
+        rank[:, aimed[:d]] = -1
+    buckets = np.sort(np.argsort(rank, axis=1)[:, :d], axis=1)
+    return buckets, np.packbits(np.isin(buckets, aimed), axis=1, bitorder="little")
+
+
+class _View(NamedTuple):
+    """What fakes can do under one encoding."""
+
+    supported: Callable[[Any, Ints, Keys], tuple[float, float]]
+    fakes: Callable[[Any, int, Ints, Keys, np.random.Generator], tuple[Any, Any]]
+
+
+_VIEWS: dict[type[Encoding], _View] = {
+    Symbols: _View(_by_symbol, _fake_symbols),
+    OneHot: _View(_by_bits, _fake_bits),
+    Hashed: _View(_by_hash, _fake_hashes),
+    SampledBuckets: _View(_by_buckets, _fake_buckets),
 }
 
 
-def _known_keys(family: Any) -> Any:
+def _view(protocol: Protocol) -> _View:
+    view = _VIEWS.get(type(protocol.encoding))
+    if view is None:
+        raise ParameterError(
+            "protocol must have an encoding of this package, got "
+            f"{type(protocol.encoding).__name__}; simulate its fakes"
+        )
+    return view
+
+
+def _known_keys(family: HashFamily) -> Ints:
     """All keys, or a fixed sample where they are too many."""
     if family.members <= _KEYS_AT_MOST:
         keys = np.arange(family.members + 1, dtype=np.int64)
@@ -257,12 +287,12 @@ def _known_keys(family: Any) -> Any:
     return np.asarray(family.draw_many(_KEYS_AT_MOST, np.random.default_rng(0)))
 
 
-def _best_key(family: Any, aimed: Any) -> int:
+def _best_key(family: HashFamily, aimed: Ints) -> int:
     known = _known_keys(family)
     return int(known[np.argmax(_covered(family, known, aimed)[1])])
 
 
-def _covered(family: Any, keys: Any, aimed: Any) -> tuple[Any, Any]:
+def _covered(family: HashFamily, keys: Ints, aimed: Ints) -> tuple[Ints, Ints]:
     """The cell that holds most targets under each key, and how many it holds."""
     cells = family.hash_many(keys[:, None], aimed[None])
     held = (cells[:, :, None] == cells[:, None, :]).sum(axis=2)
@@ -271,7 +301,7 @@ def _covered(family: Any, keys: Any, aimed: Any) -> tuple[Any, Any]:
     return cells[rows, best], held[rows, best]
 
 
-def _targets(protocol: Protocol, targets: Sequence[int]) -> Any:
+def _targets(protocol: Protocol, targets: Sequence[int]) -> Ints:
     values = [checks.integer("targets", v, 0, protocol.k - 1, "name values") for v in targets]
     bins = sorted({protocol.encoding.bin(v) for v in values})
     if not bins or len(bins) != len(values):
@@ -281,13 +311,13 @@ def _targets(protocol: Protocol, targets: Sequence[int]) -> Any:
     return np.array(bins, dtype=np.int64)
 
 
-def _bins(protocol: Protocol, values: Any) -> Any:
+def _bins(protocol: Protocol, values: Ints) -> Ints:
     return values.astype(np.int64) * protocol.bins // protocol.k
 
 
 def _second(protocol: Protocol) -> tuple[float, float]:
     second: Any = protocol.second_channel
-    if not isinstance(protocol.encoding, Hashed) or second is None:
+    if type(protocol.encoding) is not Hashed or second is None:
         raise ParameterError(
             f"protocol must send hashed symbols in two rounds, got {protocol!r}; only a key that "
             "stays links the rounds of a user"

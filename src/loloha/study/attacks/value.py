@@ -151,11 +151,7 @@ def _values(chances: Any, change: float, rounds: int, n: int, rng: np.random.Gen
 
 def _cells(protocol: Protocol, keys: Any, n: int) -> Any:
     """Memo cell of each value under each user's key, int64[n, k]."""
-    values = np.arange(protocol.k)[None]
-    encoding = protocol.encoding
-    if isinstance(encoding, Hashed):
-        return encoding.family.hash_many(np.asarray(keys)[:, None], values)
-    return np.repeat(values, n, axis=0)
+    return protocol.encoding.memo_indices(keys, np.arange(protocol.k), n)
 
 
 def _cell_prior(cells: Any, chances: Any, g: int) -> Any:

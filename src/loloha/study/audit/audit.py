@@ -19,7 +19,6 @@ from loloha.design.loss import growth
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.encodings import SampledBuckets
 from loloha.rules.protocols import Protocol
 from loloha.study.audit.binomial import clopper_pearson
 from loloha.study.audit.device import ClientDevice, Device, History, Transcript
@@ -298,7 +297,7 @@ _EVENTS: dict[str, Event] = {
 
 def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> int | None:
     """Which of the two values an answer supports, if it supports one of them alone."""
-    encoding = protocol.encoding
+    encoding: Any = protocol.encoding
     cells = [encoding.memo_index(key, v) for v in values]
     if cells[0] == cells[1]:
         return None
@@ -306,7 +305,7 @@ def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> i
         return cells.index(y) if y in cells else None
     bits = int.from_bytes(y, "little")
     # The last cell of sampled buckets is no bit: the other one then speaks alone, by being unset.
-    size = encoding.d if isinstance(encoding, SampledBuckets) else protocol.k
+    size = encoding.size
     ones = [bits >> cell & 1 if cell < size else None for cell in cells]
     known = [1 - one if place else one for place, one in enumerate(ones) if one is not None]
     return None if len(set(known)) != 1 else 1 - known[0]

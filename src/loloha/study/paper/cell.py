@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.counting.arrays import Floats
-from loloha.rules.encodings import Hashed, SampledBuckets
+from loloha.rules.encodings import Hashed
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import simultaneous_error, unbiased
 from loloha.server.postprocess import clip_and_renormalise
@@ -69,7 +69,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
         "eps_max": float(np.max(simulated.loss)),
         "exposed": None,
     }
-    if isinstance(protocol.encoding, SampledBuckets):
+    if protocol.second_channel is None:
         row["exposed"] = detect_memoised(protocol, material.visits, attacking).share
     return row | {"seconds": time.perf_counter() - started, "numpy": np.__version__}
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from loloha.rules.counting.arrays import Floats
-from loloha.rules.encodings import SampledBuckets
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import variance
 
@@ -44,13 +43,13 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
     -----
     Given m, the variance of `loloha.variance` is linear in 1/m: at this reach it is exact.
     """
-    encoding = protocol.encoding
-    if not isinstance(encoding, SampledBuckets) or encoding.d == encoding.b:
+    share = protocol.encoding.expected_reach(1)
+    if share == 1:
         return float(n)
     from scipy.stats import binom
 
     sizes = np.arange(1, n + 1)
-    chances = binom.pmf(sizes, n, encoding.d / encoding.b)
+    chances = binom.pmf(sizes, n, share)
     return float(np.sum(chances) / np.sum(chances / sizes))
 
 

@@ -19,7 +19,13 @@ from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.history import History
 from loloha.study.samplers.replay import replay, replay_reports
 from loloha.study.samplers.sample import Chain, Progress, Reports, Sample
-from loloha.study.samplers.symbol import quickest, report_symbols, sample_symbols
+from loloha.study.samplers.symbol import (
+    quickest,
+    report_hashes,
+    report_symbols,
+    sample_hashes,
+    sample_symbols,
+)
 from loloha.study.samplers.visits import Visits
 
 Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[Ints]]]
@@ -30,13 +36,13 @@ Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
 
 SAMPLERS: dict[type[Encoding], Sampler] = {
     Symbols: sample_symbols,
-    Hashed: sample_symbols,
+    Hashed: sample_hashes,
     OneHot: sample_bits,
     SampledBuckets: sample_buckets,
 }
 REPORTERS: dict[type[Encoding], Reporter] = {
     Symbols: report_symbols,
-    Hashed: report_symbols,
+    Hashed: report_hashes,
     OneHot: report_bits,
     SampledBuckets: report_buckets,
 }

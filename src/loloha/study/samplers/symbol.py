@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from loloha.rules.channels import TableChannel
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
@@ -28,20 +28,43 @@ CELL_COST = 2
 
 
 def sample_symbols(
-    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+    encoding: Symbols, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Ints, Iterator[Ints]]:
+    """A memoised symbol for each value, then a fresh one for each report."""
+    kept, answers = _memoise(encoding.k, _own_values, chain, visits, draws, progress)
+    return answers, _tabled(encoding, chain, None, kept, draws, progress)
+
+
+def sample_hashes(
+    encoding: Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each cell, then a fresh one for each report."""
-    keys, kept, answers = _memoise(encoding, chain, visits, draws, progress)
-    if isinstance(encoding, Hashed) and not encoding.tabled:
-        return answers, _expanded(encoding, chain, keys, kept, draws, progress)
-    return answers, _tabled(encoding, chain, keys, kept, draws, progress)
+    keys = draws.keys(encoding.family, visits.n)
+    cells = partial(_hashed_values, encoding.family, keys)
+    kept, answers = _memoise(encoding.symbols, cells, chain, visits, draws, progress)
+    count = _tabled if encoding.tabled else _expanded
+    return answers, count(encoding, chain, keys, kept, draws, progress)
 
 
 def report_symbols(
-    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws
+    encoding: Symbols, chain: Chain, visits: Visits, draws: Draws
 ) -> Iterator[Reports]:
-    """The same draws, round by round, and not counted."""
-    keys, kept, _ = _memoise(encoding, chain, visits, draws, lambda _: None)
+    """The draws of `sample_symbols`, round by round, and not counted."""
+    kept, _ = _memoise(encoding.k, _own_values, chain, visits, draws, lambda _: None)
+    yield from _reported(chain, None, kept, draws)
+
+
+def report_hashes(
+    encoding: Hashed, chain: Chain, visits: Visits, draws: Draws
+) -> Iterator[Reports]:
+    """The draws of `sample_hashes`, round by round, and not counted."""
+    keys = draws.keys(encoding.family, visits.n)
+    cells = partial(_hashed_values, encoding.family, keys)
+    kept, _ = _memoise(encoding.symbols, cells, chain, visits, draws, lambda _: None)
+    yield from _reported(chain, keys, kept, draws)
+
+
+def _reported(chain: Chain, keys: Ints | None, kept: Any, draws: Draws) -> Iterator[Reports]:
     for held in kept:
         senders = held >= 0
         told = _told(chain, held[senders], draws).astype(np.int64)
@@ -49,30 +72,38 @@ def report_symbols(
 
 
 def _memoise(
-    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
-) -> tuple[Any, Any, Ints]:
-    """Keys, the memoised symbol of each report int[tau, n] or -1, and each user's memo cells."""
+    g: int, cells_of: _CellsOf, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Any, Ints]:
+    """The memoised symbol of each report int[tau, n] or -1, and how many memo cells users have."""
     n, tau = visits.n, visits.tau
-    keys: Any = draws.keys(encoding.family, n) if isinstance(encoding, Hashed) else None
     answers = np.zeros(n, dtype=np.int64)
-    kept = np.empty((tau, n), dtype=np.int16 if encoding.symbols < 1 << 15 else np.int32)
+    kept = np.empty((tau, n), dtype=np.int16 if g < 1 << 15 else np.int32)
     for block in visits.blocks:
-        users, memo = block.users, block.values
-        cell_of = None
-        if isinstance(encoding, Hashed):
-            symbols = hashed(encoding.family, keys[block.part], block)
-            cell_of, firsts = merge(users, symbols, encoding.symbols)
-            users, memo = users[firsts], symbols[firsts]
-        memo = _answers(chain.first, users, memo, block.slots.shape[1], draws).astype(kept.dtype)
+        users, symbols, cell_of = cells_of(block)
+        memo = _answers(chain.first, users, symbols, block.slots.shape[1], draws).astype(kept.dtype)
         _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
         answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
         progress(block.part.stop / n / 2)
-    return keys, kept, answers
+    return kept, answers
+
+
+_CellsOf = Callable[[Block], tuple[Any, Any, Any]]
+"""User and symbol of each memo cell of a block, and the cell of each of its values."""
+
+
+def _own_values(block: Block) -> tuple[Any, Any, None]:
+    return block.users, block.values, None
+
+
+def _hashed_values(family: HashFamily, keys: Ints, block: Block) -> tuple[Any, Any, Any]:
+    symbols = hashed(family, keys[block.part], block)
+    cell_of, firsts = merge(block.users, symbols, family.g)
+    return block.users[firsts], symbols[firsts], cell_of
 
 
 def _answers(channel: Any, users: Any, symbols: Any, n: int, draws: Draws) -> Any:
     """The memoised answer of each cell; ``users``, 0..n-1, ascends."""
-    if not isinstance(channel, TableChannel):
+    if not channel.joint:
         return draws.symbols(channel, symbols)
     answers = np.empty_like(symbols)
     step = max(1, CELLS_AT_ONCE // channel.g)
@@ -89,7 +120,7 @@ def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
     A table is cleared and decoded in every round, whatever n; a user's hash is expanded once, into
     rows of k bits, and one row is added a report.
     """
-    if not isinstance(encoding, Hashed) or not isinstance(encoding.family, PrimeHash):
+    if type(encoding) is not Hashed or type(encoding.family) is not PrimeHash:
         return encoding
     words = (encoding.family.k + 63) // 64
     expanding, tabling = n * (words * tau + encoding.family.k), CELL_COST * encoding.cells * tau
@@ -109,7 +140,7 @@ def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
     users, values = block.users, block.values
     symbols = np.empty(len(users), dtype=np.int32)
     loops = compiled("cells", len(users))
-    if loops and isinstance(family, LinearHash) and family.g > 2:
+    if loops and type(family) is LinearHash and family.g > 2:
         low = family.g ** ((family.m + 1) // 2)
         high_of, low_of = np.divmod(np.arange(family.k, dtype=np.int32), np.int32(low))
         loops.hash_linear(keys, users, values, family.g, low, high_of, low_of, symbols)
