@@ -401,6 +401,13 @@ CLIENTS = [
 
 SENDERS = [
     Mutant(
+        "a new limit of an agreement that stands is dropped",
+        "device/agreement.py",
+        "return self if limit is None else replace(",
+        "return self if limit is not None else replace(",
+        "device/test_state_file.py -k limit",
+    ),
+    Mutant(
         "a sender adopts what it has not written",
         "device/agreement_file.py",
         "        self._agreement = _UNREAD\n        self.file.write(content)\n"
@@ -789,8 +796,8 @@ POPULATIONS = [
     Mutant(
         "a population's values with one symbol keep two memos",
         "study/samplers/symbol.py",
-        "            cell_of, firsts = merge(users, symbols, encoding.symbols)\n",
-        "            cell_of = firsts = np.arange(len(users), dtype=np.int32)\n",
+        "    cell_of, firsts = merge(block.users, symbols, family.g)\n",
+        "    cell_of = firsts = np.arange(len(symbols), dtype=np.int32)\n",
         POPULATION_LAW + " -k 'biloloha and back'",
     ),
     Mutant(
@@ -873,6 +880,20 @@ POPULATIONS = [
 ]
 
 ENCODINGS = [
+    Mutant(
+        "the memo symbols of many users are those of the first",
+        "rules/encodings/base.py",
+        "map(key_of, keys.tolist())",
+        "map(key_of, keys[:1].tolist())",
+        "test_new_encoding.py -k memo_symbols",
+    ),
+    Mutant(
+        "samples of buckets are counted in every order",
+        "rules/encodings/bit.py",
+        "return math.comb(self.b, self.d)",
+        "return math.perm(self.b, self.d)",
+        "rules/test_encodings.py -k counted_one_by_one",
+    ),
     Mutant(
         "reports of a subclass of an encoding are drawn as those of its base",
         "study/samplers/__init__.py",
