@@ -32,6 +32,8 @@ DEVICE = {
 DOORS = {
     ("loloha.rules.protocols.base", "device.client"),
     ("loloha.rules.protocols.base", "server"),
+    ("loloha.rules.dyadic", "device"),
+    ("loloha.rules.dyadic", "server"),
     # A name that is documented here and lives above.
     ("loloha.reportlog", "study"),
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from loloha.design.sweep import sweep
     from loloha.device.client import Client
     from loloha.errors import LolohaError
+    from loloha.rules.dyadic import DyadicLH
     from loloha.rules.protocols import (
         BLH,
         GRR,
@@ -55,7 +56,7 @@ _ROOMS = {
     "device": "client sender",
     "server": "estimate postprocess tally",
     "design": "frontier limits loss planning privacy prospect sizing",
-    "study": "attacks datasets evaluation figure paper population samplers",
+    "study": "attacks datasets dyadic evaluation figure paper population samplers",
 }
 _MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()} | {
     "sender.connection": "device.connection",
@@ -66,6 +67,7 @@ _MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in
 }
 _NAMES = {
     "Client": "client",
+    "DyadicLH": "rules.dyadic",
     "Estimate": "estimate",
     "LolohaError": "errors",
     "Protocol": "protocols",
@@ -113,6 +115,7 @@ __all__ = [
     "BiLOLOHA",
     "Client",
     "DBitFlipPM",
+    "DyadicLH",
     "Estimate",
     "LolohaError",
     "Protocol",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from loloha.design.change import change_area, link_area
+from loloha.design.dyadic import DyadicExplanation, explain_budget
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.design.roc import Area
 from loloha.design.shuffling import Amplified, Shuffled, shuffled
@@ -23,6 +24,7 @@ from loloha.design.transcript import (
 )
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.dyadic import DyadicLH
 from loloha.rules.protocols import Protocol
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
@@ -32,6 +34,7 @@ USUAL_STRETCHES = (1, 10, 100)
 __all__ = [
     "Amplified",
     "Area",
+    "DyadicExplanation",
     "Explanation",
     "HistoryLoss",
     "Shuffled",
@@ -123,18 +126,24 @@ class Explanation:
         return self.text
 
 
-def explain(protocol: Protocol, *, reports: Any = None) -> Explanation:
+@overload
+def explain(protocol: Protocol, *, reports: Any = None) -> Explanation: ...
+@overload
+def explain(protocol: DyadicLH) -> DyadicExplanation: ...
+def explain(
+    protocol: Protocol | DyadicLH, *, reports: Any = None
+) -> Explanation | DyadicExplanation:
     """What the protocol guarantees and what it does not, in plain words.
 
     Parameters
     ----------
-    protocol : Protocol
+    protocol : Protocol or DyadicLH
     reports : int or sequence of int, optional
         At which numbers t of reports to show eps_t; by default 1, 2, 5, 10, 100.
 
     Returns
     -------
-    Explanation
+    Explanation or DyadicExplanation
         ``str()`` gives the text.
 
     Raises
@@ -142,6 +151,8 @@ def explain(protocol: Protocol, *, reports: Any = None) -> Explanation:
     ParameterError
         If reports are not integers >= 1, or none are given.
     """
+    if isinstance(protocol, DyadicLH):
+        return explain_budget(protocol)
     wanted = USUAL_REPORTS if reports is None else reports
     rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
     if not rounds:

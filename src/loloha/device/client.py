@@ -14,6 +14,7 @@ from loloha.device.state import KEPT_ROUNDS, Account, State, from_plain, to_plai
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng, SecureRng
 
@@ -65,7 +66,7 @@ class Client:
 
     def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
         """All but the state."""
-        self.protocol = protocol
+        self.protocol = speakable(protocol)
         self.limit = _check_limit(limit, protocol)
         self._rng: Rng = SecureRng() if rng is None else rng
         self._lock = RLock()

@@ -10,6 +10,7 @@ import numpy as np
 
 from loloha.errors import MergeError, ParameterError, WireError
 from loloha.rules.protocols import Protocol, protocol_from_dict
+from loloha.rules.protocols.base import speakable
 from loloha.rules.report import Report
 from loloha.server.estimate import Estimate
 
@@ -43,7 +44,7 @@ class Tally:
     __slots__ = ("counts", "n", "protocol")
 
     def __init__(self, protocol: Protocol) -> None:
-        self.protocol = protocol
+        self.protocol = speakable(protocol)
         self.counts: Ints = np.zeros(protocol.encoding.cells, dtype=np.int64)
         self.n = 0
 

@@ -10,6 +10,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 from loloha.server.estimate import unbiased
 from loloha.server.tally import Tally
 from loloha.study.datasets import Dataset
@@ -85,7 +86,7 @@ def simulate(
     are run client by client. Runs on one core.
     """
     dataset = values if isinstance(values, Dataset) else None
-    history = _history(values, protocol.k)
+    history = _history(values, speakable(protocol).k)
     result = _allocate(protocol, history)
     tallies: list[Tally] = []
     loss = _run(protocol, history, rng, progress, result, tallies.append if keep_tallies else None)
@@ -110,7 +111,7 @@ def supports(
     -------
     Supports
     """
-    history = _history(values, protocol.k)
+    history = _history(values, speakable(protocol).k)
     result = _allocate(protocol, history)
     loss = _run(protocol, history, rng, progress, result, None)
     return result._replace(loss=loss)

@@ -14,6 +14,7 @@ from loloha.rules import checks
 from loloha.rules.campaign.domain import Domain, check_text, domain_from_plain
 from loloha.rules.campaign.schedule import Schedule
 from loloha.rules.protocols import Protocol, protocol_from_dict
+from loloha.rules.protocols.base import speakable
 
 TYPE, VERSION = "loloha-campaign", 1
 
@@ -40,6 +41,8 @@ class Campaign:
     ------
     CampaignError
         If the parts do not fit together.
+    ParameterError
+        If the protocol is not one that devices and servers speak.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         check_text("name", self.name, _LONGEST_NAME)
+        speakable(self.protocol)
         if self.domain.k != self.protocol.k:
             raise CampaignError(
                 f"protocol must have k = {self.domain.k}, the number of labels ('other' counts), "

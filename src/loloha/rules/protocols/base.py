@@ -329,6 +329,22 @@ class Protocol(ABC):
         return partial(type(self), **self.get_params()), ()
 
 
+def speakable(protocol: Any) -> Protocol:
+    """``protocol``, if it is one that devices and servers speak.
+
+    Raises
+    ------
+    ParameterError
+        For anything else, such as a `loloha.DyadicLH`.
+    """
+    if not isinstance(protocol, Protocol):
+        raise ParameterError(
+            f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; what is only "
+            "studied has no campaign, messages or engines: use its own client() and tally()"
+        )
+    return protocol
+
+
 def _is_required(field: Any) -> bool:
     from dataclasses import MISSING
 
