@@ -6,6 +6,7 @@
  */
 
 import { readSync, writeSync } from "node:fs";
+import { auditor } from "./audit.js";
 import { Campaign, Client, LolohaError, encode } from "./src/index.js";
 import { State } from "./src/state.js";
 
@@ -27,7 +28,8 @@ function line() {
   }
 }
 
-const say = (plain) => writeSync(1, `${JSON.stringify(plain)}\n`);
+const write = (text) => writeSync(1, `${text}\n`);
+const say = (plain) => write(JSON.stringify(plain));
 
 function drawn(question) {
   say(question);
@@ -89,6 +91,14 @@ const ANSWERS = {
     const client = await Client.load(state, { rng });
     client.reset();
     return { loss: client.loss, state: await client.save() };
+  },
+
+  /** The lines of `loloha audit` until an empty one, drawn by the device's own source. */
+  async audit({ document }) {
+    const answer = auditor((await read(document)).protocol);
+    say({});
+    for (let asked = line(); asked; asked = line()) write(answer(asked));
+    return {};
   },
 
   async sender({ state }) {

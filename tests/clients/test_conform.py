@@ -152,6 +152,23 @@ FAULTS = [
     ),
     Fault("exponents as JavaScript has them", "json.js", 'padStart(2, "0")', "", "documents"),
     Fault(
+        "the source gives zeros",
+        "rng.js",
+        "globalThis.crypto.getRandomValues(this.#pool);",
+        "",
+        "draws",
+    ),
+    Fault("draws of 64 bits", "rng.js", "(pool[at] >>> 11)", "pool[at]", "draws"),
+    Fault("what was drawn is drawn again", "rng.js", "this.#used = at + 2;", "", "draws"),
+    Fault("the last number is never drawn", "rng.js", "drawn % n", "drawn % (n - 1 || 1)", "draws"),
+    Fault(
+        "a new client for each round",
+        "../audit.js",
+        "if (who !== user)",
+        "if (true)",
+        "draws",
+    ),
+    Fault(
         "decimal edges in binary",
         "domain.js",
         "decimal(String(end))",
@@ -165,7 +182,7 @@ FAULTS = [
 def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
     port = command(tmp_path)
     shutil.copytree(CLIENT / "src", tmp_path / "src")
-    for name in ("conform.js", "package.json"):
+    for name in ("audit.js", "conform.js", "package.json"):
         shutil.copy(CLIENT / name, tmp_path)
     file = tmp_path / "src" / fault.file
     sound = file.read_text()
@@ -208,6 +225,28 @@ def test_a_command_that_is_no_port(code: str, why: str) -> None:
         pytest.raises(PortError, match=why),
     ):
         port.ask("document", document="")
+
+
+NO_AUDIT = """
+import json
+for line in iter(input, None):
+    print({} if line[:1] in ('{', '') else 'perhaps', flush=True)
+"""
+
+
+def test_a_port_that_is_asked_to_be_audited_and_answers_something_else() -> None:
+    with pytest.raises(PortError, match="user round value"):
+        conform([sys.executable, "-c", NO_AUDIT], only=["draws"])
+
+
+def test_the_shipped_audit_asks_the_javascript_client() -> None:
+    """Its memo is kept, its rounds are answered once; one without a second round is told."""
+    words = "k=3 eps_inf=2 eps_1=1 calibration=tight"
+    audited = f"{node()} {CLIENT / 'audit.js'} type=l-grr {words}"
+    given = ["--k", "3", "--eps-inf", "2", "--eps-1", "1", "--users", "1000"]
+    assert main(["audit", "l-grr", *given, "--command", audited]) == 0
+    bolder = audited.replace("eps_inf=2 eps_1=1", "eps_inf=4 eps_1=3.9")
+    assert main(["audit", "l-grr", *given, "--command", bolder]) == 1
 
 
 def test_no_such_program_or_group() -> None:

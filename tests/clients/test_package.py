@@ -57,7 +57,7 @@ def test_only_the_client_is_packed(installed: Path) -> None:
     package = installed / "node_modules" / "loloha"
     found = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
     sources = {f"src/{path.name}" for path in (CLIENT / "src").iterdir()}
-    assert found == sources | {"package.json", "README.md", "LICENSE", "conform.js"}
+    assert found == sources | {"package.json", "README.md", "LICENSE", "audit.js", "conform.js"}
     plain = json.loads((package / "package.json").read_text())
     assert "dependencies" not in plain
 

@@ -61,24 +61,55 @@ class Port:
         PortError
             If there is no such answer.
         """
-        self._say({"ask": what, **more})
+        self._write(json.dumps({"ask": what, **more}))
         while "draw" in (answer := self._hear()):
             if rng is None:
                 raise PortError(f"port must not draw to answer {what!r}, got a question for a draw")
-            self._say({"drawn": _drawn(answer, rng)})
+            self._write(json.dumps({"drawn": _drawn(answer, rng)}))
         return answer
 
-    def _say(self, plain: dict[str, Any]) -> None:
+    def lines(self, asked: Sequence[str]) -> list[str]:
+        """Write plain lines, and read as many: what is no JSON, after a question that leads to it.
+
+        Parameters
+        ----------
+        asked : sequence of str
+            So few that a pipe holds them and their answers.
+
+        Raises
+        ------
+        PortError
+            If a line is missing.
+        """
+        self._write("\n".join(asked))
+        return [self._line().rstrip("\n") for _ in asked]
+
+    def end_lines(self) -> dict[str, Any]:
+        """Write the empty line that ends them; the answer to it."""
+        self._write("")
+        return self._hear()
+
+    def _write(self, text: str) -> None:
         to = self._process.stdin
         try:
             if to is not None:
-                to.write(json.dumps(plain) + "\n")
+                to.write(text + "\n")
                 to.flush()
         except OSError:
             # Why it ended is told by what cannot be heard.
             return
 
     def _hear(self) -> dict[str, Any]:
+        line = self._line()
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise PortError(f"port must answer by a JSON object on one line, got {line[:200]!r}")
+        return answer
+
+    def _line(self) -> str:
         pipe = self._process.stdout
         self._silent_since = monotonic()
         line = "" if pipe is None else pipe.readline(LONGEST_LINE)
@@ -89,13 +120,7 @@ class Port:
             )
         if not line:
             raise PortError("port must run until its input ends, it ended before; see its errors")
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
-            raise PortError(f"port must answer by a JSON object on one line, got {line[:200]!r}")
-        return answer
+        return line
 
     def _watch(self) -> None:
         """End a process that is silent for too long: who waits for its line hears of its end."""

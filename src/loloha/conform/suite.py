@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from loloha.conform import documents, lives
+from loloha.conform import documents, draws, lives
 from loloha.conform.difference import Difference
 from loloha.conform.port import Port, connect
 from loloha.rules import checks
@@ -90,5 +90,6 @@ GROUPS: dict[str, Callable[[Port], Iterator[Difference]]] = {
     "lives": lives.lives,
     "states": lives.states,
     "laws": lives.laws,
+    "draws": draws.draws,
 }
 """What a port is asked, by name."""

@@ -2,7 +2,7 @@
 
 from loloha.study.audit.audit import Audit, Finding, audit
 from loloha.study.audit.binomial import clopper_pearson
-from loloha.study.audit.command import CommandDevice
+from loloha.study.audit.command import CommandDevice, report_of
 from loloha.study.audit.device import ClientDevice, Device
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "Finding",
     "audit",
     "clopper_pearson",
+    "report_of",
 ]

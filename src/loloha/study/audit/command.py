@@ -102,7 +102,7 @@ class CommandDevice:
                     given += answers
             place = iter(given)
             for _, history in batch:
-                yield [self._parsed(next(place)) for _ in history]
+                yield [report_of(self.protocol, next(place)) for _ in history]
 
     def _batch(self, histories: Iterator[History]) -> list[tuple[int, History]]:
         batch, lines = [], 0
@@ -138,7 +138,7 @@ class CommandDevice:
             if not data or len(rest) > _LONGEST:
                 return
 
-    def _answer(self) -> bytes:
+    def _answer(self) -> str:
         try:
             line = self.lines.get(timeout=self.timeout)
         except queue.Empty:
@@ -148,7 +148,7 @@ class CommandDevice:
             ) from None
         if not line:
             raise AuditError(self._ended())
-        return line
+        return line.decode("ascii", "replace")
 
     def _ended(self) -> str:
         return (
@@ -156,21 +156,28 @@ class CommandDevice:
             "by hand with a line 'user round value'"
         )
 
-    def _parsed(self, line: bytes) -> tuple[Any, Any]:
-        """Key and answer of a line; what is no report of the protocol is refused."""
-        encoding = self.protocol.encoding
-        try:
-            key_text, answer_text = line.decode("ascii").split()
-            key: Any = None
-            if key_text != "-":
-                numbers = tuple(int(part) for part in key_text.split(","))
-                key = encoding.key_of(numbers)
-            y: Any = bytes.fromhex(answer_text) if encoding.packed else int(answer_text)
-        except ValueError:
-            key, y = None, None
-        if y is None or not encoding.is_key(key) or not encoding.is_answer(y):
-            raise AuditError(
-                "command must answer 'key y' in the protocol's ranges, got something else (not "
-                "shown); see the documentation of loloha audit"
-            )
-        return key, y
+
+def report_of(protocol: Protocol, line: str) -> tuple[Any, Any]:
+    """Key and answer of a line ``key y``.
+
+    Raises
+    ------
+    AuditError
+        If it is no report of the protocol.
+    """
+    encoding = protocol.encoding
+    try:
+        key_text, answer_text = line.split()
+        key: Any = None
+        if key_text != "-":
+            numbers = tuple(int(part) for part in key_text.split(","))
+            key = encoding.key_of(numbers)
+        y: Any = bytes.fromhex(answer_text) if encoding.packed else int(answer_text)
+    except ValueError:
+        key, y = None, None
+    if y is None or not encoding.is_key(key) or not encoding.is_answer(y):
+        raise AuditError(
+            "command must answer 'key y' in the protocol's ranges, got something else (not "
+            "shown); see the documentation of loloha audit"
+        )
+    return key, y
