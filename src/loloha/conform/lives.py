@@ -109,12 +109,18 @@ def _sent(client: Client, one: Campaign, round: Any, value: Any) -> Any:
 
 def _readable(message: Any) -> Any:
     """The members of a message without its reporter, whose secret is the port's own."""
-    try:
-        plain = json.loads(message)
-        plain.pop("reporter")
-    except (ValueError, TypeError, AttributeError, KeyError):
+    plain = _data(message)
+    if not isinstance(plain, dict):
         return message
-    return plain
+    return {name: plain[name] for name in plain if name != "reporter"}
+
+
+def _data(message: Any) -> Any:
+    """What a message says, in whatever order of members."""
+    try:
+        return json.loads(message)
+    except (ValueError, TypeError):
+        return message
 
 
 # -- states
@@ -155,8 +161,8 @@ def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     for (round, value), text in zip(life, said["messages"], strict=True):
         report = client.report(value, round=round)
         wanted = encode(one, report, round=round, reporter=client.reporter(round))
-        if text != wanted.decode():
-            return f"expected {wanted.decode()}, got {text}"
+        if (how := differs(_data(text), _data(wanted))) is not None:
+            return how
     return is_off(said.get("loss"), client.loss)
 
 
@@ -173,14 +179,15 @@ def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     )  # fmt: skip
     client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
     wanted = [
-        encode(
-            one, client.report(value, round=round), round=round, reporter=client.reporter(round)
-        ).decode()
+        encode(one, client.report(value, round=round), round=round, reporter=client.reporter(round))
         for round, value in life
     ]
+    found = said.get("messages")
+    messages = [_data(text) for text in found] if isinstance(found, list) else found
+    how = differs(messages, [_data(text) for text in wanted], said)
     restored = _client(said, protocol)
     after = None if restored is None else restored.to_dict()
-    return differs(said.get("messages"), wanted, said) or differs(after, client.to_dict())
+    return how or differs(after, client.to_dict())
 
 
 def _client(said: dict[str, Any], protocol: Protocol) -> Client | None:
