@@ -197,25 +197,41 @@ def plan(
     times the least count as equally good; of these the one with the smallest cap (or what else is
     weighed), then the fewest bytes a later report, then the cheapest server.
     """
-    k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
-    n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     held = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
-    checks.choice("calibration", calibration, CALIBRATIONS)
     checks.choice("weigh", weigh, WEIGHED)
-    level = checks.level(level)
-    others = {"k": k, "n": n, "calibration": calibration}
-    others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
-    rows = tuple(
-        Prospect(one.name, one.label, None, False, one.note)
-        if one.protocol is None
-        else prospect(one.protocol, n, level=level, label=one.label, **held)
-        for one in candidates(held, others, REGISTRY if protocols is None else protocols)
+    rows = prospects(
+        k, n, held, hash=hash, level=level, calibration=calibration, protocols=protocols
     )
     best, reason = _recommend(rows, weigh)
     warning = None if best is None else _warning(best, n, level)
     budgets = held.get("eps_inf"), held.get("eps_1")
     return Plan(
         k, n, *budgets, level, calibration, weigh, rows, best, reason, warning, held.get("eps_2")
+    )
+
+
+def prospects(
+    k: int,
+    n: int,
+    held: Mapping[str, float],
+    *,
+    hash: str | None = None,
+    level: float = 0.95,
+    calibration: str = "tight",
+    protocols: Iterable[str | Protocol] | None = None,
+) -> tuple[Prospect, ...]:
+    """The rows of `plan`, without its recommendation: what to compare many budgets by."""
+    k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
+    n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
+    checks.choice("calibration", calibration, CALIBRATIONS)
+    level = checks.level(level)
+    others = {"k": k, "n": n, "calibration": calibration}
+    others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
+    return tuple(
+        Prospect(one.name, one.label, None, False, one.note)
+        if one.protocol is None
+        else prospect(one.protocol, n, level=level, label=one.label, **held)
+        for one in candidates(held, others, REGISTRY if protocols is None else protocols)
     )
 
 

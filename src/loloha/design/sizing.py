@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from loloha.design.planning import plan
+from loloha.design.holding import check_held
+from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
 from loloha.errors import ParameterError
 from loloha.rules import checks
@@ -222,11 +223,11 @@ def plan_for(
         def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
             known: dict[str, Any] = given | {unknown[0]: number}
             eps = known.pop("eps_inf")
-            found = plan(
-                **known, eps_inf=eps, eps_1=alpha * eps, level=level, calibration=calibration,
-                protocols=[one],
-            )  # fmt: skip
-            return {row.label: row for row in found.rows}
+            held = check_held(eps_inf=eps, eps_1=alpha * eps)
+            found = prospects(
+                **known, held=held, level=level, calibration=calibration, protocols=[one]
+            )
+            return {row.label: row for row in found}
 
         rows += _required(unknown[0], rows_at, goal, target)
     # The fewest reports and the least budget first, and the largest domain.

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loloha.design.planning import plan
+from loloha.design.holding import check_held
+from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
@@ -156,10 +157,9 @@ def sweep(
         parts = [alpha * whole for alpha in ALPHAS] if eps_1 is None else _listed(eps_1)
         for part in parts:
             if part < whole:
-                found = plan(
-                    k, n, whole, part, level=level, calibration=calibration, protocols=names
-                )
-                rows += [(whole, part, row) for row in found.rows if row.eligible]
+                held = check_held(eps_inf=whole, eps_1=part)
+                found = prospects(k, n, held, level=level, calibration=calibration, protocols=names)
+                rows += [(whole, part, row) for row in found if row.eligible]
     if not rows:
         raise ParameterError(
             "eps_1 must be below eps_inf for a protocol that keeps both, got none; see loloha.plan"
