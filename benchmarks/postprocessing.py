@@ -7,45 +7,58 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import loloha
+from loloha.server.estimate import Estimate
 from loloha.server.postprocess import (
     clip_and_renormalise,
     iterative_bayesian_update,
     project_simplex,
+    smooth_ordered,
 )
 from loloha.server.tally import Tally
 from loloha.study.datasets import DataError, Dataset
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 EPS_INF, ALPHA, RUNS, ROUNDS = (1.0, 2.0, 4.0), 0.5, 2, 2
+
+
+def smoothed(estimate: Estimate) -> np.ndarray:
+    """The estimate of ordered values, smoothed and not yet projected."""
+    return smooth_ordered(estimate.frequencies, estimate.standard_errors**2)
+
+
 STEPS: dict[str, Callable[[Tally], np.ndarray]] = {
     "unbiased": lambda tally: tally.estimate().frequencies,
     "clipped": lambda tally: clip_and_renormalise(tally.estimate().frequencies),
     "Norm-Sub": lambda tally: project_simplex(tally.estimate().frequencies),
     "IBU": lambda tally: iterative_bayesian_update(tally, tolerance=1e-6),
-    "smoothed IBU": lambda tally: iterative_bayesian_update(
-        tally, iterations=200, tolerance=1e-7, smooth=True
-    ),
+    "smoothed": lambda tally: project_simplex(smoothed(tally.estimate())),
     "uniform": lambda tally: np.full(tally.protocol.k, 1 / tally.protocol.k),
 }
 
 
 def data_sets() -> dict[str, Dataset]:
-    """Some rounds of each; a stand-in for the census where its files are not there."""
+    """Some rounds of each, over its whole domain; a stand-in for census files that are missing."""
     found = {
         "Syn": loloha.datasets.syn(tau=ROUNDS, rng=0),
         "Adult": loloha.datasets.adult(tau=ROUNDS, rng=0),
     }
     for state, n in (("MT", 10_336), ("DE", 9_123)):
         try:
-            found[f"DB_{state}"] = loloha.datasets.acs_weights(state, DATA, tau=ROUNDS)
+            found[f"DB_{state}"] = first_rounds(loloha.datasets.acs_weights(state, DATA))
         except DataError:
-            found[f"DB_{state} (stand-in)"] = loloha.datasets.acs_standin(n, tau=ROUNDS, rng=0)
+            found[f"DB_{state} (stand-in)"] = first_rounds(loloha.datasets.acs_standin(n, rng=0))
     return found
+
+
+def first_rounds(data: Dataset) -> Dataset:
+    """The first rounds of the data, with the domain of all of them."""
+    return replace(data, values=data.values[:, :ROUNDS], rounds=data.rounds[:ROUNDS])
 
 
 def rows() -> list[list[str]]:

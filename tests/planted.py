@@ -637,6 +637,27 @@ SERVER = [
         law("a_bin_is_divided"),
     ),
     Mutant(
+        "smoothing takes more than Stein's theorem allows",
+        "server/smoothing.py",
+        "min(2 * (size - 2), size + 2 * np.sqrt(size))",
+        "(size + 2 * np.sqrt(size))",
+        "server/test_postprocess.py -k stein",
+    ),
+    Mutant(
+        "smoothing loses the last places",
+        "server/smoothing.py",
+        "        if k - stop < SHORTEST:\n            stop = k\n",
+        "",
+        "server/test_postprocess.py -k stein",
+    ),
+    Mutant(
+        "smoothing takes the values for a circle",
+        "server/smoothing.py",
+        "np.concatenate([noisy, noisy[..., ::-1]], axis=-1)",
+        "np.concatenate([noisy, noisy], axis=-1)",
+        "server/test_postprocess.py -k 'stein or sum'",
+    ),
+    Mutant(
         "estimates use the memo's channel",
         "server/estimate.py",
         "    channel = Channel.realised(protocol)\n    with np.errstate",
