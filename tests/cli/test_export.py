@@ -1,5 +1,6 @@
 """``loloha export`` writes every round that a collector shows, however many it shows at a time."""
 
+import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +37,7 @@ class Shown:
         shown = [t for t in self._within(first, last, 2) if t % 5 != 4]
         return {
             "campaign": "c", "level": level, "values": [0, 1], "labels": ["a", "b"],
-            "rounds": shown, "begins": [f"day {t}" for t in shown], "n": [9] * len(shown),
+            "rounds": shown, "begins": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown], "n": [9] * len(shown),
             "frequencies": [None if t == 3 else [t / 100, float("nan")] for t in shown],
             "standard_errors": [None if t == 3 else [0.01, float("nan")] for t in shown],
         }  # fmt: skip
@@ -56,7 +57,7 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         # Rounds 4 and 9 have no reports, round 3 is withheld.
         there = [0, 1, 2, 5, 6, 7, 8, 10]
         assert table["round"].to_pylist() == [t for t in there for _ in range(2)]
-        assert table["start"].to_pylist()[-1] == "day 10"
+        assert table["start"].to_pylist()[-1] == datetime.datetime(2026, 1, 11, tzinfo=datetime.UTC)
         assert table["estimate"].to_pylist()[:3] == [0.0, None, 0.01]
         assert table["low"].to_pylist()[2] == pytest.approx(0.01 - 1.96 * 0.01, abs=1e-5)
 

@@ -585,7 +585,7 @@ def test_series_over_rounds_for_chosen_and_for_top_values(serve: Any, clock: Clo
     rows = list(csv.DictReader(io.StringIO(text.text)))
     assert len(rows) == 3 * 5
     assert rows[6]["label"] == one.labels[1]
-    assert rows[6]["start"] == series["begins"][1]
+    assert rows[6]["start"].replace(" ", "T") == series["begins"][1]
     assert (rows[6]["campaign"], rows[6]["level"]) == (one.fingerprint, "0.9")
     middle = tallies[1].estimate()
     assert float(rows[6]["estimate"]) == middle.frequencies[1]

@@ -384,7 +384,7 @@ TABLE = pa.table({"r0": ["a", "b"], "r1": ["a", "b"]})
         (TABLE, {"user": "who"}, r"user must be one of \['r0', 'r1'\], got 'who'"),
         (TABLE, {"round": "week"}, "round must be one of"),
         (TABLE, {"layout": "wide", "value": "r0"}, "left out for a wide table"),
-        (TABLE, {"layout": "long"}, "user must be given for a long table"),
+        (TABLE, {"layout": "long"}, "user, round, value must be given for a long table"),
         (TABLE, {"user": "r0", "round": "r0", "value": "r1"}, "three columns"),
         (pa.table({f"c{i}": [1] for i in range(10)}), {"user": "x"}, "and 2 more"),
         (TABLE, {"domain": ["a"]}, "at least two labels"),

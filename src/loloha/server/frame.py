@@ -22,7 +22,9 @@ HTML_ROWS = 10
 FRAME_STYLE = "font-variant-numeric: tabular-nums"
 
 
-def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+def to_frame(
+    columns: Mapping[str, Any], backend: str | None = None, *, instants: str | None = None
+) -> Any:
     """A table of columns of one length.
 
     Parameters
@@ -31,6 +33,8 @@ def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
         nan and None are nulls.
     backend : {"pandas", "polars", "pyarrow"}, optional
         Kind of the frame; a pyarrow table by default, which pandas, polars and DuckDB read.
+    instants : str, optional
+        Name of a column of texts such as 2026-01-05T00:00:00Z, which become times in UTC.
 
     Raises
     ------
@@ -43,7 +47,10 @@ def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
     try:
         import pyarrow
 
-        table = pyarrow.table({name: _column(content) for name, content in columns.items()})
+        arrays = {name: _column(content) for name, content in columns.items()}
+        if instants is not None:
+            arrays[instants] = arrays[instants].cast(pyarrow.timestamp("s", "UTC"))
+        table = pyarrow.table(arrays)
         if backend in (None, "pyarrow"):
             return table
         import narwhals
@@ -75,7 +82,7 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
     Returns
     -------
     frame
-        With columns campaign, round, start (when it began), value, label, estimate, error (standard
+        With columns campaign, round, start (when it began, in UTC), value, label, estimate, error (standard
         error), low, high (ends of the intervals), n and level. Rounds that are withheld are left
         out.
     """
@@ -99,7 +106,7 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
             )  # fmt: skip
             for column, cell in zip(columns.values(), row, strict=True):
                 column.append(cell)
-    return to_frame(columns, backend)
+    return to_frame(columns, backend, instants="start")
 
 
 def normal_quantile(probability: float) -> float:

@@ -97,15 +97,14 @@ def round_names(names: Sequence[str]) -> list[str]:
 def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     """Choose three different columns, by default those named after their role."""
     lower = {column.lower(): column for column in names}
-    chosen = []
-    for role, column in asked.items():
-        found = column or lower.get(role)
-        if found is None:
-            raise ParameterError(
-                f"{role} must be given for a long table without a column of that name, got None; "
-                f"pass {role}= one of {_few(names)}"
-            )
-        chosen.append(found)
+    found = {role: column or lower.get(role) for role, column in asked.items()}
+    missing = [role for role, column in found.items() if column is None]
+    if missing:
+        raise ParameterError(
+            f"{', '.join(missing)} must be given for a long table without columns of those "
+            f"names, got None; pass {', '.join(f'{role}=' for role in missing)}, of {_few(names)}"
+        )
+    chosen = [column for column in found.values() if column is not None]
     if len(set(chosen)) < len(chosen):
         raise ParameterError(
             f"user, round and value must be three columns, got {chosen!r}; name each once"
@@ -153,7 +152,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
     if once and len(numbers) < len(users):
         raise DataError(
             f"user must differ from row to row in a wide table, got {len(users) - len(numbers)} "
-            "rows that repeat one; pass layout='long' if a row is a report"
+            "rows that repeat one; where a row is a report, name its round= and value="
         )
     return users, len(numbers)
 
