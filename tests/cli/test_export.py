@@ -37,7 +37,8 @@ class Shown:
         shown = [t for t in self._within(first, last, 2) if t % 5 != 4]
         return {
             "campaign": "c", "level": level, "values": [0, 1], "labels": ["a", "b"],
-            "rounds": shown, "begins": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown], "n": [9] * len(shown),
+            "rounds": shown, "n": [9] * len(shown),
+            "begins": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown],
             "frequencies": [None if t == 3 else [t / 100, float("nan")] for t in shown],
             "standard_errors": [None if t == 3 else [0.01, float("nan")] for t in shown],
         }  # fmt: skip

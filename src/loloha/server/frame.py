@@ -82,9 +82,9 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
     Returns
     -------
     frame
-        With columns campaign, round, start (when it began, in UTC), value, label, estimate, error (standard
-        error), low, high (ends of the intervals), n and level. Rounds that are withheld are left
-        out.
+        With columns campaign, round, start (when it began, in UTC), value, label, estimate, error
+        (standard error), low, high (ends of the intervals), n and level. Rounds that are withheld
+        are left out.
     """
     width = normal_quantile((1 + series["level"]) / 2)
     columns: dict[str, list[Any]] = {name: [] for name in SERIES}
