@@ -1,0 +1,241 @@
+"""The tables of ``docs/budget.md``: ``python -m loloha.study.budget_tables`` writes them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.design.transcript import worst_loss
+from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.dyadic import DyadicLH
+from loloha.rules.protocols import OLH, OLOLOHA
+from loloha.server.estimate import unbiased
+from loloha.server.variance import variance
+from loloha.study import dyadic
+from loloha.study.datasets import adult, syn
+from loloha.study.population import supports
+
+K, ROUNDS = 360, 120
+BUDGETS = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0)
+CHANGES = (1, 3, 10)
+HORIZONS = (8, 32, 120, 365, 1024)
+MEASURED = (2.0, 8.0, 16.0)
+# Moves of a user over the whole series, on average, and the changes of his bit that count.
+MOVES = ((1.0, 1), (4.0, 3))
+
+# Shares of the loss that one constant value may have.
+_SHARES = (0.1, 0.2, 0.3, 0.5, 1.0)
+_STEPS = 12
+
+Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
+
+
+def text() -> str:
+    """All tables, in Markdown."""
+    return (
+        "\n\n".join(
+            f"**{title}**\n\n{_table(head, rows)}"
+            for title, head, rows in (by_budget(), by_horizon(), measured())
+        )
+        + "\n"
+    )
+
+
+# -- what is compared
+
+
+@cache
+def proven(k: int, rounds: int, eps: float, g: int = 2) -> OLOLOHA:
+    """The OLOLOHA of least variance whose loss is proven to be at most eps, whatever changes."""
+    found = [_largest(k, rounds, eps, g, share, "upper") for share in _SHARES]
+    return min((one for one in found if one is not None), key=lambda one: one.noise)
+
+
+@cache
+def at_best(k: int, rounds: int, eps: float, g: int = 2) -> OLOLOHA:
+    """The OLOLOHA of least variance whose loss is not known to be above eps.
+
+    Two histories with a single change at most reach eps already: what holds eps is noisier. Two
+    symbols, because all that they send can be enumerated; for losses this small they are the best.
+    """
+    found = [_largest(k, rounds, eps, g, share, "lower") for share in _SHARES]
+    return min((one for one in found if one is not None), key=lambda one: one.noise)
+
+
+def _largest(k: int, rounds: int, eps: float, g: int, share: float, end: str) -> OLOLOHA | None:
+    """That of the largest eps_2 at this eps_inf, by bisection: the loss rises with eps_2."""
+    low, high, best = eps / rounds / 4, 8 * eps / rounds, None
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        one = OLOLOHA.holding(k=k, g=g, eps_inf=share * eps, eps_2=middle)
+        # Any number of changes for the proof, a single one against it.
+        loss = worst_loss(one, rounds, rounds if end == "upper" else 1)
+        if getattr(loss, end) <= eps:
+            low, best = middle, one
+        else:
+            high = middle
+    return best
+
+
+def once(k: int, rounds: int, eps: float) -> float:
+    """n V* where each user answers one round only, drawn at enrolment, by OLH: eps for all."""
+    return rounds * float(variance(OLH(k=k, eps=eps), 1))
+
+
+def mean_noise(protocol: DyadicLH) -> float:
+    """n V*, on average over the rounds."""
+    return float(np.mean([protocol.noise(t) for t in range(protocol.rounds)]))
+
+
+# -- by formula
+
+
+def budget_row(eps: float) -> list[str]:
+    """What each costs at one loss of everything that is sent."""
+    kept = [DyadicLH(k=K, eps=eps, rounds=ROUNDS, changes=changes) for changes in CHANGES]
+    noises = [
+        *map(mean_noise, kept),
+        proven(K, ROUNDS, eps).noise,
+        at_best(K, ROUNDS, eps).noise,
+        once(K, ROUNDS, eps),
+    ]
+    return [f"{eps:g}", *map(_short, noises)]
+
+
+def by_budget() -> Section:
+    """Over the loss."""
+    return (
+        f"n V*, mean over the rounds: {ROUNDS} rounds, k = {K}",
+        ("eps", *(f"budget, C = {c}" for c in CHANGES), "OLOLOHA, proven", "OLOLOHA, at best",
+         "OLH, one round each"),
+        map(budget_row, BUDGETS),
+    )  # fmt: skip
+
+
+def horizon_row(rounds: int, eps: float = 1.0) -> list[str]:
+    """What each costs over so many rounds."""
+    noises = [
+        mean_noise(DyadicLH(k=K, eps=eps, rounds=rounds, changes=1)),
+        proven(K, rounds, eps).noise,
+        at_best(K, rounds, eps).noise,
+        once(K, rounds, eps),
+    ]
+    return [str(rounds), *map(_short, noises)]
+
+
+def by_horizon() -> Section:
+    """Over the number of rounds."""
+    return (
+        f"n V*, mean over the rounds: eps = 1, k = {K}",
+        ("rounds", "budget, C = 1", "OLOLOHA, proven", "OLOLOHA, at best", "OLH, one round each"),
+        map(horizon_row, HORIZONS),
+    )
+
+
+# -- by simulation
+
+
+class Errors(NamedTuple):
+    """Mean square errors over all rounds and values.
+
+    Attributes
+    ----------
+    budget, ololoha, once, uniform : float
+        Of `DyadicLH`, of `at_best`, of one OLH report a user, and of always answering 1/k.
+    predicted : float
+        Of `DyadicLH`, by formula.
+    held : float
+        Share of rounds in which a user's changes are used up.
+    """
+
+    budget: float
+    predicted: float
+    held: float
+    ololoha: float
+    once: float
+    uniform: float
+
+
+def seldom(column: Any, tau: int, change: float, rng: np.random.Generator) -> Ints:
+    """A column that stays as a whole: each round those who move exchange their values."""
+    values = np.empty((len(column), tau), dtype=np.int64)
+    values[:, 0] = rng.permutation(column)
+    for t in range(1, tau):
+        values[:, t] = values[:, t - 1]
+        moving = np.flatnonzero(rng.random(len(column)) < change)
+        values[moving, t] = values[rng.permutation(moving), t - 1]
+    return values
+
+
+def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
+    """All errors on one population."""
+    n, tau = values.shape
+    truth = np.stack([np.bincount(values[:, t], minlength=k) / n for t in range(tau)])
+    protocol = DyadicLH(k=k, eps=eps, rounds=tau, changes=changes)
+    found = dyadic.simulate(protocol, values, rng=seed)
+    alone = np.full_like(values, -1)
+    # A stream of its own: that which drew the values must not choose when they are told.
+    rows, drawn = np.arange(n), np.random.default_rng([seed, n, tau]).integers(0, tau, n)
+    alone[rows, drawn] = values[rows, drawn]
+
+    def of(rule: Any, sent: Ints) -> float:
+        counts = supports(rule, sent, rng=seed)
+        return _mean_square(unbiased(rule, counts.supports, counts.reach) - truth)
+
+    return Errors(
+        budget=_mean_square(found.estimate.frequencies - truth),
+        predicted=mean_noise(protocol) / n,
+        held=found.held,
+        ololoha=of(at_best(k, tau, eps), values),
+        once=of(OLH(k=k, eps=eps), alone),
+        uniform=_mean_square(1 / k - truth),
+    )
+
+
+def measured() -> Section:
+    """On populations that seldom change."""
+    head = ("data, moves", "eps", "C", "held", "budget", "by formula", "OLOLOHA, at best",
+            "OLH, one round each", "always 1/k")  # fmt: skip
+    return f"Mean square error, {ROUNDS} rounds, one run", head, measured_rows(_populations())
+
+
+def measured_rows(populations: Iterable[tuple[str, Ints, int, int]]) -> Iterable[list[str]]:
+    """A row for each population, its k and C, and each budget."""
+    for name, values, k, changes in populations:
+        for eps in MEASURED:
+            found = errors(values, k, eps, changes, seed=1)
+            numbers = (found.budget, found.predicted, found.ololoha, found.once, found.uniform)
+            yield [name, f"{eps:g}", str(changes), f"{100 * found.held:.1f} %",
+                   *(f"{one:.2g}" for one in numbers)]  # fmt: skip
+
+
+def _populations() -> Iterable[tuple[str, Ints, int, int]]:
+    hours = adult(tau=1, rng=1)
+    for moves, changes in MOVES:
+        values = syn(change=moves / ROUNDS, tau=ROUNDS, rng=1).values.astype(np.int64)
+        yield f"Syn, {moves:g}", values, K, changes
+    for moves, changes in MOVES:
+        generator = np.random.default_rng(1)
+        values = seldom(hours.values[:, 0], ROUNDS, moves / ROUNDS, generator)
+        yield f"Adult, {moves:g}", values, hours.k, changes
+
+
+def _mean_square(differences: Floats) -> float:
+    return float(np.mean(differences**2))
+
+
+def _short(noise: float) -> str:
+    return f"{noise:.0f}" if noise >= 100 else f"{noise:.3g}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())
