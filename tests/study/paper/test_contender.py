@@ -1,4 +1,4 @@
-"""Seven curves, and which calibrations of them are worth measuring."""
+"""Nine curves, and which calibrations of them are worth measuring."""
 
 import pytest
 
@@ -44,3 +44,13 @@ def test_buckets_are_sampled_as_the_paper_has_it() -> None:
     everything = CONTENDERS["bbitflippm"].build(1412, 2.0, None, buckets=353).get_params()
     assert (one["b"], one["d"]) == (353, 1)
     assert (everything["b"], everything["d"]) == (353, 353)
+
+
+def test_ours_differ_from_ololoha_in_one_thing() -> None:
+    usual = CONTENDERS["ololoha"].build(96, 4.0, 0.5, TIGHT).get_params()
+    prime = CONTENDERS["ololoha-prime"].build(96, 4.0, 0.5).get_params()
+    joint = CONTENDERS["ololoha-joint"].build(96, 4.0, 0.5).get_params()
+    assert (usual["hash"], usual["memo"]) == ("linear", "independent")
+    assert joint == usual | {"memo": "joint"}
+    # Each family has its own g of least variance.
+    assert prime == usual | {"hash": "prime", "g": prime["g"]}

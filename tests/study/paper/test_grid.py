@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loloha.errors import ParameterError
+from loloha.study.paper.contender import PAPER
 from loloha.study.paper.grid import (
     Attack,
     Cell,
@@ -34,7 +35,13 @@ def test_a_tight_point_like_the_published_one_is_not_repeated() -> None:
     found = points(grid, FACTS)
     assert len(found) == len(set(found))
     tight = {point.contender for point in found if point.calibration == "tight"}
-    assert tight == {"l-grr", "ololoha", "1bitflippm"}
+    assert tight == {"l-grr", "ololoha", "1bitflippm", "ololoha-prime", "ololoha-joint"}
+
+
+def test_ours_are_measured_only_beside_the_tight_calibration() -> None:
+    found = points(Grid(workloads=("Adult",)), FACTS)
+    assert {point.contender for point in found} == {contender.key for contender in PAPER}
+    assert {point.calibration for point in found} == {"published"}
 
 
 def test_names_and_seeds_of_all_tasks_differ() -> None:

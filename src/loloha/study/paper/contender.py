@@ -1,4 +1,4 @@
-"""What the evaluation compares: seven rules, each made from a domain and two budgets."""
+"""What is compared: the paper's seven rules and two of ours, made from a domain and two budgets."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ class Contender:
         Whether the published and the tight calibration can differ.
     sampled : int, optional
         Buckets that a user samples; 0 is all of them. None where nothing is sampled.
-    dashed : bool
-        Drawn with dashes, beside another curve of the same protocol.
+    ours : bool
+        Not in the paper: measured beside it, under the tight calibration only.
+    hash, memo : str, optional
+        Of the protocol, where it is not the usual one.
+    look : tuple of pairs
+        What is drawn otherwise than the protocol usually is: matplotlib's names and values.
     """
 
     key: str
@@ -40,7 +44,10 @@ class Contender:
     two_rounds: bool = True
     calibrated: bool = False
     sampled: int | None = None
-    dashed: bool = False
+    ours: bool = False
+    hash: str | None = None
+    memo: str | None = None
+    look: tuple[tuple[str, str], ...] = ()
 
     def build(
         self,
@@ -62,16 +69,18 @@ class Contender:
         alpha : float or None
             eps_1/eps_inf; None for a rule with one round.
         calibration : {"published", "tight"}
+            Ours have the tight one, whatever is asked for.
         buckets : int, optional
             Buckets of the domain where they are sampled; k by default.
         **more
             Further parameters of the protocol, such as ``hash``.
         """
-        params: dict[str, Any] = {"k": k, "eps_inf": eps_inf} | more
+        own = {name: getattr(self, name) for name in ("hash", "memo") if getattr(self, name)}
+        params: dict[str, Any] = {"k": k, "eps_inf": eps_inf} | own | more
         if self.two_rounds and alpha is not None:
             params["eps_1"] = alpha * eps_inf
         if self.calibrated:
-            params["calibration"] = calibration
+            params["calibration"] = TIGHT if self.ours else calibration
         if self.sampled is not None:
             params["b"] = buckets or k
             params["d"] = self.sampled or params["b"]
@@ -79,16 +88,15 @@ class Contender:
 
     def settle(self, k: int, eps_inf: float, alpha: float | None, calibration: str) -> str:
         """Under which calibration a cell is measured: "published" where the two are alike."""
-        if calibration == PUBLISHED:
-            return PUBLISHED
+        if self.ours or calibration == PUBLISHED:
+            return TIGHT if self.ours else PUBLISHED
         tight, published = (self.build(k, eps_inf, alpha, each) for each in (TIGHT, PUBLISHED))
         return PUBLISHED if are_alike(tight, published) else TIGHT
 
     @property
     def style(self) -> dict[str, str]:
         """Colour, marker and line in every figure."""
-        look = figure.style(self.protocol)
-        return look | ({"linestyle": "--", "marker": "<"} if self.dashed else {"linestyle": "-"})
+        return figure.style(self.protocol) | {"linestyle": "-"} | dict(self.look)
 
 
 CONTENDERS = {
@@ -106,16 +114,36 @@ CONTENDERS = {
             two_rounds=False,
             calibrated=True,
             sampled=1,
-            dashed=True,
+            look=(("linestyle", "--"), ("marker", "<")),
         ),
         Contender(
             "bbitflippm", "bBitFlipPM", "dbitflippm", two_rounds=False, calibrated=True, sampled=0
+        ),
+        Contender(
+            "ololoha-prime",
+            "OLOLOHA, least prime",
+            "ololoha",
+            calibrated=True,
+            ours=True,
+            hash="prime",
+            look=(("color", "#DDCC77"), ("marker", "p")),
+        ),
+        Contender(
+            "ololoha-joint",
+            "OLOLOHA, one table",
+            "ololoha",
+            calibrated=True,
+            ours=True,
+            memo="joint",
+            look=(("color", "#882255"), ("marker", "o")),
         ),
     )
 }
 """Key -> contender, in the order of every legend and table."""
 
-TWO_ROUNDS = [contender for contender in CONTENDERS.values() if contender.two_rounds]
+PAPER = [contender for contender in CONTENDERS.values() if not contender.ours]
+BEYOND = [contender for contender in CONTENDERS.values() if contender.ours]
+TWO_ROUNDS = [contender for contender in PAPER if contender.two_rounds]
 
 
 def are_alike(one: Protocol, other: Protocol) -> bool:

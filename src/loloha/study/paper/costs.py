@@ -15,7 +15,7 @@ from loloha.study.paper.contender import CONTENDERS, PUBLISHED, Contender
 # Enough clients for a mean time; their reports are repeated until a round is full.
 CLIENTS = 100
 REPEATS = 5
-FORMULAS = {
+FORMULAS: dict[str, tuple[str, str | None, str, str]] = {
     "rappor": ("k", "n k", "n k", "k ε∞"),
     "l-osue": ("k", "n k", "n k", "k ε∞"),
     "l-grr": ("⌈log₂ k⌉", "n", "n", "k ε∞"),
@@ -23,6 +23,8 @@ FORMULAS = {
     "ololoha": ("⌈log₂ g⌉", "n k", "n + g k log k", "g ε∞"),
     "1bitflippm": ("1", "n b", "n", "2 ε∞"),
     "bbitflippm": ("b", "n b", "n b", "b ε∞"),
+    "ololoha-prime": ("⌈log₂ g⌉", None, "n + g P²", "g ε∞"),
+    "ololoha-joint": ("⌈log₂ g⌉", None, "n + g k log k", "B_g"),
 }
 """Bits of a report after the first, server's operations in the paper and here, and the cap."""
 

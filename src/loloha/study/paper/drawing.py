@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from loloha.rules.counting.arrays import Floats
 from loloha.study.figure import LOOK, TRUTH
-from loloha.study.paper.contender import CONTENDERS, Contender
+from loloha.study.paper.contender import PAPER, Contender
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def add_frame(
     *,
     ours: bool,
     theory: bool = False,
-    contenders: Sequence[Contender] = tuple(CONTENDERS.values()),
+    contenders: Sequence[Contender] = tuple(PAPER),
 ) -> None:
     """Labels of the axes, and one legend for all panels."""
     for panel in panels[-1]:
@@ -93,8 +93,28 @@ def add_frame(
         looks["theory"] = {"color": GREY, "linewidth": 0.9}
         looks["always uniform"] = UNIFORM
         looks["… of the buckets"] = UNIFORM_BUCKETS
+    add_legend(figure, looks)
+
+
+def add_legend(figure: Figure, looks: Mapping[str, dict[str, Any]]) -> None:
+    """One legend above all panels: what each label looks like."""
     handles = [_handle(label, look) for label, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
+    # At half an inch for marker and gap, and 0.065 for a letter of the longest label.
+    width = 0.5 + 0.065 * max(map(len, looks))
+    columns = max(1, int(figure.get_size_inches()[0] / width))
+    rows = -(-len(handles) // columns)
+    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // rows))
+
+
+def name_panels(panels: Any, across: Sequence[str], down: Sequence[float]) -> None:
+    """Data sets above the columns, alphas beside the rows."""
+    for panel, name in zip(panels[0], across, strict=True):
+        panel.set_title(name, loc="left", fontweight="bold")
+    for panel, alpha in zip(panels[:, -1], down, strict=len(down) > 0):
+        panel.annotate(
+            f"α = {alpha:g}", (1.03, 0.5), xycoords="axes fraction", rotation=-90, va="center",
+            fontsize=9,
+        )  # fmt: skip
 
 
 def finish(figure: Figure, caption: str, note: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
-from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT, Contender
+from loloha.study.paper.contender import CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
 from loloha.study.paper.workload import WORKLOADS, Facts, check_names, words
 
 MOST_RUNS = 10_000
@@ -69,6 +69,22 @@ class Grid:
             )
         for calibration in self.calibrations:
             checks.choice("calibration", calibration, (PUBLISHED, TIGHT))
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """The paper's; and ours, if the tight calibration is asked for."""
+        return list(CONTENDERS.values()) if TIGHT in self.calibrations else PAPER
+
+    @property
+    def middle_alpha(self) -> float:
+        """Where one alpha stands for all."""
+        return self.alphas[len(self.alphas) // 2]
+
+    @property
+    def attacked(self) -> tuple[float, ...]:
+        """The first, the middle and the last eps_inf, where clients are attacked."""
+        steps = self.eps_inf
+        return tuple(dict.fromkeys((steps[0], steps[len(steps) // 2], steps[-1])))
 
     @property
     def reduced(self) -> bool:
@@ -181,7 +197,7 @@ def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
     """
     found: dict[Point, None] = {}
     for workload in grid.workloads:
-        for contender in CONTENDERS.values():
+        for contender in grid.contenders:
             for eps_inf in grid.eps_inf:
                 for alpha in grid.alphas if contender.two_rounds else (None,):
                     for calibration in grid.calibrations:
@@ -208,11 +224,10 @@ def cells(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Cell]:
 
 
 def attacks(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Attack]:
-    """Attacks on every contender at the middle alpha and the first, middle and last eps_inf."""
-    alpha = grid.alphas[len(grid.alphas) // 2]
-    steps = grid.eps_inf
-    for eps_inf in dict.fromkeys((steps[0], steps[len(steps) // 2], steps[-1])):
+    """Attacks on every contender at the middle alpha and some values of eps_inf."""
+    for eps_inf in grid.attacked:
         for workload in grid.workloads:
             users = min(ATTACKED_USERS, facts[workload].n)
-            for contender in CONTENDERS.values():
-                yield Attack(locate(facts[workload], contender, PUBLISHED, eps_inf, alpha), users)
+            for contender in grid.contenders:
+                point = locate(facts[workload], contender, PUBLISHED, eps_inf, grid.middle_alpha)
+                yield Attack(point, users)

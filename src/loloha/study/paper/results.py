@@ -80,6 +80,10 @@ class Results:
         """A column of all runs of a point, float64[runs]."""
         return np.array(self._runs[point][column], dtype=np.float64)
 
+    def mean(self, point: Point, column: str) -> float:
+        """Mean of a column over the runs of a point."""
+        return float(np.mean(self.measured(point, column)))
+
     def first(self, point: Point, column: str) -> Any:
         """A column of the first run of a point."""
         return self._runs[point][column][0]
@@ -88,12 +92,8 @@ class Results:
         self, workload: str, contender: Contender, calibration: str, alpha: float, column: str
     ) -> Floats:
         """Mean over the runs of a column, at each eps_inf; float64[len(eps_inf)]."""
-        return np.array(
-            [
-                np.mean(self.measured(point, column))
-                for point in self.along(workload, contender, calibration, alpha)
-            ]
-        )
+        points = self.along(workload, contender, calibration, alpha)
+        return np.array([self.mean(point, column) for point in points])
 
     def along(
         self, workload: str, contender: Contender, calibration: str, alpha: float

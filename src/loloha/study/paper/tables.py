@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from loloha.study.archive import Row
-from loloha.study.attacks import Detection
-from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT, Contender
+from loloha.rules.protocols import Protocol
+from loloha.study.paper.contender import BEYOND, CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
 from loloha.study.paper.costs import FORMULAS, Cost
-from loloha.study.paper.grid import Point
+from loloha.study.paper.gain import (
+    Ratio,
+    accuracy_gain,
+    against_usual,
+    budget_gain,
+    mean_ratio,
+)
 from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
 
@@ -54,110 +60,25 @@ def cost_table(costs: Iterable[Cost], n: int) -> Table:
         ],
         rows,
         f"Measured at k = {k}, n = {n}, ε∞ = 2, ε₁ = 1, published calibration; the server counts "
-        "and decodes reports in memory on one core, the device is the Python client. No data set.",
-    )
-
-
-def exposure_table(results: Results) -> Table:
-    """Table 2: users of whom every change is detected, in percent."""
-    grid = results.grid
-    alpha = grid.alphas[0]
-    attacked = [contender for contender in CONTENDERS.values() if not contender.two_rounds]
-    columns = ["ε∞"] + [
-        f"{workload}, {_sampled(contender)}"
-        for contender in attacked
-        for workload in grid.workloads
-    ]
-    rows = []
-    for place, eps_inf in enumerate(grid.eps_inf):
-        shares: list[Any] = [eps_inf]
-        for contender in attacked:
-            for workload in grid.workloads:
-                point = list(results.along(workload, contender, PUBLISHED, alpha))[place]
-                shares.append(100 * float(np.mean(results.measured(point, "exposed"))))
-        rows.append(shares)
-    return Table(
-        "table2",
-        "Table 2. Users of whom dBitFlipPM lets the server detect every change, in %",
-        columns,
-        rows,
-        "Mean of the runs. The paper: 0 % at d = 1 (DB_MT 0.001 to 0.005 %), 100 % at d = b. "
-        + data_note(results),
-    )
-
-
-def _sampled(contender: Contender) -> str:
-    return "d = b" if contender.sampled == 0 else f"d = {contender.sampled}"
-
-
-def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
-    """The same attack on every contender: what a second round hides."""
-    rows = []
-    for row in attacks:
-        counts = {name: row[name] for name in Detection.__dataclass_fields__}
-        found = Detection(**counts)
-        rows.append(
-            [
-                row["workload"],
-                CONTENDERS[row["contender"]].label,
-                row["eps_inf"],
-                row["alpha"],
-                100 * found.share,
-                100 * found.hit_rate,
-                100 * found.alarm_rate,
-            ]
-        )
-    order = [contender.label for contender in CONTENDERS.values()]
-    workloads = list(results.facts)
-    rows.sort(key=lambda row: (workloads.index(row[0]), row[2], order.index(row[1])))
-    users = max((row["users"] for row in attacks), default=0)
-    return Table(
-        "table2-attack",
-        "The same attack on every protocol, in % (not in the paper)",
-        [
-            "data set",
-            "protocol",
-            "ε∞",
-            "α",
-            "users with every change detected",
-            "changes followed by another report",
-            "unchanged rounds followed by another report",
-        ],
-        rows,
-        f"Real clients of {users} users drawn at random, published calibration. Where the last two "
-        "columns are alike, a changed report says next to nothing about a changed value. "
-        + data_note(results),
+        "and decodes reports in memory on one core, the device is the Python client. The last two "
+        "rows are not in the paper and have the tight calibration. No data set.",
     )
 
 
 def gain_table(results: Results) -> Table | None:
     """What the tight calibration gains, for the same two guarantees; None if not measured."""
-    if not {PUBLISHED, TIGHT} <= set(results.grid.calibrations):
+    grid = results.grid
+    if not {PUBLISHED, TIGHT} <= set(grid.calibrations):
         return None
     rows = []
-    for workload in results.grid.workloads:
-        for contender in CONTENDERS.values():
-            pairs = [
-                pair
-                for alpha in results.grid.alphas[: None if contender.two_rounds else 1]
-                for pair in results.pairs(workload, contender, alpha)
-            ]
-            if not pairs:
-                continue
-            measured = [_mean(results, a) / _mean(results, b) for a, b in pairs]
-            expected = [results.expected(a) / results.expected(b) for a, b in pairs]
-            rows.append(
-                [
-                    workload,
-                    contender.label,
-                    len(pairs),
-                    min(measured),
-                    float(np.median(measured)),
-                    max(measured),
-                    float(np.median(expected)),
-                    max(expected),
-                ]
-            )
+    for workload, contender in itertools.product(grid.workloads, PAPER):
+        gains = [
+            accuracy_gain(results, *pair)
+            for alpha in grid.alphas[: None if contender.two_rounds else 1]
+            for pair in results.pairs(workload, contender, alpha)
+        ]
+        if gains:
+            rows.append([workload, contender.label, len(gains), *_spread(gains)])
     return Table(
         "gains",
         "What the tight calibration gains: published over tight MSE_avg (unbiased)",
@@ -176,57 +97,123 @@ def gain_table(results: Results) -> Table | None:
     )
 
 
-def symbols_table(results: Results) -> Table:
-    """The g and the hash family in force for OLOLOHA."""
-    contender = CONTENDERS["ololoha"]
-    rows = []
-    for workload in results.grid.workloads:
-        for calibration in results.grid.calibrations:
-            for alpha in results.grid.alphas:
-                points = results.along(workload, contender, calibration, alpha)
-                protocols = [results.protocol(point) for point in points]
-                chosen = [
-                    f"{protocol.g}" + ("" if protocol.get_params()["hash"] == "linear" else "*")
-                    for protocol in protocols
-                ]
-                rows.append([workload, calibration, alpha, *chosen])
-    return Table(
-        "symbols",
-        "g in force for OLOLOHA",
-        ["data set", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in results.grid.eps_inf)],
-        rows,
-        "Prime g hash by the linear family, the others (*) by the affine one.",
-    )
+def _spread(gains: list[Ratio]) -> list[float]:
+    measured = [gain.measured for gain in gains]
+    expected = [gain.expected for gain in gains]
+    return [
+        min(measured),
+        float(np.median(measured)),
+        max(measured),
+        float(np.median(expected)),
+        max(expected),
+    ]
 
 
-def uniform_table(results: Results) -> Table:
-    """From which eps_inf on the clipped estimates beat the answer "uniform"."""
+def beyond_table(results: Results) -> Table:
+    """What least-prime hashing and one memo table gain on OLOLOHA as 0.1.0 makes it."""
+    grid = results.grid
     rows = []
-    for workload in results.grid.workloads:
-        for contender in CONTENDERS.values():
-            found: list[Any] = []
-            for alpha in results.grid.alphas:
-                points = list(results.along(workload, contender, PUBLISHED, alpha))
-                better = [
-                    float(np.mean(results.measured(point, "mse_clipped"))) < results.uniform(point)
-                    for point in points
-                ]
-                first = next(
-                    (at for at in range(len(points)) if all(better[at:])),
-                    None,
-                )
-                found.append("never" if first is None else f"{points[first].eps_inf:g}")
-            rows.append([workload, contender.label, *found])
+    for workload, contender in itertools.product(grid.workloads, BEYOND):
+        pairs = [
+            pair
+            for alpha in grid.alphas
+            for pair in against_usual(results, workload, contender, alpha)
+        ]
+        errors = mean_ratio([accuracy_gain(results, *pair) for pair in pairs])
+        budgets = [budget_gain(results, *pair) for pair in pairs]
+        caps = [results.protocol(a).cap / results.protocol(b).cap for a, b in pairs]
+        n = results.facts[workload].n
+        rows.append(
+            [
+                workload,
+                contender.label,
+                len(pairs),
+                errors.measured,
+                errors.error,
+                errors.expected,
+                errors.z,
+                mean_ratio(budgets).measured,
+                max(one.measured for one in budgets),
+                max(caps),
+                min(_sharing(results.protocol(better), n) for _, better in pairs),
+            ]
+        )
     return Table(
-        "uniform",
-        "Least ε∞ from which the clipped estimates beat the answer “uniform”",
-        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in results.grid.alphas)],
+        "beyond",
+        "OLOLOHA of 0.1.0 over ours: mean ratios over the points of a data set",
+        [
+            "data set",
+            "ours",
+            "points",
+            "MSE ratio",
+            "± (standard error)",
+            "theory",
+            "z",
+            "ε_avg ratio",
+            "largest",
+            "largest ratio of caps",
+            "users a key, at least",
+        ],
         rows,
-        "Published calibration, up to ε∞ = "
-        f"{max(results.grid.eps_inf):g}. dBitFlipPM is held against uniform buckets. "
+        "Above 1, ours is better. Both sides have the tight calibration, the same ε∞ and ε₁, the g "
+        "of least V* for their family, and independent runs. Means are geometric. "
         + data_note(results),
     )
 
 
-def _mean(results: Results, point: Point) -> float:
-    return float(np.mean(results.measured(point, "mse_unbiased")))
+def _sharing(protocol: Protocol, n: int) -> float:
+    """With how many users, oneself included, a user shares the key on average."""
+    encoding: Any = protocol.encoding
+    return float(n / encoding.family.members)
+
+
+def symbols_table(results: Results) -> Table:
+    """The g and the hash family in force for OLOLOHA."""
+    grid = results.grid
+    curves = [(CONTENDERS["ololoha"], calibration) for calibration in grid.calibrations]
+    curves += [(one, TIGHT) for one in grid.contenders if one.hash]
+    rows = []
+    for workload, (contender, calibration), alpha in itertools.product(
+        grid.workloads, curves, grid.alphas
+    ):
+        points = results.along(workload, contender, calibration, alpha)
+        chosen = [_choice(results.protocol(point)) for point in points]
+        rows.append([workload, contender.label, calibration, alpha, *chosen])
+    return Table(
+        "symbols",
+        "g in force for OLOLOHA",
+        ["data set", "protocol", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in grid.eps_inf)],
+        rows,
+        "Prime g hash by the linear family, others (*) by the affine one; least prime takes any.",
+    )
+
+
+def _choice(protocol: Protocol) -> str:
+    return f"{protocol.g}" + ("*" if protocol.get_params()["hash"] == "affine" else "")
+
+
+def uniform_table(results: Results) -> Table:
+    """From which eps_inf on the clipped estimates beat the answer "uniform"."""
+    grid = results.grid
+    rows = [
+        [workload, contender.label]
+        + [_beats_uniform_from(results, workload, contender, alpha) for alpha in grid.alphas]
+        for workload, contender in itertools.product(grid.workloads, grid.contenders)
+    ]
+    return Table(
+        "uniform",
+        "Least ε∞ from which the clipped estimates beat the answer “uniform”",
+        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in grid.alphas)],
+        rows,
+        f"Published calibration (ours: tight), up to ε∞ = {max(grid.eps_inf):g}. dBitFlipPM is "
+        "held against uniform buckets. " + data_note(results),
+    )
+
+
+def _beats_uniform_from(results: Results, workload: str, contender: Contender, alpha: float) -> str:
+    first = "never"
+    for point in reversed(list(results.along(workload, contender, PUBLISHED, alpha))):
+        if float(np.mean(results.measured(point, "mse_clipped"))) >= results.uniform(point):
+            break
+        first = f"{point.eps_inf:g}"
+    return first

@@ -1,0 +1,156 @@
+"""The formulas of the maths in plain floats, written once more, to recompute what a page prints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+PLAIN = ("l-grr", "biloloha", "ololoha", "ololoha-prime", "ololoha-joint")
+BITS = ("rappor", "l-osue")
+
+
+def contrast(eps: float, g: int) -> float:
+    """lambda(eps) = p - q of randomised response over g symbols (section 3)."""
+    return math.expm1(eps) / (math.expm1(eps) + g)
+
+
+def over_symbols(lam: float, g: int) -> tuple[float, float]:
+    """p and q of a channel over g symbols that has that contrast."""
+    return (1 + (g - 1) * lam) / g, (1 - lam) / g
+
+
+def symbol_rounds(eps_inf: float, eps_1: float, g: int, published: bool) -> Any:
+    """(p1, q1), (p2, q2) of two rounds over g symbols (section 3)."""
+    a, b = math.exp(eps_inf), math.exp(eps_1)
+    second = contrast(eps_1, g) / contrast(eps_inf, g)
+    if published:
+        second = contrast(math.log((a * b - 1) / (a - b)), g)
+    return over_symbols(contrast(eps_inf, g), g), over_symbols(second, g)
+
+
+def bit_rounds(key: str, eps_inf: float, eps_1: float) -> Any:
+    """(p1, q1), (p2, q2) of RAPPOR and L-OSUE (section 5)."""
+    a, b = math.exp(eps_inf), math.exp(eps_1)
+    if key == "rappor":
+        p1 = math.sqrt(a) / (math.sqrt(a) + 1)
+        q1 = 1 - p1
+        p2 = (math.sqrt(b) / (math.sqrt(b) + 1) - q1) / (p1 - q1)
+    else:
+        p1, q1 = 0.5, 1 / (a + 1)
+        p2 = (a * b - 1) / (a - b + a * b - 1)
+    return (p1, q1), (p2, 1 - p2)
+
+
+def chained(first: Any, second: Any) -> tuple[float, float]:
+    """Pr[1 | set] and Pr[1 | unset] of two rounds of a bit."""
+    (p1, q1), (p2, q2) = first, second
+    return p1 * p2 + (1 - p1) * q2, q1 * p2 + (1 - q1) * q2
+
+
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % d for d in range(2, math.isqrt(number) + 1))
+
+
+def collision(family: str | None, k: int, g: int) -> float:
+    """c0 of a hash family (sections 4.1, 4.2 and 14); 0 where nothing is hashed."""
+    if family is None:
+        return 0.0
+    if family == "linear":
+        m = next(m for m in range(1, 64) if g**m >= k)
+        return (g ** (m - 1) - 1) / (g**m - 1)
+    prime = 2**31 - 1
+    if family == "prime":
+        prime = next(p for p in range(max(k, g), 4 * k + 4 * g) if is_prime(p))
+    sizes = [(prime - i + g - 1) // g for i in range(g)]
+    return sum(size * (size - 1) for size in sizes) / (prime * (prime - 1))
+
+
+def best_g(family: str, k: int, eps_1: float) -> int:
+    """The g of least V* among the primes (linear), or among all (least prime)."""
+
+    def noise(g: int) -> float:
+        p, q = over_symbols(contrast(eps_1, g), g)
+        q = q + collision(family, k, g) * (p - q)
+        return q * (1 - q) / (p - q) ** 2
+
+    tried = [g for g in range(2, 128) if family == "prime" or is_prime(g)]
+    return min(tried, key=noise)
+
+
+def support(row: dict[str, Any], k: int) -> tuple[float, float]:
+    """p_star and q_star of the rules of one measured cell."""
+    key, eps_inf, published = row["contender"], row["eps_inf"], row["calibration"] == "published"
+    if key in PLAIN:
+        g = row["g"]
+        (p1, q1), (p2, q2) = symbol_rounds(eps_inf, row["alpha"] * eps_inf, g, published)
+        p, q = p1 * p2 + (g - 1) * q1 * q2, p1 * q2 + q1 * p2 + (g - 2) * q1 * q2
+        c0 = collision(row["hash"], k, g)
+        return p, c0 * p + (1 - c0) * q
+    if key in BITS:
+        return chained(*bit_rounds(key, eps_inf, row["alpha"] * eps_inf))
+    a = math.exp(eps_inf)
+    half = a if key == "1bitflippm" and not published else math.sqrt(a)
+    return half / (half + 1), 1 / (half + 1)
+
+
+def mean_variance(row: dict[str, Any], k: int, truth: Any) -> float:
+    """Mean over rounds and bins of the variance of a fixed population's estimates (section 1)."""
+    from scipy.stats import binom
+
+    p, q = support(row, k)
+    n = row["n"]
+    noise = truth * p * (1 - p) + (1 - truth) * q * (1 - q)
+    if row["contender"] != "1bitflippm":
+        return float(noise.mean() / (n * (p - q) ** 2))
+    # m of the n users sample a bucket, m > 0: their noise, and who they are (section 7).
+    m = np.arange(1, n + 1)
+    law = binom.pmf(m, n, 1 / row["bins"])
+    law /= law.sum()
+    sampling = (truth * (1 - truth)).mean() * (law * (n - m) / ((n - 1) * m)).sum()
+    return float(noise.mean() / (p - q) ** 2 * (law / m).sum() + sampling)
+
+
+def round_loss(row: dict[str, Any], k: int) -> float:
+    """eps_2: the loss of one round with all others known (section 11)."""
+    key, eps_inf = row["contender"], row["eps_inf"]
+    if row["alpha"] is None:
+        return math.inf
+    eps_1 = row["alpha"] * eps_inf
+    if key in BITS:
+        p2, q2 = bit_rounds(key, eps_inf, eps_1)[1]
+        return k * max(math.log(p2 / q2), math.log((1 - q2) / (1 - p2)))
+    p2, q2 = symbol_rounds(eps_inf, eps_1, row["g"], row["calibration"] == "published")[1]
+    return math.log(p2 / q2)
+
+
+def area_of_one_report(row: dict[str, Any], k: int) -> float:
+    """Area under the ROC curve of the best test of a change of a symbol, T = 1, by summing all."""
+    g = row["g"]
+    published = row["calibration"] == "published"
+    (p1, q1), (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, published)
+    kept, sent = (np.full((g, g), q) + (p - q) * np.eye(g) for p, q in ((p1, q1), (p2, q2)))
+    if row["contender"] == "ololoha-joint":
+        # One symbol answers for all cells as often as two independent memos agree (section 15).
+        agree = 2 * p1 * q1 + (g - 2) * q1**2
+        pairs = np.full((g, g), (1 - agree) / (g * (g - 1)))
+        np.fill_diagonal(pairs, agree / g)
+    elif row["contender"] == "l-grr":
+        pairs = np.full((g, g), 1 / (g * (g - 1)))
+        np.fill_diagonal(pairs, 0.0)
+        pairs = kept.T @ pairs @ kept
+    else:
+        pairs = np.outer(kept[0], kept[1])
+    c0 = collision(row["hash"], k, g)
+    stayed = sent.T @ (np.eye(g) / g) @ sent
+    changed = c0 * stayed + (1 - c0) * sent.T @ pairs @ sent
+    # By symmetry all that counts is whether the two reports agree.
+    return 0.5 + (np.trace(stayed) - np.trace(changed)) / 2
+
+
+def published_g(eps_inf: float, eps_1: float) -> int:
+    """The paper's closed form (section 3)."""
+    a, b = math.exp(eps_inf), math.exp(eps_1)
+    root = math.sqrt(a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1)
+    return 1 + max(1, round((1 - a**2 + root) / (6 * (a - b))))
