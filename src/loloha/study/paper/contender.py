@@ -105,7 +105,7 @@ CONTENDERS = {
         Contender("rappor", "RAPPOR", "rappor"),
         Contender("l-osue", "L-OSUE", "l-osue"),
         Contender("l-grr", "L-GRR", "l-grr", calibrated=True),
-        Contender("biloloha", "BiLOLOHA", "biloloha", calibrated=True),
+        Contender("biloloha", "BiLOLOHA", "biloloha"),
         Contender("ololoha", "OLOLOHA", "ololoha", calibrated=True),
         Contender(
             "1bitflippm",

@@ -247,5 +247,5 @@ def _variants(k: int, eps_inf: float, eps_1: float) -> Iterator[tuple[Contender,
     for contender in PAPER:
         published = contender.build(k, eps_inf, alpha, PUBLISHED)
         yield contender, published, False
-        if contender.key in ("l-grr", "ololoha"):
+        if contender.calibrated and contender.two_rounds:
             yield contender, contender.build(k, eps_inf, alpha, TIGHT), True
