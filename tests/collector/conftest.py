@@ -14,6 +14,9 @@ import sqlalchemy as sql
 from starlette.testclient import TestClient
 
 from collecting import ADMIN_KEY, START, Clock
+from loloha.collector import workers
+from loloha.collector.desk import Desk
+from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
@@ -69,12 +72,29 @@ def store(store_url: str) -> Iterator[Store]:
 Serve = Callable[..., TestClient]
 
 
+class Near:
+    """Does heavy work in this process: another one takes a second to begin."""
+
+    def __init__(self, url: str) -> None:
+        self.store = Store(url, take_over=False, is_ready=True)
+        self.desk = Desk(lambda: self.store)
+
+    def call(self, work: Any, *arguments: Any) -> Any:
+        return work(self.desk, *arguments)
+
+    def end(self) -> None:
+        self.store.close()
+
+
 @pytest.fixture
-def serve(sqlite_url: str, clock: Clock) -> Iterator[Serve]:
-    """Start a collector; settings may be changed."""
+def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Start a collector; settings may be changed. Heavy work is done apart only where asked for."""
     running: list[TestClient] = []
 
-    def start(*, steady: Callable[[], float] | None = None, **changes: Any) -> TestClient:
+    def start(
+        *, steady: Callable[[], float] | None = None, apart: bool = False, **changes: Any
+    ) -> TestClient:
+        monkeypatch.setattr(workers, "Process", Process if apart else Near)
         plain = {"store": sqlite_url, "admin_key": ADMIN_KEY, "rate_limit": "", **changes}
         app = create_app(Settings(**plain), clock=clock, steady=steady)
         client = TestClient(app, "http://127.0.0.1", raise_server_exceptions=False)

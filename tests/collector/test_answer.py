@@ -8,19 +8,30 @@ import numpy as np
 import pytest
 
 from loloha.collector import answer
-from loloha.collector.answer import Answers, in_pieces
+from loloha.collector.answer import Answers, cut, in_pieces
+
+
+class Document(msgspec.Struct):
+    name: str
+    column: Any
+    absent: Any = msgspec.UNSET
+    more: Any = None
 
 
 @pytest.mark.parametrize("numbers", [1, 3, 50_000])
-def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int) -> None:
+@pytest.mark.parametrize("size", [1, 20, 1 << 18])
+def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int, size: int) -> None:
     monkeypatch.setattr(answer, "_NUMBERS", numbers)
+    monkeypatch.setattr(answer, "_BYTES", size)
     floats = np.array([0.1, np.nan, -1e-300, 5.0])
     for column in (
         floats, np.arange(7), np.zeros(0), ["a", 'b"', "ü"], [], [1, 2],
         [floats, None, floats[:1]], [None, None],
     ):  # fmt: skip
         plain = list(map(plainly, column.tolist() if isinstance(column, np.ndarray) else column))
-        assert msgspec.json.encode(in_pieces(column)) == msgspec.json.encode(plain)
+        pieces = list(in_pieces(Document('"', column, more={"x": 1})))
+        assert b"".join(pieces) == msgspec.json.encode(Document('"', plain, more={"x": 1}))
+        assert max(map(len, pieces)) <= size
 
 
 def plainly(one: Any) -> Any:
@@ -41,10 +52,11 @@ def sent(one: Any) -> list[dict[str, Any]]:
 def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(answer, "_BYTES", 10)
     answers = Answers(100)
-    start, *parts = sent(answers.file(b"x" * size, "text/plain", "a.txt"))
+    start, *parts = sent(answers.pieces(cut(b"x" * size), "text/plain", "a.txt"))
     assert start["status"] == 200
     assert (b"content-length", str(size).encode()) in start["headers"]
     assert b"".join(part["body"] for part in parts) == b"x" * size
+    assert max(len(part["body"]) for part in parts) <= 10
     assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
     assert answers.held == 0
 
@@ -53,16 +65,16 @@ def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.Mon
     monkeypatch.setattr(answer, "_BYTES", 10)
     answers = Answers(100)
     answers.held = 60
-    assert sent(answers.file(b"x" * 41, "text/plain"))[0]["status"] == 503
-    assert sent(answers.file(b"x" * 40, "text/plain"))[0]["status"] == 200
+    assert sent(answers.pieces([b"x" * 41], "text/plain"))[0]["status"] == 503
+    assert sent(answers.pieces([b"x" * 40], "text/plain"))[0]["status"] == 200
     # Small ones always pass.
     answers.held = 100
-    assert sent(answers.file(b"x" * 10, "text/plain"))[0]["status"] == 200
+    assert sent(answers.pieces([b"x" * 10], "text/plain"))[0]["status"] == 200
 
     async def gone(_: object) -> None:
         raise OSError("gone")
 
     answers.held = 0
     with pytest.raises(OSError, match="gone"):
-        asyncio.run(answers.file(b"x" * 20, "text/plain")({"type": "http"}, None, gone))
+        asyncio.run(answers.pieces([b"x" * 20], "text/plain")({"type": "http"}, None, gone))
     assert answers.held == 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from collecting import HOUR, START, batch, campaign, clients, messages
+from loloha.collector import commit
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
@@ -25,11 +26,13 @@ class Slow:
         self.go = threading.Event()
         self.busy = threading.Event()
         self.commits: list[int] = []
+        self.sizes: list[int] = []
 
     def record(self, submissions: Any, now: float) -> Any:
         self.busy.set()
         assert self.go.wait(10)
         self.commits.append(len(submissions))
+        self.sizes.append(sum(each.size for each in submissions))
         return self.store.record(submissions, now)
 
 
@@ -65,6 +68,29 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     assert store.rounds(entry)[0].n == 12
     with pytest.raises(StoreError):
         committer.submit(SmallUpload(entry, [], bytearray()))
+    store.close()
+
+
+def test_small_uploads_and_large_ones_take_turns(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Devices waited behind everything that relays, or attackers, had sent before them.
+    monkeypatch.setattr(commit, "FEW_REPORTS", 2)
+    monkeypatch.setattr(commit, "MOST_AT_ONCE", 4)
+    store = Store(sqlite_url)
+    slow = Slow(store)
+    one = campaign()
+    entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
+    sent = messages(one, clients(one, 22), 0)
+    committer = committer_of(slow)
+    large = [Submission.of(entry, batch(one, sent[4 * i : 4 * i + 4])) for i in range(4)]
+    small = [SmallUpload(entry, *text.messages(each)) for each in sent[16:]]
+    futures = [committer.submit(each) for each in (*large, *small)]
+    slow.go.set()
+    committer.start()
+    committer.stop()
+    assert [future.result().accepted for future in futures] == [4] * 4 + [1] * 6
+    assert slow.sizes == [4, 4, 2, 4, 4, 4]
     store.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collecting import campaign, created
+from loloha.collector import label
 from loloha.collector.dashboard import asset, pages
 
 Serve = Callable[..., Any]
@@ -111,13 +112,13 @@ def test_routes_of_the_page_are_not_part_of_the_api(serve: Serve) -> None:
 
 def test_labels_are_found_by_what_they_hold_the_best_first(serve: Serve) -> None:
     labels = ["Dark", "very dark", "darkest", "light"]
-    assert pages.matches(labels, " dark") == [
+    assert label.matches(labels, " dark") == [
         {"value": 0, "label": "Dark"},
         {"value": 2, "label": "darkest"},
         {"value": 1, "label": "very dark"},
     ]
-    assert pages.matches(labels, "sepia") == []
-    assert len(pages.matches([str(v) for v in range(1000)], "")) == pages.MOST_MATCHES
+    assert label.matches(labels, "sepia") == []
+    assert len(label.matches([str(v) for v in range(1000)], "")) == label.MOST_MATCHES
     client = serve()
     path = created(client, campaign()).replace("/v1/campaigns", "/dashboard/labels")
     answer = client.get(path, params={"q": "C"})

@@ -20,7 +20,7 @@ from collecting import (
     created,
     messages,
 )
-from loloha.collector import stored_campaign
+from loloha.collector import stored_campaign, upload
 from loloha.collector.body import Bodies
 from loloha.collector.middleware import _host
 from loloha.collector.problem import Problem
@@ -73,6 +73,18 @@ def test_addresses_have_their_own_limits_and_work_counts_for_more() -> None:
     assert rate.allows(other)
     assert rate.allows(one, kind="health")
     RateLimit("").charge(one, 1e9)
+
+
+def test_bytes_are_charged_for_before_they_are_decoded(serve: Any) -> None:
+    # What could not be decoded cost one request, however long it had taken.
+    client = serve(rate_limit="20/minute")
+    path = created(client, campaign())
+    headers = {"content-type": LINES}
+    noise = b"x" * (20 * upload.BYTES_A_REQUEST)
+    statuses = [
+        client.post(f"{path}/reports", content=noise, headers=headers).status_code for _ in range(3)
+    ]
+    assert statuses == [200, 429, 429]
 
 
 def test_every_route_is_limited_and_health_is_apart(serve: Any) -> None:

@@ -252,7 +252,7 @@ def test_a_receipt_stays_small_however_many_are_refused(serve: Any) -> None:
 
 def test_ten_million_reports_of_no_bytes_are_refused(serve: Any) -> None:
     # 400 bytes of Arrow made an answer of 459 MB; 65 KB of gzip held 33 million zeros.
-    client = serve()
+    client = serve(apart=True)
     path = created(client, campaign())
     sink = pyarrow.BufferOutputStream()
     nulls = pyarrow.record_batch({"y": pyarrow.nulls(10_000_000)})
@@ -515,7 +515,7 @@ def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
 
 
 def test_a_domain_too_large_to_show_whole_shows_its_top(serve: Any) -> None:
-    client = serve()
+    client = serve(apart=True)
     k = 1 << 22
     one = campaign(
         protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0.0, float(k), k)

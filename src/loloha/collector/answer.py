@@ -1,8 +1,8 @@
-"""Large answers: encoded and sent in pieces, and bounded together."""
+"""Large answers: encoded, handed over and sent in pieces, and bounded together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,25 +31,27 @@ class Answers:
         self.most = most
         self.held = 0
 
-    def json(self, content: Any) -> Response:
-        """An answer of JSON."""
-        return self.file(msgspec.json.encode(content), "application/json")
-
-    def file(self, body: bytes, media: str, name: str | None = None) -> Response:
-        """An answer of any type, to be saved under a name."""
+    def pieces(self, pieces: Sequence[bytes], media: str, name: str | None = None) -> Response:
+        """An answer of any type in pieces, to be saved under a name."""
         saved = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return _InPieces(self, body, media_type=media, headers=saved if name else None)
+        return _InPieces(self, pieces, media, saved if name else {})
 
 
 class _InPieces(Response):
     """Waits for its reader after each piece."""
 
-    def __init__(self, answers: Answers, body: bytes, **options: Any) -> None:
-        super().__init__(body, **options)
+    def __init__(
+        self, answers: Answers, pieces: Sequence[bytes], media: str, headers: dict[str, str]
+    ) -> None:
         self._answers = answers
+        self._pieces = pieces
+        self._size = sum(map(len, pieces))
+        super().__init__(
+            None, media_type=media, headers={"content-length": str(self._size), **headers}
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        size, answers = len(self.body), self._answers
+        size, answers = self._size, self._answers
         if size > _BYTES and answers.held + size > answers.most:
             problem = unavailable("answers must be read by who asked, too many wait; come back")
             await response(problem)(scope, receive, send)
@@ -58,24 +60,58 @@ class _InPieces(Response):
         try:
             start = {"status": self.status_code, "headers": self.raw_headers}
             await send({"type": "http.response.start", **start})
-            for first in range(0, max(1, size), _BYTES):
-                piece = self.body[first : first + _BYTES]
-                more = first + _BYTES < size
-                await send({"type": "http.response.body", "body": piece, "more_body": more})
+            for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             answers.held -= size
 
 
-def in_pieces(column: Any) -> Any:
-    """A long list, array, or list of arrays as JSON, encoded a piece at a time."""
-    return msgspec.Raw(b"".join(_pieces(column)))
+def cut(body: bytes) -> list[bytes]:
+    """A body in pieces."""
+    return [body[first : first + _BYTES] for first in range(0, len(body), _BYTES)]
 
 
-def _pieces(column: Any) -> Iterator[bytes]:
+def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
+    """A document as JSON, in pieces; its columns, which may be arrays, are never whole at a time.
+
+    A column is a list, an array, or a list of arrays.
+    """
+    return _gathered(_members(document))
+
+
+def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that are neither small nor large."""
+    some, size = [], 0
+    for part in parts:
+        some.append(part)
+        size += len(part)
+        if size >= _BYTES:
+            yield from cut(b"".join(some))
+            some, size = [], 0
+    yield b"".join(some)
+
+
+def _members(document: msgspec.Struct) -> Iterator[bytes]:
+    before = b"{"
+    for name in document.__struct_fields__:
+        value = getattr(document, name)
+        if value is msgspec.UNSET:
+            continue
+        yield before + msgspec.json.encode(name) + b":"
+        if isinstance(value, list | np.ndarray):
+            yield from _column(value)
+        else:
+            yield msgspec.json.encode(value)
+        before = b","
+    yield b"}"
+
+
+def _column(column: Any) -> Iterator[bytes]:
     if isinstance(column, list) and any(isinstance(row, np.ndarray) for row in column):
         for place, row in enumerate(column):
             yield b"," if place else b"["
-            yield from _pieces(row)
+            yield from _column(row)
         yield b"]"
     elif column is None:
         yield b"null"

@@ -87,7 +87,7 @@ class Bodies:
             raise Problem(400, "body must be whole, the client hung up; send it again") from None
 
 
-def unpack(body: bytes, encoding: str, largest: int) -> bytes:
+def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:
     """The body without its content encoding, at most ``largest`` bytes.
 
     Raises
@@ -100,21 +100,22 @@ def unpack(body: bytes, encoding: str, largest: int) -> bytes:
     if encoding != "gzip":
         raise Problem(415, "content-encoding must be gzip or none; send it so", kind="encoding")
     inflater = zlib.decompressobj(_GZIP)
-    parts, size = [], 0
+    # Grows in place: parts that are joined would be there twice.
+    unpacked = bytearray()
     try:
         while not inflater.eof:
-            parts.append(inflater.decompress(body, min(_STEP, largest + 1 - size)))
-            size += len(parts[-1])
-            if size > largest:
+            part = inflater.decompress(body, min(_STEP, largest + 1 - len(unpacked)))
+            unpacked += part
+            if len(unpacked) > largest:
                 raise _too_large(largest)
             body = inflater.unconsumed_tail
-            if not body and not parts[-1]:
+            if not body and not part:
                 break
     except zlib.error:
         raise _damaged() from None
     if not inflater.eof or inflater.unused_data:
         raise _damaged()
-    return b"".join(parts)
+    return unpacked
 
 
 def _too_large(largest: int) -> Problem:

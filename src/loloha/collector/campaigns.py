@@ -60,7 +60,7 @@ def routes(context: Context) -> APIRouter:
         except LolohaError as error:
             raise Problem(422, str(error), kind="campaign") from None
         token = new_secret() if _flag(asked, "token") else None
-        stored, new = await context.decode(
+        stored, new = await context.read(
             lambda: context.store.create(
                 campaign, terms, token=hashed(token) if token else None, now=context.clock()
             )

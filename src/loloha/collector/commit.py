@@ -37,7 +37,8 @@ class _Waiting(NamedTuple):
     loop: asyncio.AbstractEventLoop | None
 
 
-MOST_AT_ONCE = 100_000
+# A commit begins no further large upload once it has so many reports: small ones wait behind it.
+MOST_AT_ONCE = 20_000
 TIDY_SECONDS = FAILING_SECONDS = 30.0
 HANGING_SECONDS = 5.0
 FEW_REPORTS, GATHER_SECONDS = 1_000, 0.002
@@ -72,7 +73,9 @@ class Committer:
         self._metrics = metrics
         self._largest = largest_queue
         self._tidy = tidy
-        self._waiting: deque[_Waiting] = deque()
+        self._small: deque[_Waiting] = deque()
+        self._large: deque[_Waiting] = deque()
+        self._next_is_small = True
         self._reports = 0
         self._arrived = threading.Condition()
         self._stopping = False
@@ -120,12 +123,12 @@ class Committer:
     def _enqueue(self, waiting: _Waiting) -> None:
         size = max(1, waiting.upload.size)
         with self._arrived:
-            full = self._waiting and self._reports + size > self._largest
+            full = self._reports and self._reports + size > self._largest
             if full or self._stopping:
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
-            self._waiting.append(waiting)
+            (self._small if size <= FEW_REPORTS else self._large).append(waiting)
             self._reports += size
             self._arrived.notify()
 
@@ -147,13 +150,21 @@ class Committer:
                 return
 
     def _take(self) -> list[_Waiting]:
-        """What waits, up to a bound; after a while without any, nothing."""
+        """What waits, up to a bound; after a while without any, nothing.
+
+        Small uploads and large ones by turns: a device waits for one commit of others at most.
+        """
         with self._arrived:
-            if not self._waiting and not self._stopping:
+            if not self._reports and not self._stopping:
                 self._arrived.wait(TIDY_SECONDS if self._tidy else None)
+            first, second = self._small, self._large
+            if not self._next_is_small:
+                first, second = second, first
+            waiting = first or second
+            self._next_is_small = waiting is self._large
             taken, reports = [], 0
-            while self._waiting and reports < MOST_AT_ONCE:
-                taken.append(self._waiting.popleft())
+            while waiting and reports < MOST_AT_ONCE:
+                taken.append(waiting.popleft())
                 reports += max(1, taken[-1].upload.size)
             self._reports -= reports
             self._metrics.waiting.set(self._reports)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,15 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from loloha.collector.answer import Answers
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
+from loloha.collector.desk import Desk
 from loloha.collector.metric import Metrics
 from loloha.collector.problem import Problem
+from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import Timekeeper, steady_seconds
-from loloha.collector.workers import Workers
+from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
@@ -30,16 +31,12 @@ Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 # Threads, and pieces of work that may run and wait. Readers are apart from the committer, which has
 # a thread of its own, and there are fewer of them than connections to the store.
-_WORKERS = {
-    "reading": (3, 300),
-    "computing": (1, 8),
-    "decoding": (2, 64),
-    "checking": (1, 100),
-}
+_WORKERS = {"reading": (3, 300), "checking": (1, 100)}
+# Processes: whatever they do, answers are given and reports committed meanwhile.
+_WORKERS_APART = {"computing": (1, 8), "decoding": (1, 64)}
 NUMBERS_A_REQUEST = 1 << 18
 """Numbers of an answer that cost as much as one more request."""
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
@@ -67,9 +64,12 @@ class Context:
         self.settings = settings
         self.clock = clock
         self.metrics = metrics
-        self._known: dict[str, StoredCampaign] = {}
+        self.desk = Desk(lambda: self.store)
         self.rate = RateLimit(settings.rate_limit)
         self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
+        self._workers |= {
+            name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()
+        }
         self.bodies = Bodies(settings.largest_held)
         self.answers = Answers(settings.largest_held)
         self._timekeeper: Timekeeper | None = None
@@ -135,12 +135,13 @@ class Context:
 
     def close(self) -> None:
         """Write what waits, then close the store."""
+        # The first: who closes the store last tidies its files.
+        for workers in self._workers.values():
+            workers.close()
         if self._committer is not None:
             self._committer.stop()
         if self._store is not None:
             self._store.close()
-        for workers in self._workers.values():
-            workers.close()
         self._committer = self._store = None
 
     def _tidy(self, store: Store, kept: Any) -> None:
@@ -165,7 +166,7 @@ class Context:
         return await self._workers["reading"].run(work, *arguments)
 
     async def decode(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Unpack and decode a large upload."""
+        """Unpack and decode a large upload: a function of a module, which gets a desk first."""
         return await self._workers["decoding"].run(work, *arguments)
 
     async def check(self, work: Callable[..., Result], *arguments: Any) -> Result:
@@ -173,12 +174,25 @@ class Context:
         return await self._workers["checking"].run(work, *arguments)
 
     async def compute(
-        self, request: Request, numbers: int, work: Callable[..., Result], *arguments: Any
-    ) -> Result:
-        """Compute an answer from so many numbers: charged for, and one at a time where many."""
+        self, request: Request, numbers: int, work: Callable[..., Parts], *arguments: Any
+    ) -> tuple[Any, list[bytes]]:
+        """Compute an answer from so many numbers: charged for, and apart where there are many.
+
+        Parameters
+        ----------
+        work : callable
+            A function of a module, which gets a desk before its arguments.
+
+        Returns
+        -------
+        told, parts
+            As the function gave them.
+        """
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
-        which = "reading" if numbers <= NUMBERS_A_REQUEST else "computing"
-        return await self._workers[which].run(work, *arguments)
+        if numbers <= NUMBERS_A_REQUEST:
+            return await self.read(_whole, work, self.desk, *arguments)
+        told, parts = await self._workers["computing"].run(work, *arguments)
+        return told, list(parts)
 
     async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint.
@@ -188,18 +202,8 @@ class Context:
         Problem
             404 if there is none.
         """
-        stored = self._known.get(fingerprint)
-        if stored is None:
-            if _FINGERPRINT.fullmatch(fingerprint):
-                stored = await self.read(self.store.campaign, fingerprint)
-            if stored is None:
-                raise Problem(
-                    404,
-                    "campaign must be one of this collector's; see /v1/campaigns",
-                    kind="campaign",
-                )
-            stored = self._known.setdefault(fingerprint, stored)
-        return stored
+        found = self.desk.remembered(fingerprint)
+        return found if found is not None else await self.read(self.desk.known, fingerprint)
 
     async def require_admin(self, request: Request) -> None:
         """Refuse a request without an admin key.
@@ -228,3 +232,8 @@ class Context:
         if given is None:
             raise Problem(401, detail, kind="unauthorized", headers=_CHALLENGE)
         raise Problem(403, detail, kind="forbidden")
+
+
+def _whole(work: Callable[..., Parts], *arguments: Any) -> tuple[Any, list[bytes]]:
+    told, parts = work(*arguments)
+    return told, list(parts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats
 
 NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
-_MOST_NUMBERS = 4_000_000
+_MOST_NUMBERS = 1 << 21
+ROWS = 1 << 16
+"""Rows of a table that are made at a time."""
 
 
 class Estimates:
@@ -145,8 +146,21 @@ def standing_clear(estimate: Estimate, level: float) -> dict[str, Any]:
     return {"bins": len(estimate.frequencies), "simultaneous_error": error, "clear": clear}
 
 
-def table(stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float) -> Any:
-    """The columns as an Arrow table, each row with the realised parameters that it rests on."""
+def tables(
+    stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float
+) -> Iterator[Any]:
+    """The columns as Arrow tables, each row with the realised parameters that it rests on.
+
+    Some thousand rows each: who writes them down never holds them all.
+    """
+    for first in range(0, len(columns["labels"]), ROWS):
+        some = {name: column[first : first + ROWS] for name, column in columns.items()}
+        yield _table(stored, round, n, some, level)
+
+
+def _table(
+    stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float
+) -> Any:
     import pyarrow as pa
 
     size = len(columns["labels"])
@@ -172,24 +186,6 @@ def table(stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], l
     }
     metadata = {"loloha": json.dumps(about, sort_keys=True)}
     return pa.table(named).replace_schema_metadata(metadata)
-
-
-def to_csv(rows: Any) -> bytes:
-    """An Arrow table as CSV with a header."""
-    from pyarrow import csv
-
-    sink = io.BytesIO()
-    csv.write_csv(rows, sink)
-    return sink.getvalue()
-
-
-def to_parquet(rows: Any) -> bytes:
-    """An Arrow table as a Parquet file."""
-    from pyarrow import parquet
-
-    sink = io.BytesIO()
-    parquet.write_table(rows, sink)
-    return sink.getvalue()
 
 
 def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:

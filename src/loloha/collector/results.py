@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from loloha.collector import estimates, shape
-from loloha.collector.answer import Answers, in_pieces
+from loloha.collector import estimates, form, shape
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
 from loloha.collector.query import known_parameters
-from loloha.collector.series import Asked, series_of
+from loloha.collector.series import Asked
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design import privacy
 from loloha.rules.campaign.schedule import to_text
 from loloha.rules.report import LARGEST_ROUND
-from loloha.server.frame import series_to_frame
+
+if TYPE_CHECKING:
+    import msgspec
 
 _MOST_BINS = 1 << 21
-_MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 Number = Annotated[int, Path(ge=0, le=LARGEST_ROUND)]
 Bound = Annotated[int | None, Query(ge=0, le=LARGEST_ROUND)]
@@ -35,7 +34,6 @@ Newest = Annotated[int, Query(ge=1, le=1000, description="How many rounds, the n
 def routes(context: Context) -> APIRouter:
     """The routes, over one context."""
     router = APIRouter(tags=["results"], dependencies=[Depends(known_parameters)])
-    cache = estimates.Estimates(lambda: context.store)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds",
@@ -97,14 +95,12 @@ def routes(context: Context) -> APIRouter:
         if unchanged is not None:
             return unchanged
 
-        def work() -> tuple[int, Response]:
-            estimate = None if why else cache.of(stored, round, n)
-            total = n if estimate is None else estimate.n
-            frame = estimates.frame(stored, round, total, why, level, now)
-            selection = estimates.Selection(level, projected, top)
-            return total, _render(context.answers, stored, frame, estimate, selection, format)
-
-        total, response = await context.compute(request, 0 if why else stored.work, work)
+        selection = estimates.Selection(level, projected, top)
+        wanted = form.Wanted(round, n, why, now, selection, format)
+        work = 0 if why else stored.work
+        total, pieces = await context.compute(request, work, form.of_round, fingerprint, wanted)
+        name = None if format == "json" else f"round-{round}.{format}"
+        response = context.answers.pieces(pieces, form.MEDIA[format], name)
         return with_tag(response, tag_of(total, *asked))
 
     @router.get(
@@ -146,15 +142,11 @@ def routes(context: Context) -> APIRouter:
             return unchanged
         work = stored.work * sum(one.published > 0 for one in found)
         asked = Asked(value, top, level)
-        if format == "json":
-            answer = await context.compute(request, work, series_of, cache, stored, found, asked)
-            return with_tag(context.answers.json(answer), tag)
-
-        def rows() -> bytes:
-            return _series_file(series_of(cache, stored, found, asked), format)
-
-        body = await context.compute(request, work, rows)
-        return with_tag(context.answers.file(body, _MEDIA[format], f"series.{format}"), tag)
+        _, pieces = await context.compute(
+            request, work, form.of_series, fingerprint, found, asked, format
+        )
+        name = None if format == "json" else f"series.{format}"
+        return with_tag(context.answers.pieces(pieces, form.MEDIA[format], name), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
@@ -202,42 +194,6 @@ def _privacy(stored: StoredCampaign) -> dict[str, Any]:
         "terms": stored.terms.to_dict(),
         "keys": stored.campaign.keys,
     }
-
-
-def _render(
-    answers: Answers,
-    stored: StoredCampaign,
-    frame: shape.Estimates,
-    estimate: Any,
-    selection: estimates.Selection,
-    format: str,
-) -> Response:
-    if estimate is None:
-        if format == "json":
-            return answers.json(frame)
-        raise Problem(
-            409,
-            f"round must have published at least {frame.minimum_cohort} reports, got {frame.n} "
-            "reports so far; wait for more",
-            kind=frame.withheld,
-        )
-    columns = estimates.numbers(stored, estimate, selection)
-    if format == "json":
-        told = {name: in_pieces(column) for name, column in columns.items()}
-        told |= estimates.standing_clear(estimate, selection.level)
-        return answers.json(msgspec.structs.replace(frame, **told))
-    rows = estimates.table(stored, frame.round, frame.n, columns, selection.level)
-    if format == "csv":
-        body = estimates.to_csv(rows)
-        return answers.file(body, "text/csv; charset=utf-8", f"round-{frame.round}.csv")
-    parquet = "application/vnd.apache.parquet"
-    return answers.file(estimates.to_parquet(rows), parquet, f"round-{frame.round}.parquet")
-
-
-def _series_file(series: shape.Series, format: str) -> bytes:
-    """A row for each round and value."""
-    rows = series_to_frame(msgspec.json.decode(msgspec.json.encode(series)))
-    return estimates.to_csv(rows) if format == "csv" else estimates.to_parquet(rows)
 
 
 def _in_three_forms(content: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from loloha.collector import estimates, shape
-from loloha.collector.answer import in_pieces
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.rules.campaign.schedule import to_text
@@ -53,12 +52,12 @@ def series_of(
         campaign=campaign.fingerprint,
         level=asked.level,
         minimum_cohort=stored.terms.minimum_cohort,
-        values=in_pieces(value),
-        labels=in_pieces([campaign.bin_label(v) for v in value]),
+        values=value,
+        labels=[campaign.bin_label(v) for v in value],
         rounds=[one.number for one in found],
         begins=[to_text(campaign.schedule.begins(one.number)) for one in found],
         n=[n for n, _, _ in rows],
-        frequencies=in_pieces([frequencies for _, frequencies, _ in rows]),
-        standard_errors=in_pieces([errors for _, _, errors in rows]),
+        frequencies=[frequencies for _, frequencies, _ in rows],
+        standard_errors=[errors for _, _, errors in rows],
         parameters=estimates.parameters(stored),
     )

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import UNSET
 
 from loloha.collector import shape
-from loloha.collector.body import unpack
 from loloha.collector.context import Context
+from loloha.collector.decoding import READERS, prepare, unreadable
 from loloha.collector.document import described, problems, uploads
 from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.query import known_parameters
@@ -23,25 +23,25 @@ from loloha.collector.submission import Receipt, SmallUpload, Submission
 from loloha.errors import StoreError, WireError
 from loloha.rules.rng import SecureRng
 from loloha.wire import text
-from loloha.wire.batch import Batch
 from loloha.wire.message import REPORTER_BYTES, key_text
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-# Smaller bodies are read faster than a thread is woken.
-_SMALL = 1 << 15
+# Bodies of fewer bytes and elements are read faster than another process is asked, whatever they
+# hold: none of them keeps others waiting for more than a few milliseconds.
+_SMALL, _FEW = 1 << 15, 100
+# Bytes that cost as much as one more request; compressed ones are taken for so many times as many.
+BYTES_A_REQUEST = 1 << 17
+_UNPACKS_TO = 8
 # Reports that cost as much as one more request.
 REPORTS_A_REQUEST = 1_000
 SECONDS_TO_COMMIT = 30.0
 """Then the client is asked to send it again, which is safe: perhaps it will have been counted."""
 
-_READERS = {
-    "application/json": "read_json",
-    "application/x-ndjson": "read_lines",
-    "application/vnd.apache.arrow.stream": "read_arrow",
-}
 _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lines}
+# What ends an element, and how many of it a report has.
+_ENDS = {"application/json": (b",", text.COMMAS), "application/x-ndjson": (b"\n", 1)}
 
 _PATH = "/v1/campaigns/{fingerprint}/reports"
 _UPLOAD = re.compile(r"/v1/campaigns/([0-9a-f]{64})/reports")
@@ -60,21 +60,25 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
     stored = await context.known(fingerprint)
     context.require_token(request, stored)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media not in _READERS:
+    if media not in READERS:
         raise Problem(
-            415, f"content-type must be one of {', '.join(_READERS)}; say which", kind="type"
+            415, f"content-type must be one of {', '.join(READERS)}; say which", kind="type"
         )
     packing = request.headers.get("content-encoding", "").strip().lower()
     upload: SmallUpload | Submission
     async with context.bodies.read(request, context.settings.largest_body) as body:
-        if packing or len(body) > _SMALL or media not in _DECODERS:
-            upload = await context.decode(
-                _prepare, stored, media, body, packing, context.settings.largest_unpacked
-            )
-        else:
+        charged = len(body) * (_UNPACKS_TO if packing else 1) / BYTES_A_REQUEST
+        context.rate.charge(request.scope, charged)
+        if not packing and _is_quick(media, body):
             upload = _decode(stored, media, body)
+        else:
+            largest = context.settings.largest_unpacked
+            batch, digests = await context.decode(
+                prepare, fingerprint, media, body, packing, largest
+            )
+            upload = Submission(stored, batch, digests)
         single = media == "application/json" and _is_object(body)
-    context.rate.charge(request.scope, upload.size / REPORTS_A_REQUEST)
+    context.rate.charge(request.scope, upload.size / REPORTS_A_REQUEST - charged)
     receipt = await counted(context, upload)
     single = single and receipt.size == 1
     named = whose(upload) if single else {}
@@ -172,25 +176,20 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
+def _is_quick(media: str, body: bytes) -> bool:
+    if media not in _ENDS or len(body) > _SMALL:
+        return False
+    end, times = _ENDS[media]
+    return body.count(end) <= times * _FEW
+
+
 def _decode(stored: StoredCampaign, media: str, body: bytes) -> SmallUpload:
     """A small upload, quickly: the committer checks it together with others."""
     try:
         rows, codes = _DECODERS[media](body)
     except WireError as error:
-        raise _unreadable(error) from None
+        raise unreadable(error) from None
     return SmallUpload(stored, rows, codes)
-
-
-def _prepare(
-    stored: StoredCampaign, media: str, body: bytes, packing: str, largest: int
-) -> Submission:
-    """An upload ready for the commit."""
-    body = unpack(body, packing, largest)
-    try:
-        batch: Batch = getattr(stored.reader, _READERS[media])(body)
-    except WireError as error:
-        raise _unreadable(error) from None
-    return Submission.of(stored, batch)
 
 
 def whose(upload: SmallUpload | Submission) -> dict[str, str]:
@@ -206,13 +205,7 @@ def whose(upload: SmallUpload | Submission) -> dict[str, str]:
 
 def _is_object(body: bytes) -> bool:
     """Whether a body is one report; a compressed one is a batch, for all we look."""
-    return body.lstrip()[:1] == b"{"
-
-
-def _unreadable(error: WireError) -> Problem:
-    if isinstance(error, text.UploadTooLarge):
-        return Problem(413, str(error), kind="too-large")
-    return Problem(400, str(error), kind="unreadable")
+    return body[:_SMALL].lstrip()[:1] == b"{"
 
 
 def _json(content: Any) -> Response:

@@ -1,13 +1,15 @@
-"""Threads for what would hold up the event loop, apart for each kind of work."""
+"""Threads, or processes, for what would hold up the event loop, apart for each kind of work."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from loloha.collector.problem import unavailable
+from loloha.collector.process import Process
 from loloha.errors import StoreError
 
 Result = TypeVar("Result")
@@ -51,3 +53,38 @@ class Workers:
     def close(self) -> None:
         """Let the threads end."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class WorkersApart(Workers):
+    """The same, each thread with a process of its own that works for it.
+
+    Parameters
+    ----------
+    name, threads, most
+        As above.
+    url : str
+        Of the store.
+    """
+
+    def __init__(self, name: str, threads: int, most: int, url: str) -> None:
+        super().__init__(name, threads, most)
+        self._url = url
+        self._mine = threading.local()
+        self._all: list[Process] = []
+
+    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Do it in a process: a function of a module, which gets a desk and the arguments."""
+        return await super().run(self._call, work, *arguments)
+
+    def _call(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        if not hasattr(self._mine, "process"):
+            self._mine.process = Process(self._url)
+            self._all.append(self._mine.process)
+        process: Process = self._mine.process
+        return process.call(work, *arguments)
+
+    def close(self) -> None:
+        """End the processes, and the threads."""
+        super().close()
+        for process in self._all:
+            process.end()

@@ -81,7 +81,7 @@ class Reader:
         self.widths = Widths.of(self.encoding)
         self.ticketed = campaign.keys == "assigned"
 
-    def read_json(self, body: bytes) -> Batch:
+    def read_json(self, body: bytes | bytearray) -> Batch:
         """One report, or an array of them.
 
         Raises
@@ -95,13 +95,13 @@ class Reader:
 
         return self.collect(*messages(body, self.most))
 
-    def read_lines(self, body: bytes) -> Batch:
+    def read_lines(self, body: bytes | bytearray) -> Batch:
         """One report a line (NDJSON); blank lines do not count."""
         from loloha.wire.text import lines
 
         return self.collect(*lines(body, self.most))
 
-    def read_arrow(self, body: bytes) -> Batch:
+    def read_arrow(self, body: bytes | bytearray) -> Batch:
         """An Arrow IPC stream; see `loloha.wire.columns`.
 
         Raises

@@ -72,7 +72,7 @@ class Columns(NamedTuple):
     tickets: Any
 
 
-def columns(body: bytes, campaign: Campaign, most: int) -> Columns:
+def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
     """The columns of a stream of at most so many reports, with tickets if keys are assigned.
 
     Raises
@@ -139,7 +139,7 @@ def _tickets(table: Any) -> Any:
     return np.frombuffer(raw, dtype=np.uint8).reshape(-1, TICKET_BYTES)
 
 
-def _open(body: bytes, most: int) -> tuple[Any, dict[str, Any]]:
+def _open(body: bytes | bytearray, most: int) -> tuple[Any, dict[str, Any]]:
     """The table of a stream and what its metadata say, after all checks of form."""
     import pyarrow as pa
 

@@ -14,6 +14,7 @@ from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION
 from loloha.wire.refusal import Refusal
 
+Body = bytes | bytearray
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
@@ -45,15 +46,19 @@ _parts = msgspec.json.Decoder(list[msgspec.Raw])
 # What else they hold is skipped, not built.
 _object = msgspec.json.Decoder(_Object)
 _versioned = msgspec.json.Decoder(_Versioned)
-# The commas that end one of its fields, or the report: a report has no others.
-_COMMAS = len(Message.__struct_fields__)
+COMMAS = len(Message.__struct_fields__)
+"""The commas that end a field of a report, or the report: a report has no others."""
+
+
+# Bytes in which an object or array must begin.
+_START = 1 << 16
 
 
 class UploadTooLarge(WireError):
     """An upload of more reports than one may hold."""
 
 
-def messages(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
+def messages(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
     """The messages of an object or array, and a code for each element: 0 or why it is none.
 
     Raises
@@ -63,9 +68,9 @@ def messages(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], by
     WireError
         If ``body`` is neither an object nor an array.
     """
-    if body.lstrip()[:1] != b"[":
+    if body[:_START].lstrip()[:1] != b"[":
         return _single(body)
-    if body.count(b",") > _COMMAS * most:
+    if body.count(b",") > COMMAS * most:
         raise too_large(most)
     found, codes = _array(body)
     if len(codes) > most:
@@ -73,7 +78,7 @@ def messages(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], by
     return found, codes
 
 
-def _array(body: bytes) -> tuple[list[Message], bytearray]:
+def _array(body: Body) -> tuple[list[Message], bytearray]:
     try:
         found = _many.decode(body)
         return found, bytearray(len(found))
@@ -86,7 +91,7 @@ def _array(body: bytes) -> tuple[list[Message], bytearray]:
     return _each(parts)
 
 
-def lines(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
+def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
     """The messages of NDJSON, and a code for each line that is not blank.
 
     Raises
@@ -103,7 +108,7 @@ def lines(body: bytes, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytea
         return _each([line for line in body.split(b"\n") if line.strip()])
 
 
-def _single(body: bytes) -> tuple[list[Message], bytearray]:
+def _single(body: Body) -> tuple[list[Message], bytearray]:
     try:
         return [_one.decode(body)], bytearray(1)
     except _UNREADABLE:

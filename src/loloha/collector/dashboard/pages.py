@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from loloha.collector.context import Context
 from loloha.collector.dashboard import asset
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.label import labels_like
 from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ POLICY = "; ".join(
 )
 """Content-Security-Policy of the page. Nothing is loaded from, or sent to, any other host."""
 
-MOST_MATCHES = 50
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -64,29 +64,10 @@ def routes(context: Context) -> APIRouter:
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
         stored = await context.known(fingerprint)
-        found = await context.compute(request, stored.bins, lambda: matches(stored.labels, q))
+        found, _ = await context.compute(request, stored.bins, labels_like, fingerprint, q)
         return tagged(request, {"total": stored.bins, "matches": found})
 
     return router
-
-
-def matches(labels: list[str], text: str) -> list[dict[str, int | str]]:
-    """Labels that hold ``text``, at most 50: the same one, then those it begins, then the others.
-
-    Parameters
-    ----------
-    labels : list of str
-    text : str
-        In any case; all labels hold the empty one.
-    """
-    wanted = text.strip().casefold()
-    found: tuple[list[int], ...] = ([], [], [])
-    for value, label in enumerate(labels):
-        folded = label.casefold()
-        if wanted in folded:
-            found[0 if folded == wanted else 1 if folded.startswith(wanted) else 2].append(value)
-    best = [value for kind in found for value in kind][:MOST_MATCHES]
-    return [{"value": value, "label": labels[value]} for value in best]
 
 
 def _packs(request: Request) -> bool:

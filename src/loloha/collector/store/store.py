@@ -42,6 +42,9 @@ class Store:
     take_over : bool
         Become the one that writes. Who only looks, or has still to check whether it can serve,
         leaves the store to the collector that has it.
+    is_ready : bool
+        Another process has just opened the store, so its tables are those of this release: they
+        are only read.
 
     Raises
     ------
@@ -52,13 +55,19 @@ class Store:
     """
 
     def __init__(
-        self, url: str, *, keeps: Callable[..., bytes] | None = None, take_over: bool = True
+        self,
+        url: str,
+        *,
+        keeps: Callable[..., bytes] | None = None,
+        take_over: bool = True,
+        is_ready: bool = False,
     ) -> None:
         self.database = Database(url)
         self._record = Record(self.database.dialect, keeps=keeps)
         self._epoch = -1
         try:
-            upgrade(self.database)
+            if not is_ready:
+                upgrade(self.database)
             if take_over:
                 self.take_over()
         except BaseException:

@@ -1,0 +1,49 @@
+"""From the bytes of a large upload to what is committed: the heavy work of receiving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loloha.collector.body import unpack
+from loloha.collector.problem import Problem
+from loloha.collector.submission import Submission
+from loloha.errors import WireError
+from loloha.wire import text
+
+if TYPE_CHECKING:
+    from loloha.collector.desk import Desk
+    from loloha.wire.batch import Batch
+
+READERS = {
+    "application/json": "read_json",
+    "application/x-ndjson": "read_lines",
+    "application/vnd.apache.arrow.stream": "read_arrow",
+}
+"""Names of methods of `loloha.wire.batch.Reader`, by type of the body."""
+
+
+def prepare(
+    desk: Desk, fingerprint: str, media: str, body: bytes, packing: str, largest: int
+) -> tuple[Batch, Any]:
+    """Reports and their digests, ready for the commit.
+
+    Raises
+    ------
+    Problem
+        If the body cannot be read, or is too large.
+    """
+    stored = desk.known(fingerprint)
+    unpacked = unpack(body, packing, largest)
+    try:
+        batch: Batch = getattr(stored.reader, READERS[media])(unpacked)
+    except WireError as error:
+        raise unreadable(error) from None
+    submission = Submission.of(stored, batch)
+    return submission.batch, submission.digests
+
+
+def unreadable(error: WireError) -> Problem:
+    """The answer to an upload that cannot be read."""
+    if isinstance(error, text.UploadTooLarge):
+        return Problem(413, str(error), kind="too-large")
+    return Problem(400, str(error), kind="unreadable")

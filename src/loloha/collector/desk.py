@@ -1,0 +1,56 @@
+"""What work on a store needs at hand: campaigns that were read and estimates that were computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loloha.collector.estimates import Estimates
+from loloha.collector.problem import Problem
+
+if TYPE_CHECKING:
+    from loloha.collector.store import Store
+    from loloha.collector.stored_campaign import StoredCampaign
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+
+
+class Desk:
+    """Reads of one store, remembered.
+
+    Parameters
+    ----------
+    store : callable
+        Gives the open store.
+    """
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+        self._known: dict[str, StoredCampaign] = {}
+        self.estimates = Estimates(store)
+
+    def remembered(self, fingerprint: str) -> StoredCampaign | None:
+        """The campaign of a fingerprint, None where it was not read yet."""
+        return self._known.get(fingerprint)
+
+    def known(self, fingerprint: str) -> StoredCampaign:
+        """The campaign of a fingerprint.
+
+        Raises
+        ------
+        Problem
+            404 if there is none.
+        """
+        stored = self._known.get(fingerprint)
+        if stored is None:
+            if _FINGERPRINT.fullmatch(fingerprint):
+                stored = self._store().campaign(fingerprint)
+            if stored is None:
+                raise Problem(
+                    404,
+                    "campaign must be one of this collector's; see /v1/campaigns",
+                    kind="campaign",
+                )
+            stored = self._known.setdefault(fingerprint, stored)
+        return stored

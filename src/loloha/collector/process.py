@@ -1,0 +1,158 @@
+"""A process of its own for heavy work: whoever answers keeps interpreter, memory and processor.
+
+The system does what no thread can: it lets small requests go first, and takes all memory back.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+
+from loloha.collector.problem import unavailable
+
+if TYPE_CHECKING:
+    from loloha.collector.desk import Desk
+
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
+
+_PROTOCOL = 5
+_KINDNESS = 5
+# For the C library of GNU: large arrays go back to the system as soon as they are done with.
+_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "524288", "MALLOC_TRIM_THRESHOLD_": "1048576"}
+# Nothing of the folder that the collector happens to run in is imported.
+_MAIN = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "from loloha.collector.process import serve; serve()"
+)
+
+
+class Parts(NamedTuple):
+    """What work tells, and bytes of an answer: never whole in memory where they are made."""
+
+    told: Any
+    parts: Iterable[bytes]
+
+
+class _Running(NamedTuple):
+    process: subprocess.Popen[bytes]
+    asked: IO[bytes]
+    answers: IO[bytes]
+
+
+class Process:
+    """Does one piece of work at a time, for one store; begins when it is first needed.
+
+    Parameters
+    ----------
+    url : str
+        Of the store.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._running: _Running | None = None
+
+    def call(
+        self,
+        work: Callable[Concatenate[Desk, Given], Result],
+        *arguments: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
+        """Call a function of a module there, with a desk before its arguments.
+
+        Raises
+        ------
+        Problem
+            503 if the process dies over it.
+        Exception
+            Whatever the function raises.
+        """
+        try:
+            running = self._started()
+            self._send(running, (work, arguments, named))
+            has_worked, found = pickle.load(running.answers)
+            if isinstance(found, Parts):
+                parts = iter(lambda: pickle.load(running.answers), None)
+                found = Parts(found.told, list(parts))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self.end()
+            raise unavailable("heavy work must be done, its process ended; come back") from None
+        except BaseException:
+            # Half a message may be under way.
+            self.end()
+            raise
+        if not has_worked:
+            raise found
+        result: Result = found
+        return result
+
+    def end(self) -> None:
+        """Kill it; the next call begins another one."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.process.kill()
+            running.process.wait()
+            for pipe in (running.asked, running.answers):
+                with suppress(OSError):
+                    pipe.close()
+
+    def _started(self) -> _Running:
+        if self._running is None:
+            command = [sys.executable, "-I", "-c", _MAIN]
+            pipe = subprocess.PIPE
+            environment = {**os.environ, **_MEMORY}
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+            asked, answers = cast("Any", process.stdin), cast("Any", process.stdout)
+            self._running = _Running(process, asked, answers)
+            self._send(self._running, sys.path)
+            self._send(self._running, self._url)
+        return self._running
+
+    @staticmethod
+    def _send(running: _Running, message: Any) -> None:
+        pickle.dump(message, running.asked, _PROTOCOL)
+        running.asked.flush()
+
+
+def serve() -> None:
+    """Work until nobody asks any more: the other end of `Process`."""
+    from loloha.collector.desk import Desk
+    from loloha.collector.store import Store
+
+    # Whoever started us decides when we end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_KINDNESS)
+    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # What prints must not get between the answers.
+    os.dup2(2, 1)
+    with suppress(EOFError, BrokenPipeError):
+        url = pickle.load(asked)
+        desk = Desk(lambda: store)
+        store = Store(url, take_over=False, is_ready=True)
+        while True:
+            _answer(answers, desk, *pickle.load(asked))
+            answers.flush()
+
+
+def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: Any) -> None:
+    try:
+        answer = True, work(desk, *arguments, **named)
+    except Exception as error:  # noqa: BLE001 - raised again by who asked
+        error.add_note("".join(traceback.format_tb(error.__traceback__)))
+        answer = False, error
+    if not isinstance(answer[1], Parts):
+        pickle.dump(answer, answers, _PROTOCOL)
+        return
+    told, parts = answer[1]
+    pickle.dump((True, Parts(told, ())), answers, _PROTOCOL)
+    for part in parts:
+        pickle.dump(part, answers, _PROTOCOL)
+    pickle.dump(None, answers, _PROTOCOL)

@@ -1,0 +1,121 @@
+"""Heavy work in a process of its own: same results, same errors, and no harm if it dies."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collecting import START, campaign
+from loloha.collector.desk import Desk
+from loloha.collector.problem import Problem
+from loloha.collector.process import Parts, Process
+from loloha.collector.store import Store
+from loloha.collector.terms import Terms
+from loloha.collector.workers import WorkersApart
+from loloha.wire.text import UploadTooLarge
+
+
+def about(desk: Desk, fingerprint: str, more: Any = None) -> Any:
+    sys.stdout.write("what is printed is no answer")
+    return os.getpid(), desk.known(fingerprint).campaign.name, more
+
+
+def refuse(desk: Desk, error: Exception) -> None:
+    raise error
+
+
+def write(desk: Desk, n: int, *, breaks: bool = False) -> Parts:
+    def parts() -> Iterator[bytes]:
+        for i in range(n):
+            yield bytes([i]) * (1 << 17)
+        if breaks:
+            raise ZeroDivisionError
+
+    return Parts(n, parts())
+
+
+def die(desk: Desk) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def nice(desk: Desk) -> int:
+    return os.nice(0)
+
+
+@pytest.fixture
+def known(store: Store) -> str:
+    stored, _ = store.create(campaign(), Terms(), token=None, now=START)
+    return stored.campaign.fingerprint
+
+
+@pytest.fixture
+def process(store: Store) -> Iterator[Process]:
+    process = Process(store.database.url.render_as_string(hide_password=False))
+    yield process
+    process.end()
+
+
+def test_it_works_on_the_store_and_dies_alone(process: Process, known: str) -> None:
+    numbers = np.arange(1 << 16)
+    pid, name, same = process.call(about, known, more=numbers)
+    assert pid != os.getpid()
+    assert (name, same.tolist()) == ("hours", numbers.tolist())
+    assert process.call(about, known)[0] == pid
+    with pytest.raises(Problem) as caught:
+        process.call(die)
+    assert (caught.value.status_code, caught.value.kind) == (503, "unavailable")
+    assert process.call(about, known)[0] != pid
+    # The others go first.
+    assert process.call(nice) >= min(19, os.nice(0) + 5)
+
+
+def test_parts_come_one_by_one(process: Process, known: str) -> None:
+    told, parts = process.call(write, 20)
+    assert told == 20
+    assert list(parts) == [bytes([i]) * (1 << 17) for i in range(20)]
+    with pytest.raises(Problem, match="its process ended"):
+        process.call(write, 3, breaks=True)
+    assert process.call(about, known)[1] == "hours"
+
+
+def test_errors_are_what_they_were(process: Process, known: str) -> None:
+    pid = process.call(about, known)[0]
+    given = Problem(409, "too few", kind="few", headers={"Retry-After": "1"}, extra={"n": 2})
+    with pytest.raises(Problem, match="too few") as caught:
+        process.call(refuse, given)
+    assert vars(caught.value) == vars(given) | {"__notes__": caught.value.__notes__}
+    assert "in refuse" in caught.value.__notes__[0]
+    with pytest.raises(UploadTooLarge, match="many"):
+        process.call(refuse, UploadTooLarge("many"))
+    with pytest.raises(Problem, match="one of this collector's"):
+        process.call(about, "0" * 64)
+    with pytest.raises(ZeroDivisionError):
+        process.call(refuse, ZeroDivisionError())
+    assert process.call(about, known)[0] == pid
+
+
+def test_what_cannot_be_sent_leaves_no_half_of_it(process: Process, known: str) -> None:
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        process.call(about, known, more=[bytes(1 << 17), lambda: 1])
+    assert process.call(about, known)[1] == "hours"
+
+
+def test_workers_have_a_process_each_and_end_it(store: Store, known: str) -> None:
+    url = store.database.url.render_as_string(hide_password=False)
+    workers = WorkersApart("decoding", 2, 8, url)
+
+    async def run() -> set[int]:
+        answers = await asyncio.gather(*(workers.run(about, known) for _ in range(6)))
+        return {pid for pid, *_ in answers}
+
+    pids = asyncio.run(run())
+    assert 1 <= len(pids) <= 2
+    workers.close()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
