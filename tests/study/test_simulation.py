@@ -71,6 +71,27 @@ def test_frames_come_back_in_the_kind_they_went_in() -> None:
         assert list(found.to_frame()["start"]) == ["w1", "w1", "w2", "w2"]
 
 
+def test_categories_come_back_as_categories() -> None:
+    weeks = [datetime.date(2026, 1, 5), datetime.date(2026, 1, 12)]
+    columns = {"user": [1, 2, 1, 2], "week": weeks * 2, "by": ["tram", "bus", "tram", "tram"]}
+    roles = {"user": "user", "round": "week", "value": "by"}
+    modes = pandas.CategoricalDtype(["tram", "car", "bus"])
+    enum = polars.Enum(list(modes.categories))
+    columns["week"] = [weeks[0], weeks[0], weeks[1], weeks[1]]
+    frames = {
+        "pandas": pandas.DataFrame(columns).astype({"by": modes, "week": "datetime64[us]"}),
+        "polars": polars.DataFrame(columns).with_columns(polars.col("by").cast(enum)),
+    }
+    for kind, frame in frames.items():
+        data = loloha.datasets.table(frame, **roles)
+        found = loloha.simulate(loloha.GRR(k=3, eps=1.0), data, rng=0).to_frame()
+        assert list(found["label"]) == ["tram", "car", "bus"] * 2
+        assert found["label"].dtype == {"pandas": modes, "polars": enum}[kind]
+        assert found["start"].dtype == frame["week"].dtype
+    joined = frames["polars"].join(found, left_on=["week", "by"], right_on=["start", "label"])
+    assert joined["truth"].to_list() == [0.5, 0.5, 1.0, 1.0]
+
+
 def test_a_round_with_nobody_has_no_numbers() -> None:
     values = np.array([[0, -1], [1, -1]], dtype=np.int16)
     data = Dataset(values, ("a", "b"), "gap", "user", "Made up.")

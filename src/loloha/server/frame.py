@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,11 @@ FRAME_STYLE = "font-variant-numeric: tabular-nums"
 
 
 def to_frame(
-    columns: Mapping[str, Any], backend: str | None = None, *, instants: str | None = None
+    columns: Mapping[str, Any],
+    backend: str | None = None,
+    *,
+    instants: str | None = None,
+    categories: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Any:
     """A table of columns of one length.
 
@@ -35,6 +40,9 @@ def to_frame(
         Kind of the frame; a pyarrow table by default, which pandas, polars and DuckDB read.
     instants : str, optional
         Name of a column of texts such as 2026-01-05T00:00:00Z, which become times in UTC.
+    categories : mapping of str to sequence of str
+        For columns of these categories, in order: categories of pandas, an enum of polars, a
+        dictionary of Arrow.
 
     Raises
     ------
@@ -50,13 +58,26 @@ def to_frame(
         arrays = {name: _column(content) for name, content in columns.items()}
         if instants is not None:
             arrays[instants] = arrays[instants].cast(pyarrow.timestamp("s", "UTC"))
+        for name, listed in categories.items():
+            places = {category: place for place, category in enumerate(listed)}
+            arrays[name] = pyarrow.DictionaryArray.from_arrays(
+                pyarrow.array([places[category] for category in columns[name]], pyarrow.int32()),
+                pyarrow.array(listed, pyarrow.string()),
+            )
         table = pyarrow.table(arrays)
         if backend in (None, "pyarrow"):
             return table
         import narwhals
 
         kind: Any = backend
-        return narwhals.from_arrow(table, backend=kind).to_native()
+        frame = narwhals.from_arrow(table, backend=kind)
+        if kind == "polars":
+            enums = [
+                narwhals.col(name).cast(narwhals.Enum(listed))
+                for name, listed in categories.items()
+            ]
+            frame = frame.with_columns(*enums)
+        return frame.to_native()
     except ModuleNotFoundError as error:
         raise ExtraError(
             f"{error.name} must be installed to make a frame; pip install 'loloha[cli]'"

@@ -129,7 +129,9 @@ class Simulation:
             "high": high.ravel(),
             "n": np.repeat(self.n, bins),
         }
-        return to_frame(columns, backend)
+        listed = self.dataset is not None and self.dataset.categorical
+        kept = listed and all(isinstance(label, str) for label in self.labels)
+        return to_frame(columns, backend, categories={"label": self.labels} if kept else {})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)

@@ -117,10 +117,8 @@ def table(
     held = [arrow[column] for column in roles.values]
     fields = [arrow.schema.field(column) for column in roles.values]
     is_public = given is not None
-    if (
-        given is None
-        and (listed := declared(held, fields, columns.categorical, columns.certain)) is not None
-    ):
+    listed = declared(held, fields, columns.categorical, columns.certain) if not is_public else None
+    if listed is not None:
         given = Domain(tuple(listed.labels), is_text=False)
         is_public = listed.certain
     cells = read_cells(held, is_text, fields)
@@ -145,7 +143,9 @@ def table(
     )
     library = type(source).__module__.partition(".")[0]
     backend = library if library in BACKENDS else None
-    return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds), backend)
+    return Dataset(
+        values, tuple(labels), title, "user", provenance, tuple(rounds), backend, listed is not None
+    )
 
 
 def _index(

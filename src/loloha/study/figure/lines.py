@@ -50,7 +50,8 @@ def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
     percent(axes)
     axes.set_xlabel("round")
     axes.set_ylabel("frequency" + (" (dotted: truth)" if series.truth is not None else ""))
-    axes.legend(title="value", fontsize="small")
+    # Beside the axes, where it hides no estimate.
+    axes.legend(title="value", fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return axes  # type: ignore[no-any-return]
 
 
@@ -89,7 +90,7 @@ def draw_errors(
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("error")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     return axes  # type: ignore[no-any-return]
 
 
