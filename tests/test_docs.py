@@ -309,3 +309,20 @@ def test_sections_of_the_maths_that_code_cites_are_on_the_page() -> None:
     assert {"1", "8", "9"} <= set(cited)
     lacking = {number: path.name for number, path in cited.items() if number not in numbers}
     assert not lacking
+
+
+def test_every_section_that_is_cited_has_its_number_on_the_page() -> None:
+    maths = (ROOT / "docs" / "maths.md").read_text(encoding="utf-8")
+    numbered = set(re.findall(r"^##+ ([0-9.]+)\. ", maths, re.MULTILINE))
+    assert len(numbered) > 10
+    places = [*(ROOT / "src").rglob("*.py"), *DOCS]
+    cited = {
+        (name_of(path), number)
+        for path in places
+        for words in re.findall(
+            r"MATH\s+sections?\s+([0-9., and\n]+)", path.read_text(encoding="utf-8")
+        )
+        for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", words)
+    }
+    assert len(cited) > 30
+    assert sorted((path, number) for path, number in cited if number not in numbered) == []

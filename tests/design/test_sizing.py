@@ -102,7 +102,7 @@ def test_plans_sizings_and_sweeps_are_frames_pages_and_pictures() -> None:
     sizing = loloha.plan_for(error=0.05, k=16, n=10_000)
     needed = sizing.to_frame(backend="polars")
     assert needed["eps_inf"].to_list() == [row.found for row in sizing.rows]
-    assert "error_one of at most 0.05" in sizing._repr_html_()
+    assert "error of one value: at most 0.05, for k = 16, n = 10000" in sizing._repr_html_()
     assert len(sizing.plot().get_lines()) == sum(row.found is not None for row in sizing.rows)
     assert polars.DataFrame(sizing).equals(needed)
     assert repr(sizing) == f"Sizing(k=16, n=10000, error_one<=0.05, {len(sizing.rows)} rows)"

@@ -126,7 +126,7 @@ class Plan:
         shown = [row for row in self.rows if row.protocol is not None]
         return to_html(
             f"{self.n} reports a round over {self.k} values, {self.held}",
-            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "within"),
+            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "keeps both"),
             [
                 (row.label, row.g, row.error_one, row.error_all, row.visible_one, row.cap,
                  "yes" if row.eligible else "no")

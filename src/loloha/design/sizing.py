@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 SMALLEST_EPS, LARGEST_EPS = 1 / 64, 32.0
 """Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
 MOST_REPORTS = 1 << 40
+GOALS = {
+    "error_one": "error of one value",
+    "error_all": "error of all values at once",
+    "visible_one": "one value visible from",
+    "visible_all": "all values visible from",
+}
 _STEP = 1.25
 _DIGITS = 3
 
@@ -126,7 +132,7 @@ class Sizing:
         axes.set_yticks(range(len(shown)), [row.label for row in shown])
         axes.set_xscale("log" if self.unknown != "eps_inf" else "linear")
         axes.set_xlabel(f"{'largest' if self.unknown == 'k' else 'least'} {self.unknown}")
-        axes.set_title(f"{self.goal} of at most {self.target:g}", loc="left")
+        axes.set_title(self._wanted, loc="left")
         return axes  # type: ignore[no-any-return]
 
     @property
@@ -134,6 +140,11 @@ class Sizing:
         """What was given, in words."""
         given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
         return ", ".join(f"{name} = {one:.12g}" for name, one in given.items() if one is not None)
+
+    @property
+    def _wanted(self) -> str:
+        """The target, in words."""
+        return f"{GOALS[self.goal]}: at most {self.target:g}"
 
     def __repr__(self) -> str:
         known = self._known.replace(" = ", "=")
@@ -143,7 +154,7 @@ class Sizing:
         rows = [(row.label, row.found, row.note) for row in self.rows]
         note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
         return to_html(
-            f"{self.goal} of at most {self.target:g} for {self._known}",
+            f"{self._wanted}, for {self._known}",
             ("protocol", self.unknown, ""),
             rows,
             note,

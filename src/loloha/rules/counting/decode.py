@@ -122,7 +122,7 @@ class Windows:
 
 
 def linear_support(counts: Ints, family: LinearHash) -> Ints:
-    """C(v) = sum_s N[s, <s, v>] for v in 0..k-1, by one transform over Z_g^m (MATH section 4.1).
+    """C(v) = sum_s N[s, <s, v>] for v in 0..k-1, by one transform over Z_g^m (MATH section 4).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ LARGEST_TABLE = 1 << 28
 
 
 class LinearHash(HashFamily):
-    """``H_s(v) = <s, v> mod g`` over the digits of s and v in base g, g prime (MATH section 4.1).
+    """``H_s(v) = <s, v> mod g`` over the digits of s and v in base g, g prime (MATH section 4).
 
     A key is the integer s in 1..g^m - 1. Every member splits Z_g^m into g cells of equal size, and
     the support of all values at once is a Fourier transform of the counts of (seed, symbol).

@@ -105,7 +105,7 @@ class PrimeHash(ModularHash):
 
 
 class AffineHash(ModularHash):
-    """The modular family with P = 2^31 - 1 (MATH section 4.2).
+    """The modular family with P = 2^31 - 1 (MATH section 4).
 
     A key is the integer ``a * 2^31 + b``. It has 62 bits: a pseudonym of its user.
     """
