@@ -95,7 +95,8 @@ def best_lies(eps: float, size: int) -> Lies:
 
     Notes
     -----
-    Best among all laws that treat the answers alike: see docs/budget.md.
+    Best among all laws that treat the answers alike, where there are 2 size - 1 of them at least.
+    Source: docs/budget.md.
     """
     ratio = exp_below(Fraction(eps))
     tried = []

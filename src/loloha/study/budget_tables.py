@@ -109,7 +109,7 @@ def budget_row(eps: float) -> list[str]:
 def by_budget() -> Section:
     """Over the loss."""
     return (
-        f"n V*, mean over the rounds: {ROUNDS} rounds, k = {K}",
+        f"Noise of a rare value, n times its variance, mean of {ROUNDS} rounds, k = {K}",
         ("eps", *(f"budget, C = {c}" for c in CHANGES), "OLOLOHA, proven", "OLOLOHA, at best",
          "OLH, one round each"),
         map(budget_row, BUDGETS),
@@ -130,7 +130,7 @@ def horizon_row(rounds: int, eps: float = 1.0) -> list[str]:
 def by_horizon() -> Section:
     """Over the number of rounds."""
     return (
-        f"n V*, mean over the rounds: eps = 1, k = {K}",
+        f"Noise of a rare value, n times its variance, mean of the rounds, eps = 1, k = {K}",
         ("rounds", "budget, C = 1", "OLOLOHA, proven", "OLOLOHA, at best", "OLH, one round each"),
         map(horizon_row, HORIZONS),
     )
