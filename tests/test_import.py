@@ -55,5 +55,19 @@ def test_a_report_needs_only_the_standard_library() -> None:
     assert foreign(loaded) == set()
 
 
+def test_what_a_user_is_shown_before_agreeing_needs_only_the_standard_library() -> None:
+    loaded = loaded_by(
+        "from loloha import OLOLOHA\n"
+        "from loloha.campaign import Campaign, Labels, Schedule\n"
+        "from loloha.sender import Collector, Sender, explain_all\n"
+        "rules = OLOLOHA(k=2, eps_inf=2.0, eps_1=1.0)\n"
+        "domain, hourly = Labels(('a', 'b')), Schedule(0, 3600)\n"
+        "asked = Campaign(name='Hours', protocol=rules, domain=domain, schedule=hourly)\n"
+        "text = explain_all([asked], limit=4.0)\n"
+        "assert 'e^1 = 2.718' in text and 'e^2 = 7.389' in text and 'at most 4' in text, text"
+    )
+    assert foreign(loaded) == set()
+
+
 def test_the_probe_sees_numpy() -> None:
     assert "numpy" in foreign(loaded_by("import numpy"))

@@ -65,6 +65,11 @@ def test_a_visitor_reports_and_sees_what_leaves(tmp_path: Path) -> None:
         page.get_by_role("status").get_by_text("Round 0", exact=True).wait_for()
         assert '"campaign"' in page.inner_text("#message")
         assert "over 30 h" not in page.inner_text("#message")
+        # What the device keeps to itself is shown when it is asked for, and not before.
+        assert "kept answer" not in page.inner_text("#history")
+        page.get_by_label("Show what the device keeps to itself").check()
+        page.locator("#history").get_by_text("kept answer").wait_for()
+        page.get_by_label("Show what the device keeps to itself").uncheck()
         page.get_by_role("button", name="Ask for this round again").click()
         page.locator("#answer").get_by_text("same report again").wait_for()
         page.get_by_role("button", name="Report ten rounds").click()

@@ -68,7 +68,8 @@ async function report(times) {
     world.last = { value, report: mine };
     const cell = world.protocol.encoding.memoIndex(mine.key, value);
     const kept = JSON.parse(await world.me.save()).memo.find(([x]) => x === cell)[1];
-    world.rounds.unshift([world.round, LABELS[value], cell, kept, mine.y, speaksFor(mine).join(", ")]);
+    const seen = [world.round, mine.y, speaksFor(mine).join(", ")];
+    world.rounds.unshift({ seen, secret: [LABELS[value], cell, kept], cell, kept, y: mine.y, label: LABELS[value] });
   }
   byId("answer").textContent = "";
   await show();
@@ -107,29 +108,31 @@ async function show() {
   const { me, protocol, round, last } = world;
   byId("status").textContent = round < 0 ? "No round yet" : `Round ${round}`;
   byId("steps").replaceChildren(...steps());
-  byId("rounds").replaceChildren(...world.rounds.slice(0, 30).map((cells) => row(cells.map(String))));
+  const shown = byId("secret").checked;
+  const columns = ["Round", "Report", "Values it speaks for", ...(shown ? ["Secret: your value", "its cell", "kept answer"] : [])];
+  byId("columns").replaceChildren(...columns.map((name) => make("th", { scope: "col" }, name)));
+  const cells = ({ seen, secret }) => row([...seen, ...(shown ? secret : [])].map(String));
+  byId("rounds").replaceChildren(...world.rounds.slice(0, 30).map(cells));
+  for (const id of ["message", "history", "chart", "twin"]) byId(id).toggleAttribute("hidden", !last);
   tiles([
-    ["Spent", String(me.loss), `of ${protocol.cap} at most; that a value changes, and when, shows besides`],
-    ["First report", `eps_1 = ${protocol.spec.eps_1}`, "bounds what one report tells"],
-    ["One value, for ever", `eps_inf = ${EPS_INF}`, "bounds what all its reports tell together"],
-    ["Cells", `g = ${G}`, `for ${LABELS.length} values: answers are kept for cells`],
+    ["Spent", String(me.loss), `of ${protocol.cap} at most: ${EPS_INF} for each cell ever met. When a value changes can show in the reports, too`],
+    ["One report", `eps_1 = ${protocol.spec.eps_1}`, `changes the odds between two values ${times(protocol.spec.eps_1)} times at most`],
+    ["One value, for ever", `eps_inf = ${EPS_INF}`, `all its reports together: ${times(EPS_INF)} times at most`],
+    ["Cells", `g = ${G}`, `for ${LABELS.length} values: a report never tells values of one cell apart`],
   ]);
   if (!last) {
-    byId("message").textContent = "";
     byId("leaves-lead").textContent = "Nothing yet.";
     byId("estimate-lead").textContent = `${CROWD} other devices in this page report with you. Report once to see the estimate.`;
-    byId("chart").replaceChildren();
-    byId("estimates").replaceChildren();
     return;
   }
   const reporter = await me.reporter(round);
   const message = JSON.parse(encode(world.campaign, last.report, { round, reporter }));
   byId("message").textContent = JSON.stringify(message, null, 2);
   byId("leaves-lead").textContent =
-    `Key ${last.report.key} and symbol ${last.report.y}: the same size for every value and history. It speaks for ` +
-    `${speaksFor(last.report).join(", ") || "no value at all"}. Alone it changes the odds between two values by a factor of ` +
-    `${times(protocol.spec.eps_1)} at most; all reports of one value, for ever, by ${times(EPS_INF)}. The reporter is new in each round.`;
+    `Key ${last.report.key} and symbol ${last.report.y}, which speaks for ${speaksFor(last.report).join(", ") || "no value at all"}. ` +
+    "It has the same size for every value and history. The reporter is new in each round.";
   const found = estimate();
+  world.found = found;
   byId("estimate-lead").textContent =
     `${CROWD + 1} reports of round ${round}: grey is the truth, which nobody sees, blue the estimate, with its 95 % interval.`;
   draw(found);
@@ -148,14 +151,16 @@ function steps() {
       step("Blur.", "Each round it draws a fresh report from the kept answer."),
     ];
   }
-  const [, label, cell, kept, y] = world.rounds[0];
+  const { label, cell, kept, y } = world.rounds[0];
   const { key } = last.report;
+  const shown = byId("secret").checked;
   const mates = LABELS.filter((_, v) => world.protocol.encoding.memoIndex(key, v) === cell);
   return [
     step("Hash.", `Key ${key} puts “${label}” into cell ${cell}, with ${mates.length} of ${LABELS.length} values: ${mates.join(", ")}.`),
-    step("Keep.", `The answer kept for cell ${cell} is ${kept}${kept === cell ? ", which happens to be the truth" : ", a lie that stays"}. ` +
+    step("Keep.", `For cell ${cell} one answer was drawn, once and for ever: ` +
+      `${shown ? `${kept}, ${kept === cell ? "which happens to be the truth" : "a lie that stays"}` : "the truth or a lie, which nobody is told"}. ` +
       `It cost ${EPS_INF}; changing within the cell costs nothing. Spent so far: ${me.loss}.`),
-    step("Blur.", `From ${kept} this round's report was drawn: ${y}${y === kept ? "" : ", changed by fresh noise"}.`),
+    step("Blur.", `From that answer this round's report was drawn: ${y}${shown ? (y === kept ? ", unchanged" : ", changed by fresh noise") : ""}.`),
   ];
 }
 
@@ -171,19 +176,22 @@ const times = (eps) => Math.exp(eps).toFixed(1);
 const percent = (x) => `${(100 * x).toFixed(1)} %`;
 
 function draw(found) {
-  const [top, base, width] = [20, 240, 640 / LABELS.length];
+  // As wide as the page has room, so that texts keep their size.
+  const width = byId("chart").clientWidth || 640;
+  const [left, height] = [76, 34 * LABELS.length];
+  byId("chart").setAttribute("viewBox", `0 0 ${width} ${height}`);
   const most = Math.max(...TRUTH, ...found.map(({ f, error }) => f + error));
   const least = Math.min(0, ...found.map(({ f, error }) => f - error));
-  const y = (share) => base - ((share - least) / (most - least)) * (base - top);
-  const bar = (kind, x, share) =>
-    make("rect", { svg: true, class: kind, x, width: 24, y: Math.min(y(share), y(0)), height: Math.abs(y(share) - y(0)) });
+  const x = (share) => left + ((share - least) / (most - least)) * (width - left - 4);
+  const bar = (kind, y, share) =>
+    make("rect", { svg: true, class: kind, y, height: 12, x: Math.min(x(share), x(0)), width: Math.abs(x(share) - x(0)) });
   const line = (kind, x1, y1, x2, y2) => make("line", { svg: true, class: kind, x1, y1, x2, y2 });
   const nodes = found.flatMap(({ f, error }, v) => {
-    const x = v * width + 12;
-    const text = make("text", { svg: true, x: x + 26, y: 268, "text-anchor": "middle" }, LABELS[v]);
-    return [bar("truth", x, TRUTH[v]), bar("estimate", x + 28, f), line("interval", x + 40, y(f - error), x + 40, y(f + error)), text];
+    const y = 34 * v + 4;
+    const text = make("text", { svg: true, x: left - 8, y: y + 17, "text-anchor": "end" }, LABELS[v]);
+    return [bar("truth", y, TRUTH[v]), bar("estimate", y + 13, f), line("interval", x(f - error), y + 19, x(f + error), y + 19), text];
   });
-  byId("chart").replaceChildren(...nodes, line("base", 0, y(0), 640, y(0)));
+  byId("chart").replaceChildren(...nodes, line("base", x(0), 0, x(0), height));
 }
 
 // -- begin
@@ -200,4 +208,6 @@ byId("ten").addEventListener("click", busy(() => report(10)));
 byId("again").addEventListener("click", busy(again));
 byId("anew").addEventListener("click", busy(begin));
 byId("eps").addEventListener("change", busy(begin));
+byId("secret").addEventListener("change", busy(show));
+addEventListener("resize", () => world.last && draw(world.found));
 busy(begin)();
