@@ -46,7 +46,8 @@ export interface Status {
 }
 
 export interface AgreeOptions extends ResetOptions {
-  token?: string | null;
+  /** Of all campaigns, or one for each address that has one. */
+  token?: string | Readonly<Record<string, string>> | null;
   /** Hard limit on `loss`. */
   limit?: number | null;
 }

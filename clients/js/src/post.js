@@ -57,7 +57,7 @@ export class Post {
     }
   }
 
-  /** What became of a report: {settled, refusal, reason, stop}. */
+  /** What became of a report: {settled, refusal, reason}; `stop` where nobody answered. */
   async report({ url, token }, message) {
     try {
       const asked = { token, body: message, largest: LARGEST_RECEIPT };
@@ -142,8 +142,7 @@ function verdict({ status, json, media, isProblem, detail }, message) {
   if (isReceipt) return { settled: true };
   const reason = isProblem && isOurs && json.type === PROBLEM + json.reason ? json.reason : null;
   if (FINAL.includes(reason) && status < 500) return { settled: true, refusal: detail };
-  // A report that is too early must not hold up the others.
-  return { settled: false, reason: detail, stop: reason !== "early" };
+  return { settled: false, reason: detail };
 }
 
 const isCounted = ({ accepted, duplicates, refused }) =>

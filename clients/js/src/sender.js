@@ -12,6 +12,9 @@ import { CampaignError, ParameterError, StateError, must } from "./errors.js";
 import { Post } from "./post.js";
 import { Enrolment, State, assigned, fingerprintOf } from "./state.js";
 
+/** So many answers in a row that settle nothing: what answers is no collector that works. */
+const FRUITLESS = 3;
+
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
   #storage;
@@ -51,7 +54,8 @@ export class Sender {
    *
    * @param {string | string[]} url each has a fingerprint, which pins its campaign
    * @param {object} [options]
-   * @param {string} [options.token] the submit token of the campaigns
+   * @param {string | Record<string, string>} [options.token] the submit token of the campaigns, or one
+   *   for each address that has one
    * @param {number} [options.limit] hard limit on what they spend together, and was spent with this
    *   storage before; agreeing again with one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
@@ -84,9 +88,10 @@ export class Sender {
     });
   }
 
-  async #enrol(urls, token, known, wait) {
+  async #enrol(urls, tokens, known, wait) {
     const enrolled = [];
     for (const url of urls) {
+      const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
       const document = await this.#post.fetch(`${url}/document`, { token });
       must(document.status === 200, CampaignError, `campaign must be known: ${document.detail}`);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
@@ -188,6 +193,7 @@ export class Sender {
 
   async #deliver(enrolment) {
     const outcome = { sent: [], refused: {}, waiting: [], reason: "" };
+    let fruitless = 0;
     for (const round of enrolment.waiting) {
       const message = enrolment.queue.get(round);
       const { settled, refusal, reason, stop } = await this.#post.report(enrolment, message);
@@ -197,9 +203,12 @@ export class Sender {
         else outcome.sent.push(round);
       }
       outcome.reason ||= reason ?? "";
-      if (stop) break;
+      // One report that settles nothing must not hold up the others for ever.
+      fruitless = settled ? 0 : fruitless + 1;
+      if (stop || fruitless === FRUITLESS) break;
     }
     outcome.waiting = (await this.#read()).enrolments.find(({ url }) => url === enrolment.url)?.waiting ?? [];
+    if (!outcome.waiting.length) outcome.reason = "";
     return outcome;
   }
 

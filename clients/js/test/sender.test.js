@@ -155,6 +155,20 @@ test("a report that is too early does not hold up the others; a dead collector i
   assert.equal(collector.messages.length, 1);
 });
 
+test("a report that nobody can read holds up no other; three such answers end a delivery", async () => {
+  const { sender, collector } = await made({ attempts: 1 });
+  for (let round = 0; round < 6; round++) await sender.report("a", { round });
+  const unread = () => problem(422, "malformed");
+  collector.answers = [unread, receipt, unread, unread, receipt, receipt];
+  const { sent, waiting, reason } = await sender.deliver();
+  assert.deepEqual([sent, waiting, reason], [[1, 4, 5], [0, 2, 3], "it is malformed"]);
+  collector.messages.length = 0;
+  collector.answers = [unread];
+  await sender.report("a", { round: 6 });
+  assert.deepEqual((await sender.deliver()).waiting, [0, 2, 3, 6]);
+  assert.equal(collector.messages.length, 3);
+});
+
 test("waits grow, obey Retry-After, and end", async () => {
   const { sender, collector, waits } = await made({ attempts: 4, first: 1, longest: 8 });
   await sender.report("a");
@@ -230,6 +244,12 @@ test("a token that no header can carry is refused, and never shown", async () =>
   const { sender, collector } = await made({ agree: false });
   await sender.agree(collector.url, { token: "secret" });
   assert.equal(collector.requests[0].headers.Authorization, "Bearer secret");
+  await sender.withdraw();
+  await sender.agree(collector.url, { token: { [collector.url]: "other", "https://else": "secret" } });
+  assert.equal(collector.requests.at(-1).headers.Authorization, "Bearer other");
+  await sender.withdraw();
+  await sender.agree(collector.url, { token: { "https://else": "secret" } });
+  assert.equal(collector.requests.at(-1).headers.Authorization, undefined);
 });
 
 test("a limit holds, and is replaced as the user asks", async () => {

@@ -1,0 +1,79 @@
+/** What a user agrees to, in plain words; for one campaign or several. The same text as Python's. */
+
+import { ParameterError, must } from "./errors.js";
+
+/**
+ * What reporting to all these campaigns together reveals, to be shown before a user agrees.
+ *
+ * @param {import("./core.js").Campaign[]} campaigns at least one
+ * @param {object} [options]
+ * @param {number} [options.limit] the hard limit that is to be agreed on
+ * @returns {string} a statement a line
+ */
+export function explainAll(campaigns, { limit = Infinity } = {}) {
+  must(campaigns.length, ParameterError, "campaigns must hold at least one, got none");
+  const lines = [
+    ...campaigns.map(one),
+    ...(campaigns.length > 1 ? [together(campaigns)] : []),
+    most(campaigns, limit ?? Infinity),
+    "Not covered by any of these numbers: when values change and when back, which shows in the " +
+      "reports the more the longer they run; whether and when reports are sent, and from where.",
+    "Nothing renews by itself: what was spent stays spent after a reset or a withdrawal.",
+  ];
+  return lines.map((line) => `- ${line}`).join("\n");
+}
+
+function one({ name, protocol, schedule }) {
+  const said =
+    `${name}: one of ${protocol.k} values, every ${span(schedule.seconds)}. One report shifts ` +
+    `the odds between any two values by a factor of at most ${factor(first(protocol))}`;
+  if (!protocol.longitudinal) return `${said}, and every further report by as much again.`;
+  return `${said}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}.`;
+}
+
+/** The losses of several attributes of one person add up, however these depend on each other. */
+function together(campaigns) {
+  const protocols = campaigns.map(({ protocol }) => protocol);
+  const said =
+    `All ${protocols.length} together: their losses add up. The first report of each, all of ` +
+    `them known: a factor of at most ${factor(sum(protocols.map(first)))}`;
+  if (!protocols.every(({ longitudinal }) => longitudinal)) {
+    return `${said}; later ones have no bound for ever, as not all of them are memoised.`;
+  }
+  return `${said}; all reports of values that never change: ${factor(sum(protocols.map(({ loss }) => loss)))}.`;
+}
+
+function most(campaigns, limit) {
+  const cap = sum(campaigns.map(({ protocol }) => protocol.cap));
+  if (Math.min(cap, limit) === Infinity) {
+    return "Budget: without a limit there is no most that can be spent.";
+  }
+  const asked = limit < cap ? "the limit that is agreed on" : "the cap";
+  return (
+    `Budget: at most ${general(Math.min(cap, limit))} can be spent, ${asked}. It counts the answers that are drawn; ` +
+    "it is not a bound on what a history of changing values shows."
+  );
+}
+
+/** What one report was asked to lose at most. */
+const first = ({ spec, loss }) => spec.eps_1 ?? loss;
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+const factor = (eps) =>
+  eps < 700 ? `e^${general(eps)} = ${general(Math.exp(eps))}` : `e^${general(eps)}`;
+
+/** Four digits, as C's %.4g writes them. */
+function general(x) {
+  const [digits, power] = x.toExponential(3).split("e");
+  const bare = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (power >= -4 && power < 4) return bare(x.toFixed(3 - power));
+  return `${bare(digits)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+}
+
+function span(seconds) {
+  for (const [name, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+    if (seconds % size === 0) return seconds === size ? name : `${seconds / size} ${name}s`;
+  }
+  return seconds === 1 ? "second" : `${seconds} seconds`;
+}

@@ -1,0 +1,57 @@
+"""What a user is shown before agreeing is the same text in both languages."""
+
+import json
+import subprocess
+
+from javascript import CLIENT, node
+from loloha.conform import case
+from loloha.device.consent import explain_all
+from loloha.rules.campaign import Campaign, Schedule
+from loloha.rules.protocols import OLOLOHA, RAPPOR, DBitFlipPM
+
+SCRIPT = """
+import { readFileSync } from "node:fs";
+import { Campaign } from "%(folder)s/src/index.js";
+import { explainAll } from "%(folder)s/src/explain.js";
+const said = [];
+for (const [documents, limit] of JSON.parse(readFileSync(0, "utf8"))) {
+  const campaigns = await Promise.all(documents.map((one) => Campaign.read(one)));
+  said.push(explainAll(campaigns, { limit }));
+}
+console.log(JSON.stringify(said));
+"""
+
+
+def asked() -> list[tuple[list[Campaign], float | None]]:
+    """Each protocol with and without a limit, spans of rounds, several at once."""
+    alone = [case.campaign(one) for one in case.variants() if one.k == 3]
+    spans = [
+        case.campaign(alone[0].protocol, schedule=Schedule(0, seconds))
+        for seconds in (1, 59, 60, 7200, 86400, 604800)
+    ]
+    memoised = [
+        case.campaign(OLOLOHA(k=3, eps_inf=2.5, eps_1=1 / 3)),
+        case.campaign(DBitFlipPM(k=9, eps_inf=9.9996, b=5, d=2), name="Pages"),
+        case.campaign(RAPPOR(k=2, eps_inf=12345.6e-2, eps_1=100.0), name="Colours"),
+    ]
+    limits = [None, 9.99996, 12345.6, 100_000_000.0]
+    return [
+        *(([one], None) for one in [*alone, *spans]),
+        *((memoised[:size], limit) for size in (1, 2, 3) for limit in limits),
+        ([*memoised, alone[0]], 30.0),
+    ]
+
+
+def test_both_languages_say_the_same() -> None:
+    questions = [([case.text(one) for one in some], limit) for some, limit in asked()]
+    ran = subprocess.run(
+        [node(), "--input-type=module", "-e", SCRIPT % {"folder": CLIENT}],
+        input=json.dumps(questions),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    for (some, limit), text in zip(asked(), said, strict=True):
+        assert text == explain_all(some, limit=limit)
