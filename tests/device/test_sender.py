@@ -1,6 +1,7 @@
 """One user's device on the network, and a fleet of them, against a real collector."""
 
 import json
+import math
 import stat
 import subprocess
 import sys
@@ -95,6 +96,15 @@ def test_a_report_is_sanitised_kept_and_sent(url: str, tmp_path: Path, clock: Cl
     assert rounds(where) == [(0, 1, 0)]
     mode = stat.S_IMODE((tmp_path / "state").stat().st_mode)
     assert mode == 0o600
+
+
+@pytest.mark.parametrize("now", [math.nan, math.inf, -math.inf, "x", None, 10**400])
+def test_a_clock_that_shows_no_time(url: str, tmp_path: Path, now: Any) -> None:
+    with sender(tmp_path, lambda: now) as one:
+        one.agree(address(url))
+        with pytest.raises(ParameterError, match="clock must be"):
+            one.report("a")
+        assert one.loss == 0
 
 
 def test_foreign_scalars_are_values_and_rounds(url: str, tmp_path: Path, clock: Clock) -> None:
@@ -385,6 +395,8 @@ def test_a_damaged_state_is_refused_and_not_shown(url: str, tmp_path: Path, cloc
         {**own, **change}
         for change in (
             {"campaign": other}, {"queue": 3}, {"queue": [[9, "x"]]}, {"queue": [[0, 1]]},
+            {"queue": [[0, "x"]]}, {"queue": [[0, "7"]]}, {"queue": [[0, "{}"]]},
+            {"queue": [[0, json.dumps({"reporter": "0" * 32})]]},
             {"client": {}}, {"url": "x"}, {"url": None}, {"token": 3}, {"ticket": []},
         )
     ]  # fmt: skip

@@ -168,7 +168,7 @@ export class Sender {
     for (const [name, value] of Object.entries(values)) {
       const enrolment = state.enrolments.find(({ campaign }) => campaign.name === name);
       must(enrolment, ParameterError, "values must be for the campaigns agreed to; check names");
-      const asked = round ?? enrolment.campaign.roundAt(this.#clock());
+      const asked = round ?? enrolment.campaign.roundAt(Number(this.#clock()));
       const isBegun = round !== undefined || asked >= 0;
       must(isBegun, StateError, "campaign must have begun, it has not; report later");
       check.round(asked);
@@ -279,6 +279,7 @@ export class Sender {
       const made = await state.text();
       return made === text ? undefined : made;
     });
+    must(next, StateError, "storage must call what its `change` is given");
     this.#outbox = next.enrolments;
     return told;
   }

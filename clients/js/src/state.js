@@ -55,7 +55,11 @@ export class Enrolment {
     const client = await Client.restore(plain.client, { protocol: campaign.protocol });
     const { url, token, ticket, queue } = plain;
     possible([token, ticket].every((one) => one === null || isVisible(one)));
-    possible(queue.every(([round, text]) => client.hasAnswered(round) && typeof text === "string"));
+    for (const [round, text] of queue) {
+      possible(Number.isSafeInteger(round) && client.hasAnswered(round));
+      // Only what this client made is sent.
+      possible(JSON.parse(text).reporter === (await client.reporter(round)));
+    }
     const enrolment = new Enrolment({ url, token, ticket, campaign, client });
     enrolment.queue = new Map(queue);
     return enrolment;

@@ -298,6 +298,25 @@ test("withdrawal deletes all but what was spent and which rounds were answered",
   assert.equal(await sender.report("b", { round: 0 }), null);
 });
 
+test("a queue holds what this client made, and nothing else", async () => {
+  const { sender, storage } = await made();
+  await sender.report("a");
+  const good = JSON.parse(await storage.read());
+  for (const queue of [[[0, "x"]], [[0, "7"]], [[0, "{}"]], [["0", good.enrolments[0].queue[0][1]]], [[0, JSON.stringify({ reporter: "0".repeat(32) })]]]) {
+    const text = JSON.stringify({ ...good, enrolments: [{ ...good.enrolments[0], queue }] });
+    await assert.rejects(new Sender(memoryStorage(text)).status(), StateError, text);
+  }
+});
+
+test("a clock that shows no time, a storage that keeps nothing", async () => {
+  for (const now of [NaN, Infinity, -Infinity, "x", null, undefined, 10n, {}]) {
+    const { sender } = await made({ clock: () => now });
+    await assert.rejects(sender.report("a"), (error) => error instanceof StateError || error instanceof ParameterError);
+    assert.equal((await sender.status()).loss, 0);
+  }
+  await assert.rejects(made({ storage: { read: async () => null, change: async () => {} } }), StateError);
+});
+
 test("a state that nobody can read is refused, and deleted when the user withdraws", async () => {
   for (const text of ["{", "[]", "null", '{"type":"loloha-sender","version":3}', '{"type":"loloha-spent","version":1,"spent":-1,"answered":{}}', '{"type":"loloha-sender","version":2,"limit":null,"spent_before":0.0,"enrolments":[]}']) {
     const damaged = memoryStorage(text);

@@ -96,10 +96,14 @@ class Enrolment:
             raise StateError(f"state must hold the campaign that was agreed to; {_BEYOND_REPAIR}")
         queue = dict(plain["queue"])
         if not all(
-            type(round) is int and isinstance(message, str) and client.has_answered(round)
+            type(round) is int
+            and client.has_answered(round)
+            and isinstance(message, str)
+            # Only what this client made is sent.
+            and json.loads(message)["reporter"] == client.reporter(round)
             for round, message in queue.items()
         ):
-            raise StateError(f"state must hold a queue of answered rounds; {_BEYOND_REPAIR}")
+            raise StateError(f"state must hold a queue of its own reports; {_BEYOND_REPAIR}")
         token, ticket = plain["token"], plain["ticket"]
         if not all(text is None or isinstance(text, str) for text in (token, ticket)):
             raise StateError(f"state must hold its token and ticket as texts; {_BEYOND_REPAIR}")

@@ -33,6 +33,9 @@ __all__ = [
     "explain_all",
 ]
 
+_AGES = 1e15
+"""Seconds: what no clock shows."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -307,7 +310,8 @@ class Sender:
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
             return checks.round_number(round)
-        now = enrolment.campaign.schedule.round_at(self._clock())
+        seconds = checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")
+        now = enrolment.campaign.schedule.round_at(seconds)
         if now < 0:
             raise StateError("campaign must have begun, it has not; report later")
         return now
