@@ -60,6 +60,11 @@ def empty() -> Campaign:
     return campaign("Empty", protocol=loloha.GRR(k=5, eps=1.0))
 
 
+def tabled() -> Any:
+    joint = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0, g=4, hash="prime", memo="joint")
+    return campaign("One table for life", protocol=joint)
+
+
 def walk(k: int, n: int, tau: int, seed: int) -> Any:
     """Values of n users, the low ones more frequent; each changes now and then."""
     rng = np.random.default_rng(seed)
@@ -73,7 +78,7 @@ def walk(k: int, n: int, tau: int, seed: int) -> Any:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     clock = Clock(START + (TAU - 1) * HOUR + 60)
     with listening(tmp_path_factory.mktemp("store"), clock) as site:
-        for made in (frequent(), hostile(), noisy(), small(), empty()):
+        for made in (frequent(), hostile(), noisy(), small(), empty(), tabled()):
             weak = not made.protocol.longitudinal
             site.create(made, accept_weak_privacy=weak)
         values = walk(K, N, TAU, seed=1)
@@ -449,6 +454,22 @@ def test_privacy_is_said_as_the_api_says_it(visit: Open, site: Site) -> None:
     assert cells.keys() == {n for n, p in privacy["parameters"].items() if p is not None}
     for name, told in cells.items():
         assert float(told) == privacy["parameters"][name]
+
+
+def test_the_price_of_one_table_for_life_stands_beside_its_cap(visit: Open, site: Site) -> None:
+    page = visit(tabled())
+    privacy = site.get(path(tabled()) + "/privacy")
+    names = page.locator("#privacy-tiles dt").all_text_contents()
+    told = page.locator("#privacy-tiles dd strong").all_text_contents()
+    at = names.index("cap")
+    assert names[at + 1] == "One value exchanged"
+    assert float(told[at]) == pytest.approx(privacy["cap"], rel=1e-3)
+    assert float(told[at + 1]) == pytest.approx(privacy["exchanged"], rel=1e-3)
+    assert privacy["exchanged"] > privacy["eps_inf"]
+    assert "the price of that cap" in page.locator("#privacy-tiles").text_content()
+    assert any("price of the smaller cap" in one for one in privacy["leaks"])
+    usual = visit(frequent()).locator("#privacy-tiles dt").all_text_contents()
+    assert "One value exchanged" not in usual
 
 
 def test_without_a_bound_none_is_promised(visit: Open) -> None:

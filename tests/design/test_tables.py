@@ -91,7 +91,55 @@ def test_the_price_stands_beside_the_gain() -> None:
     said = str(loloha.privacy.explain(joint))
     assert "cap = 4.179" in said
     assert "2, 3.501, 4.179, 4.179 where 1, 2, ... distinct ones are visited" in said
-    assert "can be told apart by up to 3.501 where two are visited, and up to 4.179" in said
+    assert "are told apart by up to 3.501 where two are visited, and by up to 4.179" in said
+    assert "exchanged = 4.179: the price of that cap" in said
     assert "times the number of distinct" not in said
     apart = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4)))
     assert "table for life" not in apart
+
+
+def test_what_keeps_moves_hidden_is_said_only_where_it_does() -> None:
+    """Without one symbol for all no two cells share an answer; where P = g no two values a cell."""
+    budgets = {"eps_inf": 2.0, "eps_1": 1.0, "memo": "joint"}
+    usual = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, g=4, **budgets)))
+    bare = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, g=4, m0=0.0, **budgets)))
+    whole = loloha.OLOLOHA(k=5, g=5, hash="prime", m0=0.0, **budgets)
+    assert not whole.encoding.collision
+    answer = "between cells that drew the same answer"
+    assert answer in usual
+    assert answer not in bare
+    assert "A move within one cell never shows: that is" in bare
+    said = str(loloha.privacy.explain(whole))
+    assert "never shows" not in said
+    assert "in time every change shows" in said
+
+
+@pytest.mark.parametrize("g", [3, 4])
+@pytest.mark.parametrize("m0", [None, 0.0])
+def test_what_is_exchanged_is_the_most_over_all_pairs_of_one_cell(g: int, m0: Any) -> None:
+    """The law of the answers themselves, the limit of many rounds: every m, every single cell."""
+    protocol = loloha.OLOLOHA(k=g * g, g=g, eps_inf=2.0, eps_1=1.9, memo="joint", m0=m0)
+    tables = oracle.tables_law(protocol)
+    worst = 0.0
+    for m in range(1, g):
+        most = 0.0
+        for cells in itertools.permutations(range(g), m):
+            for place, other in itertools.product(range(m), set(range(g)) - set(cells)):
+                moved = (*cells[:place], other, *cells[place + 1 :])
+                one, two = (answers(tables, seen) for seen in (cells, moved))
+                most = max(most, *(math.log(one[z] / two[z]) for z in one))
+        # Realised probabilities lie within 2^-52 of those asked for.
+        assert most == pytest.approx(protocol.spent(m), rel=1e-9)
+        worst = max(worst, most)
+    assert loloha.privacy.explain(protocol).exchanged == pytest.approx(worst, rel=1e-9)
+    apart = loloha.OLOLOHA(k=g * g, g=g, eps_inf=2.0, eps_1=1.9)
+    assert loloha.privacy.explain(apart).exchanged == 2.0
+
+
+def answers(tables: Any, cells: tuple[int, ...]) -> dict[Any, float]:
+    """Law of the memoised answers of these cells."""
+    law: dict[Any, float] = {}
+    for table, chance in tables.items():
+        seen = tuple(table[cell] for cell in cells)
+        law[seen] = law.get(seen, 0.0) + float(chance)
+    return law

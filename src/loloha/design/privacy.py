@@ -13,7 +13,7 @@ from loloha.design.dyadic import DyadicExplanation, explain_budget
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.design.roc import Area
 from loloha.design.shuffling import Amplified, Shuffled, shuffled
-from loloha.design.statement import leaks, protected, shares
+from loloha.design.statement import exchanged, leaks, protected, shares
 from loloha.design.transcript import (
     HistoryLoss,
     WorstLoss,
@@ -68,6 +68,10 @@ class Explanation:
         Loss of all reports of one value, for ever; ``inf`` for one-round rules.
     cap : float
         Most that `loss_of` can become; ``inf`` for one-round rules.
+    exchanged : float
+        What tells two histories apart, at most, that differ in one of several memo cells and not in
+        their pattern of equalities: eps_inf, more with one memo table for life; ``inf`` for
+        one-round rules.
     windows : tuple of (int, float)
         (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
     change : tuple of (int, Area or None)
@@ -86,6 +90,7 @@ class Explanation:
     growth: tuple[tuple[int, float], ...]
     eps_inf: float
     cap: float
+    exchanged: float
     windows: tuple[tuple[int, float], ...]
     change: tuple[tuple[int, Area | None], ...]
     link: Area | None
@@ -113,6 +118,7 @@ class Explanation:
             "growth": [{"reports": t, "eps": eps} for t, eps in self.growth],
             "eps_inf": checks.finite(self.eps_inf),
             "cap": checks.finite(self.cap),
+            "exchanged": checks.finite(self.exchanged),
             "windows": [{"rounds": w, "eps": checks.finite(eps)} for w, eps in self.windows],
             "change": [{"reports": t, **_plain(area)} for t, area in self.change],
             "link": _plain(self.link),
@@ -166,6 +172,7 @@ def explain(
         growth=tuple((t, float(loss)) for t, loss in zip(rounds, losses, strict=True)),
         eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
         cap=protocol.cap,
+        exchanged=exchanged(protocol),
         windows=tuple((w, window_loss(protocol, w)) for w in USUAL_WINDOWS),
         change=change,
         link=link,
@@ -190,6 +197,11 @@ def _numbers(found: Explanation) -> list[str]:
             f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever.",
             f"cap = {found.cap:.4g}: most budget that can be spent, {answers}.",
         ]
+        if found.exchanged > found.eps_inf:
+            lines.append(
+                f"exchanged = {found.exchanged:.4g}: the price of that cap, what one cell "
+                f"exchanged for another is told by; eps_inf = {found.eps_inf:.4g} with independent answers."
+            )
     else:
         lines += [
             "eps_inf = none: nothing is memoised, so no bound holds for ever.",

@@ -8,6 +8,7 @@ from typing import Any
 
 from loloha.design.roc import Area
 from loloha.design.transcript import eps_2
+from loloha.rules.channels import TableChannel
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
@@ -121,21 +122,36 @@ def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
     )
 
 
+def exchanged(protocol: Protocol) -> float:
+    """What tells two histories apart, at most, that differ in one cell and not in their pattern.
+
+    eps_inf where answers are drawn independently, ``inf`` for one-round rules. With one table for
+    life B_m, m the cells that are visited; one more is left to exchange one for. MATH section 15.
+    """
+    if not protocol.longitudinal:
+        return math.inf
+    if not protocol.joint:
+        return protocol.asked_memo
+    return protocol.spent(max(1, protocol.encoding.memo_cells - 1))
+
+
 def _price(protocol: Protocol) -> str:
     """What one table for life costs."""
     told = (
         "One table for life: all answers of a user are drawn together, so what is known of some "
         "tells of the others."
     )
-    # A history can exchange one cell for another only where one is left unvisited.
-    most = protocol.encoding.memo_cells - 1
-    if most < 2:
+    # Of two cells none is left to exchange one for.
+    if protocol.encoding.memo_cells == 2:
         return told
+    both = protocol.spent(2)
+    more = f", and by up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
     return (
-        f"{told} The smaller cap has this price: two histories that differ in a single one of "
-        f"several {_cells(protocol)} can be told apart by up to {protocol.spent(2):.4g} where two "
-        f"are visited, and up to {protocol.spent(most):.4g} where more are; with answers drawn "
-        f"independently it is at most {protocol.asked_memo:.4g}, however many are visited."
+        f"{told} That is the price of the smaller cap: two histories that differ in a single one "
+        f"of several {_cells(protocol)}, in all rounds spent there, are told apart by up to "
+        f"{both:.4g} where two are visited{more}. With answers drawn independently it is at most "
+        f"{protocol.asked_memo:.4g}, however many are visited. So who knows all of a user's values "
+        "but one can learn more of that one than eps_inf says."
     )
 
 
@@ -173,10 +189,7 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
             "one cell, so a report that differs from an earlier one proves a change. "
         )
     elif type(protocol.encoding) is Hashed:
-        why = (
-            "A move within one cell never shows, nor one between cells that drew the same answer: "
-            "that is what keeps the share below 1 for ever. "
-        )
+        why = _unseen(protocol)
     elif type(protocol.encoding) in _CELLS:
         why = "Each value has a memoised answer of its own, so in time nearly every change shows. "
     else:
@@ -186,6 +199,21 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
         "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
         f"it: the cap is a budget spent, not a bound on what any history reveals. {why}"
         f"{_told_apart(change)}"
+    )
+
+
+def _unseen(protocol: Protocol) -> str:
+    """Which moves of a hashed value never show, and so keep the share below 1."""
+    hidden = ["within one cell"] if protocol.encoding.collision else []
+    channel = protocol.first_channel
+    # Without one symbol for all, a table gives every cell an answer of its own.
+    if not isinstance(channel, TableChannel) or channel.constant:
+        hidden.append("between cells that drew the same answer")
+    if not hidden:
+        return "Every value has an answer of its own, so in time every change shows. "
+    others = "".join(f", nor one {move}" for move in hidden[1:])
+    return (
+        f"A move {hidden[0]} never shows{others}: that is what keeps the share below 1 for ever. "
     )
 
 

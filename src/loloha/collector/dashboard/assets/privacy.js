@@ -25,6 +25,9 @@ export function showPrivacy({ privacy, campaign }) {
     ["eps_1", plain(privacy.eps_1), "loss of the first report, at most"],
     ["eps_inf", plain(privacy.eps_inf), forever ? "nothing is memoised: no bound holds for ever" : "all reports of one value, for ever"],
     ["cap", plain(privacy.cap), forever ? "every report spends again" : "most budget that a user can spend; not a bound on change patterns"],
+    ...(privacy.exchanged > privacy.eps_inf
+      ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: at most; the price of that cap, ${plain(privacy.eps_inf)} without one table for life`]]
+      : []),
     ["Any one round", once === null ? "none" : plain(once), once === null ? "the memoised answer is sent as it is: nothing bounds a changed round" : "loss, all other rounds known, for ever"],
     ["A change shows", shows === null ? "–" : shows.toFixed(3), `best test of ${reports} reports before and after it: 0.5 is chance, 1 certainty`],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
