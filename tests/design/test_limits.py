@@ -1,5 +1,6 @@
 """What no protocol can pass, any two of the three losses, and what each pair costs."""
 
+import json
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -10,8 +11,9 @@ import pytest
 from loloha.privacy import eps_2
 
 import loloha
+from loloha.cli import main
 from loloha.design import limits
-from loloha.design.frontier import frontier
+from loloha.design.frontier import frontier, plot
 from loloha.design.frontier_tables import text
 from loloha.design.holding import check_held, hold
 from loloha.errors import ParameterError
@@ -241,3 +243,39 @@ def test_the_tables_of_the_docs_are_those_of_the_code() -> None:
     """``python -m loloha.design.frontier_tables > docs/frontier-tables.md`` writes them again."""
     docs = Path(__file__).parents[2] / "docs" / "frontier-tables.md"
     assert docs.read_text(encoding="utf-8") == text()
+
+
+def test_the_figure_of_the_docs_is_that_of_the_code(tmp_path: Path) -> None:
+    """``loloha plan --frontier --k 96 --eps-inf 2 --out docs/images/frontier.svg``, byte by byte.
+
+    Where matplotlib is another release, only what is drawn.
+    """
+    import matplotlib
+    from matplotlib import pyplot
+
+    drawn = tmp_path / "frontier.svg"
+    command = ["plan", "--frontier", "--k", "96", "--eps-inf", "2"]
+    assert main([*command, "--out", str(drawn)]) == 0
+    kept = (Path(__file__).parents[2] / "docs" / "images" / "frontier.svg").read_text("utf-8")
+    if f"Matplotlib v{matplotlib.__version__}," in kept:
+        assert drawn.read_text("utf-8") == kept
+    points = frontier(96, 2.0)
+    noise, optimum = plot(points).get_lines()
+    assert list(noise.get_xdata()) == list(optimum.get_xdata()) == [one.eps_2 for one in points]
+    assert list(noise.get_ydata()) == [one.noise for one in points]
+    assert list(optimum.get_ydata()) == [one.optimum for one in points]
+    pyplot.close("all")
+
+
+def test_a_figure_of_the_frontier_is_asked_for_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frontier_of = ["plan", "--frontier", "--k", "96", "--eps-inf", "2"]
+    assert main([*frontier_of, "--out", str(tmp_path / "one.pdf")]) == 2
+    assert "must end in .png or .svg" in capsys.readouterr().err
+    alone = ["plan", "--k", "96", "--n", "1000", "--eps-inf", "2", "--eps-1", "1"]
+    assert main([*alone, "--out", str(tmp_path / "one.svg")]) == 2
+    assert "--out must come with --frontier" in capsys.readouterr().err
+    assert main([*frontier_of, "--json", "--out", str(tmp_path / "one.png")]) == 0
+    assert len(json.loads(capsys.readouterr().out)["points"]) == 12
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,9 @@ from loloha.cli import console
 from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loloha.design.frontier import Point
     from loloha.design.planning import Plan
     from loloha.design.sizing import Requirement, Sizing
 
@@ -66,6 +70,14 @@ def plan(
             "--frontier", help="Show what a lower --eps-2 costs at --k and --eps-inf, and no more."
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --frontier: draw it, as .png or .svg; replaces FILE.",
+            show_default=False,
+        ),
+    ] = None,
     error: Annotated[
         float | None,
         typer.Option(
@@ -126,8 +138,10 @@ def plan(
     from loloha.errors import ParameterError
 
     if frontier:
-        _show_frontier(k, eps_inf, hash_, as_json=as_json)
+        _show_frontier(k, eps_inf, hash_, out, as_json=as_json)
         return
+    if out is not None:
+        raise ParameterError("--out must come with --frontier, got it alone; leave it out")
     if eps_1 is not None and eps_inf is None and eps_2 is None:
         raise ParameterError("--eps-1 must come with --eps-inf, got it alone; it is a share of it")
     options: dict[str, Any] = {
@@ -197,23 +211,43 @@ def _show_attributes(
 
 
 def _show_frontier(
-    k: int | None, eps_inf: float | None, family: str | None, *, as_json: bool
+    k: int | None, eps_inf: float | None, family: str | None, out: Path | None, *, as_json: bool
 ) -> None:
-    """Print V* over eps_2."""
+    """Print V* over eps_2, and draw it."""
     from loloha.design.frontier import frontier
     from loloha.errors import ParameterError
 
     if k is None or eps_inf is None:
         raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
+    if out is not None and out.suffix not in (".png", ".svg"):
+        raise ParameterError(f"--out must end in .png or .svg, got {out.name!r}; rename it")
     found = frontier(k, eps_inf, hash=family)
+    title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
+    if out is not None:
+        _draw_frontier(found, title, out)
     if as_json:
         console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
         return
     console.show_table(
         ("one round, eps_2", "first report, eps_1", "g", "n V*", "least n V* at this eps_1"),
         [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
-        title=f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}",
+        title=title,
     )
+    if out is not None:
+        console.show(f"Figure: {out}")
+
+
+def _draw_frontier(found: Sequence[Point], title: str, out: Path) -> None:
+    """One picture, the same bytes every time."""
+    from matplotlib.figure import Figure
+
+    from loloha.design.frontier import plot
+    from loloha.study.figure.style import our_look, write
+
+    with our_look():
+        figure = Figure(layout="constrained")
+        plot(found, ax=figure.subplots()).set_title(title)
+        write(figure, out)
 
 
 def _show_needed(found: Sizing, *, as_json: bool) -> None:

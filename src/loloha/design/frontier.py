@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loloha.design import limits
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import OLOLOHA
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POINTS = 12
 
@@ -82,3 +85,52 @@ def frontier(
             )
         )
     return tuple(found)
+
+
+def plot(points: Sequence[Point], *, ax: Axes | None = None) -> Axes:
+    """Draw n V* over eps_2, and the least n V* that the eps_1 of each point allows.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        As `frontier` gives them.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    from loloha.study.figure.lines import new_axes
+    from loloha.study.figure.style import TRUTH, style
+
+    axes: Any = new_axes() if ax is None else ax
+    over = [one.eps_2 for one in points]
+    axes.plot(over, [one.noise for one in points], label="OLOLOHA", **style(OLOLOHA.name))
+    axes.plot(
+        over,
+        [one.optimum for one in points],
+        color=TRUTH,
+        linestyle=":",
+        label="least of any first report with the same eps_1",
+    )
+    for one in points:
+        axes.annotate(
+            f"g = {one.g}",
+            (one.eps_2, one.noise),
+            xytext=(4, 4),
+            textcoords="offset points",
+            fontsize="x-small",
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    plain = FuncFormatter(lambda number, _: f"{number:g}")
+    axes.xaxis.set_major_formatter(plain)
+    axes.xaxis.set_minor_formatter(plain)
+    axes.yaxis.set_major_formatter(plain)
+    axes.set_xlabel("eps_2: loss of any one round, all others known")
+    axes.set_ylabel("n V*")
+    axes.legend(fontsize="small")
+    return axes  # type: ignore[no-any-return]

@@ -200,7 +200,7 @@ def _numbers(found: Explanation) -> list[str]:
         if found.exchanged > found.eps_inf:
             lines.append(
                 f"exchanged = {found.exchanged:.4g}: the price of that cap, what one cell "
-                f"exchanged for another is told by; eps_inf = {found.eps_inf:.4g} with independent answers."
+                f"exchanged for another is told by; eps_inf = {found.eps_inf:.4g} if independent."
             )
     else:
         lines += [

@@ -28,6 +28,7 @@ COLOURS = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 LINES = ("-", "--", ":")
+SUFFIXES = (".png", ".svg")
 TRUTH = "#222222"
 FAINT = "#B8B8B8"
 LOOK = {
@@ -72,9 +73,15 @@ def our_look() -> Iterator[None]:
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Write the figure beside each other as PNG (150 dpi) and SVG, the same bytes every time."""
-    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
-    with our_look():
-        for path in paths:
-            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-            figure.savefig(path, dpi=150, metadata=metadata)
+    paths = [stem.with_suffix(suffix) for suffix in SUFFIXES]
+    for path in paths:
+        write(figure, path)
     return paths
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG (150 dpi) or SVG, the same bytes every time."""
+    checks.choice("suffix", path.suffix, SUFFIXES)
+    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    with our_look():
+        figure.savefig(path, dpi=150, metadata=metadata)
