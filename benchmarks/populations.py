@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import loloha
-from benchmarks.measure import Row, best, peak, timed
+from benchmarks.measure import Row, Time, best, peak, timed
 from benchmarks.server import direct_counting
 from loloha.rules.rng import SimulationRng
 from loloha.study.datasets import Dataset, acs_standin, adult, syn
@@ -21,6 +21,7 @@ def rows() -> Iterator[Row]:
         for protocol in _protocols(len(dataset.labels)):
             yield _row(dataset, protocol)
         yield _again(dataset)
+        yield _least_prime(dataset)
 
 
 def _protocols(k: int) -> Iterator[Any]:
@@ -61,6 +62,26 @@ def _again(dataset: Dataset) -> Row:
     return Row(
         "population", "biloloha, history prepared before", f"{dataset.name}: k = {protocol.k}",
         unit="ns/report", target=15.0, **took.each(n * tau),
+    )  # fmt: skip
+
+
+def _least_prime(dataset: Dataset) -> Row:
+    """The least-prime family beside the affine one, at the same g and by turns."""
+    n, tau = dataset.values.shape
+    history = History(dataset.values, len(dataset.labels))
+    protocols = [
+        loloha.OLOLOHA(k=history.k, g=4, hash=name, **BUDGET) for name in ("prime", "affine")
+    ]
+
+    def run(protocol: Any) -> Time:
+        return timed(lambda: simulate(protocol, history, keep_tallies=False, rng=1))
+
+    turns = [[run(protocol) for protocol in protocols] for _ in range(4)]
+    prime, affine = (Time(*map(min, zip(*runs, strict=True))) for runs in zip(*turns, strict=True))
+    return Row(
+        "population", "ololoha, g = 4, least prime", f"{dataset.name}: k = {history.k}",
+        unit="ns/report", peer="the same with the affine family",
+        peer_figure=1e9 * affine.processor / (n * tau), **prime.each(n * tau),
     )  # fmt: skip
 
 

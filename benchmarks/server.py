@@ -32,15 +32,19 @@ def _estimate(protocol: Any, keys: Any, ys: Any) -> Any:
 
 
 def _rounds() -> Iterator[Row]:
-    cases = ((2, 1000, 10.0), (2, 1 << 20, 150.0), (5, 1000, None), (5, 1 << 20, None))
-    for g, k, target in cases:
-        protocol = loloha.OLOLOHA(k=k, eps_inf=2.0, eps_1=1.0, g=g)
+    cases = (
+        ("linear", 2, 1000, 10.0), ("linear", 2, 1 << 20, 150.0), ("linear", 5, 1000, None),
+        ("linear", 5, 1 << 20, None), ("prime", 4, 96, 3.0), ("prime", 4, 1000, 150.0),
+    )  # fmt: skip
+    for family, g, k, target in cases:
+        protocol = loloha.OLOLOHA(k=k, eps_inf=2.0, eps_1=1.0, g=g, hash=family)
         keys, ys = _reports(protocol, REPORTS)
         took = best(lambda p=protocol, a=keys, b=ys: _estimate(p, a, b))
         peer, peer_took = direct_counting(protocol, keys, ys)
         most = peak(lambda p=protocol, a=keys, b=ys: _estimate(p, a, b))
         yield Row(
-            "server", "one round: tally, decode, estimate", f"n = 10^6, k = {power(k)}, g = {g}",
+            "server", f"one round, {family}: tally, decode, estimate",
+            f"n = 10^6, k = {power(k)}, g = {g}",
             unit="ms", target=target, peer=peer, peer_figure=peer_took, peak=most,
             **took.each(MILLISECONDS),
         )  # fmt: skip

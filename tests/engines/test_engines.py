@@ -185,6 +185,30 @@ def test_spark_counts_the_same(kind, messy, guard, spark):
     assert found(spark, log, guard) == want
 
 
+LEAST_PRIME = [
+    # A table of keys and symbols, with P = k and P > k; preimages, where it would be too large.
+    OLOLOHA(k=11, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
+    pytest.param(
+        OLOLOHA(k=12, eps_inf=2.0, eps_1=1.0, hash="prime", g=13), marks=pytest.mark.long
+    ),
+    pytest.param(
+        OLOLOHA(k=1500, eps_inf=2.0, eps_1=1.0, hash="prime", g=4), marks=pytest.mark.long
+    ),
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("protocol", LEAST_PRIME, ids=repr)
+def test_spark_counts_least_prime_hashes_as_the_other_engines(protocol, messy, spark):
+    """Replays, contradictions and keys out of range included."""
+    assert protocol.encoding.tabled == (protocol.k < 1500)
+    log, _ = messy(protocol)
+    got = found(spark, log, True)
+    assert got == found("duckdb", log, True) == found("local", log, True)
+    assert sum(got[0][0]) > 0
+    assert got[3][-1] > 0
+
+
 @pytest.mark.spark
 def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 50, 0)), (3, draw(PROTOCOL, 20, 1)))
