@@ -1055,6 +1055,20 @@ WINDOWS = [
         "engines/test_window.py -k change_too_much",
     ),
     Mutant(
+        "the price of one table is that of independent answers",
+        "design/statement.py",
+        "return protocol.spent(max(1, protocol.encoding.memo_cells - 1))",
+        "return protocol.asked_memo",
+        "design/test_tables.py -k exchanged",
+    ),
+    Mutant(
+        "moves are said to be hidden where each cell has its own answer",
+        "design/statement.py",
+        "not isinstance(channel, TableChannel) or channel.constant:",
+        "not isinstance(channel, TableChannel) or channel.g:",
+        "design/test_tables.py -k hidden_is_said",
+    ),
+    Mutant(
         "a key of two users joins their reports",
         "engines/linked.py",
         "return keys[~twice], ys[~twice]",

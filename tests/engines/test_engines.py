@@ -188,9 +188,7 @@ def test_spark_counts_the_same(kind, messy, guard, spark):
 LEAST_PRIME = [
     # A table of keys and symbols, with P = k and P > k; preimages, where it would be too large.
     OLOLOHA(k=11, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
-    pytest.param(
-        OLOLOHA(k=12, eps_inf=2.0, eps_1=1.0, hash="prime", g=13), marks=pytest.mark.long
-    ),
+    pytest.param(OLOLOHA(k=12, eps_inf=2.0, eps_1=1.0, hash="prime", g=13), marks=pytest.mark.long),
     pytest.param(
         OLOLOHA(k=1500, eps_inf=2.0, eps_1=1.0, hash="prime", g=4), marks=pytest.mark.long
     ),
