@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.engines.base import library
 from loloha.engines.guard import admit
 from loloha.engines.local import Local
-from loloha.engines.window import Window, decode
+from loloha.engines.window import Window, decodable, decode
 from loloha.errors import ParameterError
 from loloha.reportlog import LogFile, ReportLog, from_arrow
 from loloha.rules.encodings import Hashed
@@ -94,9 +94,9 @@ def join(
 
 def _tells_apart(protocol: Protocol, users: int) -> bool:
     """Whether so many users are expected to share fewer than one key by chance."""
-    encoding = protocol.encoding
-    decodable = type(encoding) is Hashed and protocol.second_channel is not None
-    return decodable and users**2 < 2 * encoding.family.members  # type: ignore[attr-defined]
+    encoding: Any = protocol.encoding
+    keyed = type(encoding) is Hashed and decodable(protocol)
+    return keyed and users**2 < 2 * int(encoding.family.members)
 
 
 def _rows(files: Sequence[LogFile]) -> int:

@@ -192,6 +192,12 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     )
 
 
+def decodable(protocol: Protocol) -> bool:
+    """Whether there is a second round over symbols, that lies: else a report is a memo."""
+    second: Any = protocol.second_channel
+    return type(protocol.encoding) in (Hashed, Symbols) and second is not None and second.q > 0
+
+
 def _choice(gain: float, seen: float) -> tuple[str, str]:
     if gain < LEAST_GAIN:
         return "mean", "so few reports a user leave nothing to gain"
@@ -284,8 +290,7 @@ def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
 def _checked(protocol: Protocol, keys: Any, ys: Any) -> tuple[Ints | None, Ints]:
     """Keys int64[n] and symbols int64[n, T], all valid or -1."""
     encoding = protocol.encoding
-    second: Any = protocol.second_channel
-    if type(encoding) not in (Hashed, Symbols) or second is None or not second.q:
+    if not decodable(protocol):
         raise ParameterError(
             f"protocol must have a second round over symbols, got {protocol!r}; take the mean of "
             "its rounds (loloha.mean)"
