@@ -66,8 +66,9 @@ reproduce: $(VENV)/.installed ## make the paper's whole evaluation anew, both ca
 reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in seconds
 	$(BIN)/loloha reproduce all --calibration tight --quick --jobs $(WORKERS) --out $(OUT)-quick $(DATA_OPTION)
 
-torture: $(VENV)/.installed ## trouble a collector 50 times under load, on each store; then HOSTILE seconds of attacks
+torture: $(VENV)/.installed ## trouble collectors and devices 50 times each, on each store; then HOSTILE seconds of attacks
 	$(BIN)/python tests/torture.py --store sqlite
+	$(BIN)/python tests/torture_device.py
 	$(BIN)/python tests/hostile.py --seconds $(HOSTILE)
 	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql; \
 	else echo "no PostgreSQL: LOLOHA_TEST_POSTGRES is not set"; fi

@@ -122,6 +122,27 @@ def test_consent_report_and_a_reload(tab: Tab) -> None:
     assert (first["n"], first["duplicates"], first["conflicts"]) == (1, 0, 0)
 
 
+def test_a_page_reads_that_it_sends_too_fast(chromium: Any, page_url: str, tmp_path: Path) -> None:
+    # The browser asks first (a preflight), then sends, then lets the page read why it was refused.
+    settings = Settings(
+        store=f"sqlite:///{tmp_path}/loloha.db",
+        admin_key=ADMIN_KEY,
+        allowed_origins=[page_url],
+        rate_limit="4/hour",
+    )
+    context = chromium.new_context()
+    with Served(settings, Clock(START + 60)) as url:
+        world = World(page_url, url, create(url, campaign()), chromium)
+        said = Tab(context, world).run(
+            "const send = () => fetch(`${address}/reports`, { method: 'POST', body: '[]',"
+            " headers: { 'content-type': 'application/json' } });"
+            "let answer; do { answer = await send(); } while (answer.status === 200);"
+            "return [answer.status, answer.headers.get('retry-after'), (await answer.json()).type]"
+        )
+    context.close()
+    assert said == [429, "1", "urn:loloha:problem:rate-limit"]
+
+
 def test_offline_and_back(tab: Tab, context: Any) -> None:
     tab.run(AGREE)
     context.set_offline(True)

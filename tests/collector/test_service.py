@@ -824,6 +824,36 @@ def test_pages_of_allowed_origins_may_send_reports(serve: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("status", [429, 421, 413, 415, 404, 503, 500])
+def test_pages_of_allowed_origins_may_read_every_error(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    # A browser hid them: a page could not tell a rate limit from a broken network.
+    origin = "https://app.example"
+    limits = {"rate_limit": "2/minute"} if status == 429 else {}
+    client = serve(allowed_origins=[origin], largest_body=1024, **limits)
+    path = f"{created(client, campaign())}/reports" if status != 404 else "/v1/nothing"
+    if status in (500, 503):
+
+        async def fails(*_: object) -> None:
+            raise ZeroDivisionError if status == 500 else StoreError("store must work")
+
+        monkeypatch.setattr(Committer, "commit", fails)
+    headers = {"origin": origin, "content-type": JSON}
+    headers |= {"host": "evil.example"} if status == 421 else {}
+    headers |= {"content-type": "text/plain"} if status == 415 else {}
+    body = b" " * 2000 if status == 413 else b"[]"
+    for _ in range(2):
+        answer = client.post(path, content=body, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["access-control-allow-origin"] == origin
+    assert "Retry-After" in answer.headers["access-control-expose-headers"]
+    assert ("retry-after" in answer.headers) == (status in (429, 503))
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    elsewhere = client.post(path, content=body, headers={**headers, "origin": "https://x.example"})
+    assert "access-control-allow-origin" not in elsewhere.headers
+
+
 def test_a_log_of_reports_is_kept_on_demand_and_holds_each_once(serve: Any, tmp_path: Any) -> None:
     client, one = serve(keep_reports=str(tmp_path / "log")), campaign()
     path = created(client, one)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -311,6 +312,31 @@ def test_early_reports_wait_and_late_ones_are_dropped(
         assert "closed" in delivery.refused[3]
 
 
+def test_a_queue_is_bounded_and_its_oldest_report_goes(
+    url: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each report wrote all that waited before it: a device without a network filled its disk.
+    monkeypatch.setattr("loloha.device.agreement.MOST_QUEUED", 3)
+    where = address(url, late_seconds=40 * HOUR)
+    clock.now = START + 20 * HOUR
+    with sender(tmp_path, clock) as device:
+        device.agree(where)
+        for round in (5, 6, 7, 8, 9):
+            device.report("a", round=round)
+        kept = queue(device)
+        assert list(kept) == [7, 8, 9]
+        spent = device.loss
+        # One that was dropped has its answer, and gets no second one.
+        assert device.report("b", round=5) == 5
+        assert (queue(device), device.loss) == (kept, spent)
+        # The newest one stays, whichever round it is of.
+        device.report("a", round=2)
+        assert sorted(queue(device)) == [2, 8, 9]
+    with sender(tmp_path, clock) as device:
+        assert device.deliver().sent == (2, 8, 9)
+    assert rounds(where) == [(2, 1, 0), (8, 1, 0), (9, 1, 0)]
+
+
 def test_what_cannot_be_sent_now_stays_and_goes_out_later(tmp_path: Path, clock: Clock) -> None:
     one = campaign()
     document, taken = (200, {}, one.to_json()), (200, JSON, RECEIPT)
@@ -534,6 +560,12 @@ def test_redirections_are_not_followed() -> None:
 
 
 # -- a fleet
+
+
+@pytest.fixture(autouse=True)
+def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine an answer takes its time: what is sent again counts as a duplicate."""
+    monkeypatch.setattr("loloha.study.fleet.Collector", partial(Collector, timeout=120.0))
 
 
 @pytest.mark.parametrize("name", ["biloloha", "rappor", "l-grr", "dbitflippm", "olh"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ HEADERS = {
 }
 
 
+Share = Callable[["ASGIApp"], "ASGIApp"] | None
+
+
 class Protection:
     """Outermost layer of the application.
 
@@ -41,8 +45,9 @@ class Protection:
     rate : RateLimit
     hosts : set of str, optional
         Names under which it may be asked, lower case and without port; by default any.
-    shared : bool
-        Answers may be read by pages of other origins (those that the CORS layer allows).
+    share : callable, optional
+        Wraps an application so that pages of other origins may read its answers: also those that
+        are given here.
     """
 
     def __init__(
@@ -52,13 +57,14 @@ class Protection:
         metrics: Metrics,
         rate: RateLimit,
         hosts: frozenset[str] | None,
-        shared: bool,
+        share: Share,
     ) -> None:
-        self.app = app
+        self.share = share or _unshared
+        self.app = self.share(app)
         self.metrics = metrics
         self.rate = rate
         self.hosts = hosts
-        policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
+        policy = {"cross-origin-resource-policy": "cross-origin"} if share else {}
         self.headers = [
             (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
         ]
@@ -79,7 +85,7 @@ class Protection:
 
         try:
             problem = self._problem(scope)
-            answer = self.app if problem is None else response(problem)
+            answer = self.app if problem is None else self.share(response(problem))
             await answer(scope, receive, send_with_headers)
         finally:
             self._note(scope, status, perf_counter() - began)
@@ -97,6 +103,10 @@ class Protection:
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
         self.metrics.note(route, method, status, seconds)
         log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+
+def _unshared(app: ASGIApp) -> ASGIApp:
+    return app
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

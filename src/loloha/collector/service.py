@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from loloha.collector import campaigns, dashboard, results, shape, together, upl
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.metric import CONTENT_TYPE, Metrics
-from loloha.collector.middleware import HEADERS, Protection
+from loloha.collector.middleware import HEADERS, Protection, Share
 from loloha.collector.problem import Problem, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas
@@ -78,29 +79,31 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.context = context
+    share = _sharing(settings)
     for part in (upload, together, campaigns, results, dashboard):
         app.include_router(part.routes(context))
     _add_operations(app, context)
-    _answer_errors_as_problems(app)
+    _answer_errors_as_problems(app, share)
     _complete_openapi(app)
     # The last one that is added is the outermost.
     app.add_middleware(FastLane, context=context)
-    if settings.allowed_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=settings.allowed_origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "Content-Encoding", "If-None-Match"],
-            expose_headers=["ETag", "Retry-After"],
-        )
     app.add_middleware(
-        Protection,
-        metrics=metrics,
-        rate=context.rate,
-        hosts=settings.hosts,
-        shared=bool(settings.allowed_origins),
+        Protection, metrics=metrics, rate=context.rate, hosts=settings.hosts, share=share
     )
     return app
+
+
+def _sharing(settings: Settings) -> Share:
+    """Lets pages of the allowed origins read what an application answers, where there are any."""
+    if not settings.allowed_origins:
+        return None
+    return partial(
+        CORSMiddleware,
+        allow_origins=settings.allowed_origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type", "Content-Encoding", "If-None-Match"],
+        expose_headers=["ETag", "Retry-After"],
+    )
 
 
 def _add_operations(app: FastAPI, context: Context) -> None:
@@ -131,7 +134,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
 
-def _answer_errors_as_problems(app: FastAPI) -> None:
+def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:
     @app.exception_handler(HTTPException)
     async def problem(_: Request, error: HTTPException) -> Response:
         return response(error)
@@ -149,11 +152,11 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
         return response(unavailable(str(error)))
 
     @app.exception_handler(Exception)
-    async def fault(_: Request, error: Exception) -> Response:
+    async def fault(_: Request, error: Exception) -> Any:
         answer = response(Problem(500, "the collector has a fault; tell whoever runs it"))
         # The protection is inside of what catches faults.
         answer.headers.update(HEADERS)
-        return answer
+        return answer if share is None else share(answer)
 
 
 def _complete_openapi(app: FastAPI) -> None:

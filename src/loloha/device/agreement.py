@@ -20,6 +20,8 @@ from loloha.wire.message import encode
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
+MOST_QUEUED = 1_000
+"""Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
 _BEYOND_REPAIR = "it is damaged; delete it, and agree again only if the user does"
 _UNREADABLE = (
@@ -181,7 +183,9 @@ class Agreement:
             reporter=client.reporter(round),
             ticket=enrolment.ticket,
         )
-        queue = {**enrolment.queue, round: message.decode()}
+        # Of many that wait the oldest ones are late first. What they spent stays spent.
+        newest = sorted(enrolment.queue)[max(0, len(enrolment.queue) + 1 - MOST_QUEUED) :]
+        queue = {one: enrolment.queue[one] for one in newest} | {round: message.decode()}
         return replace(enrolment, client=client, queue=queue)
 
     def reset(self, ledger: Ledger, *, wait: bool) -> tuple[Agreement, str]:

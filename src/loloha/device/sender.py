@@ -237,6 +237,9 @@ class Sender:
     def report(self, value: Any, *, round: int | None = None) -> int | None:
         """Sanitise the user's value for a round and queue the report; nothing is sent yet.
 
+        Where 1000 reports wait already, the one of the oldest round is dropped: it is never sent,
+        its loss stays spent, and its round is not answered again.
+
         Parameters
         ----------
         value
