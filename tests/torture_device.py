@@ -23,7 +23,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -58,7 +58,9 @@ def live(state: Path, url: str, ahead: float, seed: int, room: int) -> None:
                 if not device.consent:
                     device.agree(url)
                 for _ in range(20):
-                    device.report(chance.choice(VALUES))
+                    # A device goes on after a failure, with what it has in memory.
+                    with suppress(loloha.errors.LolohaError, OSError):
+                        device.report(chance.choice(VALUES))
                     device.deliver()
         except (loloha.errors.LolohaError, OSError):
             time.sleep(0.01)
@@ -70,7 +72,7 @@ WRONG: list[tuple[int, str, bytes]] = [
     *((status, "text/html", PAGE) for status in (200, 204, 302, 400, 401, 403, 404, 405, 407)),
     *((status, "text/html", PAGE) for status in (408, 409, 410, 421, 422, 429, 451, 500, 501)),
     *((status, "text/html", PAGE) for status in (502, 503, 504, 507, 511, 520, 522, 525)),
-    (200, "application/json", b'{"accepted":1,"duplicates":0,"refused":[]}'),
+    (200, "application/json", b'{"accepted":1,"duplicates":0,"refused":[],"reporter":"00"}'),
     (200, "application/json", b"{}"),
     (200, "application/json", DEEP),
     (410, "application/problem+json", b'{"type":"about:blank","status":410}'),
@@ -244,8 +246,8 @@ def _torture(collector: Collector, folder: Path, kills: int, chance: random.Rand
             ahead = chance.choice((0.0, 0.0, 0.0, YEARS, -YEARS, 3 * HOUR, -3 * HOUR))
             state = states[which]
             size = state.stat().st_size if state.exists() else 0
-            full = size > 0 and chance.random() < 0.3
-            room = size + chance.randrange(-200, 400) if full else 0
+            full = size > 0 and chance.random() < 0.4
+            room = size + chance.randrange(-100, 400) if full else 0
             kinds["full disks"] += full
             kinds["clocks of devices"] += ahead != 0
             if chance.random() < 0.2:
