@@ -75,9 +75,17 @@ def rows() -> list[list[str]]:
                         errors[step].append(float(np.mean((apply(tally) - truth) ** 2)))
             means = {step: float(np.mean(several)) for step, several in errors.items()}
             least = min(means.values())
-            shown = [f"**{one:.2g}**" if one == least else f"{one:.2g}" for one in means.values()]
+            shown = [
+                f"**{millionths(one)}**" if one == least else millionths(one)
+                for one in means.values()
+            ]
             found.append([f"{name}, k = {data.k}", f"{eps_inf:g}", *shown])
     return found
+
+
+def millionths(error: float) -> str:
+    """The error in millionths, to two digits."""
+    return f"{float(f'{1e6 * error:.2g}'):g}"
 
 
 def main() -> None:

@@ -103,6 +103,8 @@ def test_a_frame_goes_in_and_comes_back() -> None:
     assert "ololoha" in found._repr_html_()
     axes = found.plot("mse_clipped")
     assert [line.get_label() for line in axes.get_lines()] == ["grr", "ololoha", "uniform"]
+    wanted = found.plot("coverage").get_lines()[-1]
+    assert (wanted.get_label(), set(wanted.get_ydata())) == ("wanted", {0.95})
     with pytest.raises(ParameterError, match="y must be one of"):
         found.plot("seconds")
 
@@ -123,6 +125,7 @@ def test_gaps_are_left_out_of_the_attack() -> None:
         ({"eps_inf": [0.0]}, "eps_inf must"),
         ({"alpha": 1.0}, "alpha must be inside"),
         ({"runs": 0}, "runs must be"),
+        ({"keep": "no such folder/runs.ndjson"}, "keep must lie in an existing folder"),
         ({"jobs": 0}, "jobs must be"),
         ({"level": 1.0}, "level must be"),
         ({"seed": -1}, "seed must be"),

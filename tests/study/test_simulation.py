@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -125,6 +126,16 @@ def test_the_plot_shows_labels_dates_and_numbers(result: Any) -> None:
     assert result.plot(ax=axes) is axes
     with pytest.raises(ParameterError, match="top must be"):
         result.plot(top=0)
+
+
+def test_midnights_are_shown_as_days(result: Any) -> None:
+    midnights = tuple(datetime.datetime.combine(day, datetime.time()) for day in DAYS)
+    data = replace(dataset(), rounds=midnights)
+    found = loloha.simulate(result.protocol, data, rng=1)
+    assert found.rounds == list(midnights)
+    ticks = [text.get_text() for text in found.plot().get_xticklabels()]
+    assert ticks == [str(day) for day in DAYS]
+    assert "in round 2026-03-03," in found._repr_html_()
 
 
 def test_a_notebook_page_tells_labels_and_hides_markup(result: Any) -> None:

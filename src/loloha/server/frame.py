@@ -20,6 +20,7 @@ SERIES = (
 )  # fmt: skip
 HTML_ROWS = 10
 """How many rows a notebook shows of a long result."""
+CELL_STYLE = ' style="padding: .1em .6em"'
 FRAME_STYLE = "font-variant-numeric: tabular-nums"
 
 
@@ -149,13 +150,15 @@ def _column(content: Any) -> Any:
 
 def to_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str) -> str:
     """A table for a notebook: a caption, a header, short numbers and a line below."""
-    header = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    header = "".join(f"<th{CELL_STYLE}>{html.escape(column)}</th>" for column in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_short(cell))}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{CELL_STYLE}>{html.escape(_short(cell))}</td>" for cell in row)
+        + "</tr>"
         for row in rows
     )
     return (
-        f"<div><strong>{html.escape(title)}</strong>"
+        f'<div style="overflow-x: auto"><strong>{html.escape(title)}</strong>'
         f'<table style="{FRAME_STYLE}"><thead><tr>{header}</tr></thead><tbody>{body}</tbody>'
         f"</table><small>{html.escape(note)}</small></div>"
     )

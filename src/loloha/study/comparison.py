@@ -122,6 +122,8 @@ class Comparison:
             uniform = self.rows[0]["mse_uniform"]
             axes.axhline(uniform, color=TRUTH, linestyle="--", linewidth=0.9, label="uniform")
             axes.set_yscale("log")
+        elif y == "coverage":
+            axes.axhline(self.level, color=TRUTH, linestyle="--", linewidth=0.9, label="wanted")
         axes.set_xlabel("eps_inf")
         axes.set_ylabel(y)
         axes.legend(fontsize="small")
@@ -190,8 +192,13 @@ def compare(
     seed = checks.integer("seed", seed, 0, (1 << 63) - 1, "any number will do")
     jobs = checks.integer("jobs", jobs, 1, 1 << 10, "one a core is best")
     level = checks.level(level)
+    keep = None if keep is None else Path(keep)
+    if keep is not None and not keep.parent.is_dir():
+        raise ParameterError(
+            f"keep must lie in an existing folder, got {str(keep)!r}; make the folder first"
+        )
     points = _points(dataset, protocols, eps_inf, alpha, calibration)
-    kept = Archive(None if keep is None else Path(keep))
+    kept = Archive(keep)
     identity = _identity(dataset, level, seed)
     tasks = {_name(point, run): (point, run) for point in points for run in range(runs)}
     found = {name: kept.find(name, identity) for name in tasks}

@@ -16,6 +16,7 @@ from loloha.server.estimate import normal_quantile, standard_errors
 from loloha.server.frame import HTML_ROWS, to_frame, to_html
 from loloha.server.tally import Tally
 from loloha.study.datasets import Dataset
+from loloha.study.datasets.layout import round_names
 from loloha.study.evaluation import bin_labels, binned
 from loloha.study.figure import Series, plot_lines
 
@@ -138,7 +139,10 @@ class Simulation:
 
     def series(self, level: float = 0.95) -> Series:
         """The estimates, intervals and truth as pictures take them."""
-        return Series(self.labels, self.rounds, self.estimates, *self.interval(level), self.truth)
+        texts = [str(one) for one in self.rounds]
+        days = round_names(texts)
+        rounds = self.rounds if days == texts else days
+        return Series(self.labels, rounds, self.estimates, *self.interval(level), self.truth)
 
     def plot(self, top: int = 6, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the most frequent values over the rounds, with intervals and truth.

@@ -97,7 +97,8 @@ def _checked(values: Any, k: int) -> tuple[Any, int]:
     if array.ndim != 2 or not _is_integer(array):
         raise ParameterError(
             "values must be integers, one row a user and one column a round, got "
-            f"{array.dtype} of shape {array.shape}; map labels to 0..{k - 1} and gaps to -1"
+            f"{array.dtype} of shape {array.shape}; make a data set of a table of labels by "
+            "loloha.datasets.table, or map labels to positions, and gaps to -1"
         )
     lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
     if lowest < -1 or highest >= k:
