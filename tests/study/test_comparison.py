@@ -10,7 +10,7 @@ import pytest
 
 import loloha
 from loloha.errors import ParameterError
-from loloha.study import comparison
+from loloha.study import point
 from loloha.study.comparison import Comparison, compare
 from loloha.study.datasets import Dataset
 
@@ -78,7 +78,7 @@ def test_a_stopped_comparison_goes_on_where_it_was(
     )
     assert (told[0], told[-1]) == ((5, 16), (16, 16))
     assert again.rows == found.rows
-    monkeypatch.setattr(comparison, "simulate", lambda *_, **__: pytest.fail("simulated"))
+    monkeypatch.setattr(point, "simulate", lambda *_, **__: pytest.fail("simulated"))
     assert compare(data(), runs=2, seed=3, keep=keep, **ASKED).rows == found.rows
 
 

@@ -10,26 +10,21 @@ from typing import TYPE_CHECKING, Any
 from loloha.design.holding import check_held
 from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
+from loloha.design.search import largest_k, least_eps, least_n
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
-from loloha.rules.protocols.base import LARGEST_K
 from loloha.server.frame import records_to_frame, to_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SMALLEST_EPS, LARGEST_EPS = 1 / 64, 32.0
-"""Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
-MOST_REPORTS = 1 << 40
 GOALS = {
     "error_one": "error of one value",
     "error_all": "error of all values at once",
     "visible_one": "one value visible from",
     "visible_all": "all values visible from",
 }
-_STEP = 1.25
-_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -252,7 +247,7 @@ def _required(
 ) -> list[Requirement]:
     """What each row of one protocol needs."""
     start = {"eps_inf": 1.0, "n": 1000, "k": 8}[unknown]
-    solve = {"eps_inf": _least_eps, "n": _least_n, "k": _largest_k}[unknown]
+    solve = {"eps_inf": least_eps, "n": least_n, "k": largest_k}[unknown]
     found = []
     for label, example in rows_at(start).items():
         if not example.eligible:
@@ -271,44 +266,6 @@ def _required(
         else:
             found.append(Requirement(label, number, rows_at(number)[label]))
     return found
-
-
-def _least_eps(good: Callable[[float], bool]) -> float | None:
-    eps = SMALLEST_EPS
-    while not good(eps):
-        eps *= _STEP
-        if eps > LARGEST_EPS:
-            return None
-    low, high = eps / _STEP, eps
-    while high - low > high * 10**-_DIGITS / 4:
-        middle = (low + high) / 2
-        low, high = (low, middle) if good(middle) else (middle, high)
-    unit = 10.0 ** (math.floor(math.log10(high)) - _DIGITS + 1)
-    rounded = round(math.ceil(high / unit) * unit, 12)
-    return rounded if good(rounded) else high
-
-
-def _least_n(good: Callable[[float], bool]) -> int | None:
-    if not good(MOST_REPORTS):
-        return None
-    return _first(good, 0, MOST_REPORTS)
-
-
-def _largest_k(good: Callable[[float], bool]) -> int | None:
-    if not good(2):
-        return None
-    k = 2
-    while k < LARGEST_K and good(2 * k):
-        k *= 2
-    return k if k >= LARGEST_K else _first(lambda one: not good(one), k, 2 * k) - 1
-
-
-def _first(good: Callable[[int], bool], low: int, high: int) -> int:
-    """The least integer in low+1..high that is good, as ``high`` is."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if good(middle) else (middle, high)
-    return high
 
 
 def _look(style: dict[str, str]) -> dict[str, str]:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.design.planning import candidates
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.protocols import Protocol
 from loloha.server.frame import records_to_frame, to_html
 from loloha.study.archive import Archive, Row
-from loloha.study.attacks import detect_changes, record_answers
 from loloha.study.datasets import Dataset, table
-from loloha.study.evaluation import evaluate
 from loloha.study.parallel import measure_each
-from loloha.study.population import simulate
+from loloha.study.point import Point, measure, name_of, points_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,18 +28,8 @@ if TYPE_CHECKING:
 PROTOCOLS = ("rappor", "l-osue", "l-grr", "biloloha", "ololoha")
 """What is compared by default: the paper's protocols with two rounds."""
 MEASUREMENT = 1
-# A real client is a Python object: some milliseconds for the reports of a user.
-ATTACKED_USERS = 30
 MOST_RUNS = 10_000
 LINES = ("mse", "mse_expected", "mse_clipped", "eps_avg", "coverage", "change_seen")
-
-
-class Point(NamedTuple):
-    """One protocol at one budget."""
-
-    label: str
-    protocol: Protocol
-    eps_inf: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,22 +183,22 @@ def compare(
         raise ParameterError(
             f"keep must lie in an existing folder, got {str(keep)!r}; make the folder first"
         )
-    points = _points(dataset, protocols, eps_inf, alpha, calibration)
+    points = points_of(dataset, protocols, eps_inf, alpha, calibration)
     kept = Archive(keep)
     identity = _identity(dataset, level, seed)
-    tasks = {_name(point, run): (point, run) for point in points for run in range(runs)}
+    tasks = {name_of(point, run): (point, run) for point in points for run in range(runs)}
     found = {name: kept.find(name, identity) for name in tasks}
     rows = {name: row for name, row in found.items() if row is not None}
     missing = [name for name in tasks if name not in rows]
     progress(len(rows), len(tasks))
-    measure = partial(_measure, dataset=dataset, level=level, seed=seed, tasks=tasks)
-    for name, row in measure_each(measure, missing, jobs):
+    measured = partial(measure, dataset=dataset, level=level, seed=seed, tasks=tasks)
+    for name, row in measure_each(measured, missing, jobs):
         kept.keep(name, identity, row)
         rows[name] = row
         progress(len(rows), len(tasks))
     return Comparison(
         tuple(
-            _summary(point, [rows[_name(point, run)] for run in range(runs)]) for point in points
+            _summary(point, [rows[name_of(point, run)] for run in range(runs)]) for point in points
         ),
         level,
         f"{dataset.provenance} {runs} runs each, eps_1 = {alpha:g} eps_inf.",
@@ -220,83 +206,10 @@ def compare(
     )
 
 
-def _points(
-    dataset: Dataset,
-    protocols: Iterable[str] | str,
-    eps_inf: Iterable[float] | float,
-    alpha: float,
-    calibration: str,
-) -> list[Point]:
-    alpha = checks.real("alpha", alpha, 0.0, 1.0, "the paper uses 0.4 to 0.6")
-    if alpha in (0.0, 1.0):
-        raise ParameterError(f"alpha must be inside (0, 1), got {alpha!r}; 0.5 is usual")
-    checks.choice("calibration", calibration, ("tight", "published"))
-    names = [protocols] if isinstance(protocols, str) else list(protocols)
-    steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
-    points = []
-    for step in sorted({checks.eps("eps_inf", one) for one in steps}):
-        held = {"eps_inf": step, "eps_1": alpha * step}
-        others = {"k": dataset.k, "calibration": calibration}
-        points += [
-            Point(one.label, one.protocol, step)
-            for one in candidates(held, others, names)
-            if one.protocol is not None
-        ]
-    if not points:
-        raise ParameterError("protocols and eps_inf must be given, got none; see loloha.plan")
-    order = list(dict.fromkeys(point.label for point in points))
-    return sorted(points, key=lambda point: (order.index(point.label), point.eps_inf))
-
-
-def _name(point: Point, run: int) -> str:
-    return f"{point.label}/{point.protocol.fingerprint}/eps{point.eps_inf!r}/run{run}"
-
-
 def _identity(dataset: Dataset, level: float, seed: int) -> str:
     values = np.ascontiguousarray(dataset.values, dtype=np.int64)
     digest = hashlib.sha256(values.tobytes()).hexdigest()
     return json.dumps([MEASUREMENT, digest, list(values.shape), dataset.k, level, seed])
-
-
-def _measure(
-    name: str, *, dataset: Dataset, level: float, seed: int, tasks: dict[str, tuple[Point, int]]
-) -> tuple[str, Row]:
-    """One run, with randomness that its name alone decides."""
-    point, run = tasks[name]
-    protocol = point.protocol
-    key = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype=np.uint32)
-    counting, attacking = np.random.SeedSequence(seed, spawn_key=key.tolist()).spawn(2)
-    result = simulate(protocol, dataset, keep_tallies=False, rng=counting)
-    truth: Any = result.truth
-    found = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
-    row: Row = {
-        "mse": found["mse_unbiased"],
-        "mse_expected": found["expected_mse"],
-        "mse_clipped": found["mse_clipped"],
-        "mse_uniform": found["mse_uniform"],
-        "coverage": result.coverage(level),
-        "eps_avg": found["eps_avg"],
-        "eps_max": found["eps_max"],
-    }
-    seen = _attack(protocol, dataset, attacking) if run == 0 else (None, None)
-    return name, row | dict(zip(("change_seen", "change_alarms"), seen, strict=True))
-
-
-def _attack(
-    protocol: Protocol, dataset: Dataset, source: np.random.SeedSequence
-) -> tuple[float | None, float | None]:
-    """How often the answers of some users, who report in every round, differ from the last."""
-    rng = np.random.default_rng(source)
-    steady = np.flatnonzero((dataset.values >= 0).all(axis=1))
-    chosen = rng.permutation(steady)[:ATTACKED_USERS]
-    if not len(chosen):
-        return None, None
-    values = np.asarray(dataset.values[chosen], dtype=np.int64)
-    answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
-    bins = np.array([protocol.encoding.bin(value) for value in range(protocol.k)])
-    found = detect_changes(answers, bins[values])
-    rates = (found.hit_rate, found.alarm_rate)
-    return tuple(None if math.isnan(rate) else rate for rate in rates)  # type: ignore[return-value]
 
 
 def _summary(point: Point, runs: list[Row]) -> Row:
