@@ -55,7 +55,10 @@ def draw_round(
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xlabel("value")
     axes.set_ylabel("frequency")
-    axes.margins(x=0.01)
+    if len(places) <= MOST_BARS:
+        axes.set_xlim(-0.6, len(places) - 0.4)
+    else:
+        axes.margins(x=0.01)
     axes.grid(visible=False, axis="x")
     percent(axes)
     ticks(axes, series.labels, room)
