@@ -9,6 +9,7 @@ import pytest
 
 import loloha
 from loloha.errors import ParameterError
+from loloha.rules.campaign import Campaign, Labels, Schedule
 from loloha.rules.channels import exp_below
 from loloha.rules.dyadic import best_lies, nth_choice, ways
 from loloha.rules.law import exact_law
@@ -126,9 +127,13 @@ def test_noise_adds_up_the_pieces() -> None:
 
 def test_it_is_refused_where_messages_or_engines_would_be_needed() -> None:
     protocol: Any = loloha.DyadicLH(**PARAMETERS)
+    labels = Labels(tuple("abcdef"))
     doors = [
         lambda: loloha.Client(protocol),
         lambda: loloha.Tally(protocol),
+        lambda: Campaign(
+            name="hours", protocol=protocol, domain=labels, schedule=Schedule(0, 3600)
+        ),
         lambda: loloha.simulate(protocol, [[1]], rng=1),
         lambda: loloha.protocol(protocol.name, k=6),
         lambda: loloha.plan(k=6, n=100, eps_inf=2.0, eps_1=1.0, protocols=[protocol]),

@@ -127,6 +127,10 @@ def test_tallies_merge_and_refuse_others() -> None:
     assert both.reports().tolist() == [1, 1, 1]
     with pytest.raises(MergeError, match="tallies must follow one protocol"):
         _ = one + loloha.DyadicLH(k=3, eps=1.0, rounds=2, changes=1).tally()
+    assert one != 1
+    with pytest.raises(TypeError):
+        _ = one + 1
+    assert repr(both).endswith("changes=1), 3 reports)")
 
 
 @pytest.mark.parametrize(
