@@ -67,7 +67,7 @@ def world(chromium: Any, page_url: str, tmp_path: Path) -> Iterator[World]:
 
 
 PRELUDE = """
-const { Sender, indexedDbStorage } = await import("/src/index.js");
+const { Sender, indexedDbStorage } = await import("/loloha.min.js");
 const make = (options = {}) => new Sender(indexedDbStorage("hours"), {
   clock: () => START + 60, attempts: 2, first: 0.01, timeout: 5, ...options,
 });

@@ -1,5 +1,7 @@
 """From an empty folder: the packed client is installed, and the lines of the docs report."""
 
+import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -13,6 +15,8 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
+LARGEST = 13_000
+"""Bytes; docs/javascript.md says 13 KB."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
 
@@ -57,9 +61,20 @@ def test_only_the_client_is_packed(installed: Path) -> None:
     package = installed / "node_modules" / "loloha"
     found = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
     sources = {f"src/{path.name}" for path in (CLIENT / "src").iterdir()}
-    assert found == sources | {"package.json", "README.md", "LICENSE", "audit.js", "conform.js"}
+    programs = {"audit.js", "conform.js", "loloha.min.js"}
+    assert found == sources | programs | {"package.json", "README.md", "LICENSE"}
     plain = json.loads((package / "package.json").read_text())
     assert "dependencies" not in plain
+
+
+def test_the_one_file_for_pages_is_small_and_made_from_the_sources() -> None:
+    """What a browser downloads: everything but files and texts, minified and packed by gzip."""
+    sources = sorted((CLIENT / "src").glob("*.js"), key=lambda path: path.name)
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    built = (CLIENT / "loloha.min.js").read_bytes()
+    why = "it is older than src: npm install && npm run build in clients/js"
+    assert f"made from the sources {digest} ".encode() in built.splitlines()[0], why
+    assert len(gzip.compress(built, 9, mtime=0)) < LARGEST
 
 
 def test_the_readme_licence_is_the_project_s() -> None:

@@ -10,8 +10,8 @@ const LONGEST_NUMBER = 400;
 const MORE_DIGITS = 6;
 const SMALLEST_PLAIN = -6;
 const DECIMAL = /^([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,9}))?$/i;
-// What Python's str.strip takes away.
-const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+// What Python's str.strip takes away: to JavaScript some of these are no blanks, and one more is.
+const BLANKS = "(?:(?!\\ufeff)[\\s\\x1c-\\x1f\\x85])+";
 const AROUND = RegExp(`^${BLANKS}|${BLANKS}$`, "g");
 
 /** The domain that a document describes by `labels` and, or undefined, `other`. */

@@ -1,15 +1,11 @@
 /** What goes wrong, by kind. No message ever holds a user's value, key or memo. */
 
-export class LolohaError extends Error {
-  get name() {
-    return this.constructor.kind;
-  }
-}
+export class LolohaError extends Error {}
 
 // Minifiers rename classes, so that each states its name.
 const kind = (name) =>
   class extends LolohaError {
-    static kind = name;
+    name = name;
   };
 
 /** A parameter of a protocol, campaign or call is missing, unknown or out of range. */

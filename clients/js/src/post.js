@@ -29,31 +29,31 @@ export class Post {
    * @param {number} patience.longest seconds between two attempts at most
    * @param {number} patience.timeout seconds for one request
    */
-  constructor({
-    attempts = 5,
-    first = 0.5,
-    longest = 30,
-    timeout = 10,
-    sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
-    fetch = (...request) => globalThis.fetch(...request),
-  }) {
-    this.patience = { attempts, first, longest, timeout, sleep };
-    this.send = fetch;
+  constructor(patience) {
+    this.patience = {
+      attempts: 5,
+      first: 0.5,
+      longest: 30,
+      timeout: 10,
+      sleep: (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
+      fetch: (...request) => globalThis.fetch(...request),
+      ...patience,
+    };
   }
 
   /** The answer to a request; with a body it is a POST. */
-  async fetch(url, { token, body, largest = LARGEST_ANSWER }) {
+  async fetch(url, asked) {
     const { attempts, first, longest, sleep } = this.patience;
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.#once(url, { token, body, largest });
+      const answer = await this.#once(url, asked);
       if (answer !== null && !BUSY.includes(answer.status)) return answer;
-      const asked = answer?.after ?? 0;
-      if (attempt >= attempts || asked > longest) {
+      const after = answer?.after ?? 0;
+      if (attempt >= attempts || after > longest) {
         throw new Unreachable(`collector must answer: ${answer?.detail ?? "it cannot be reached"}`);
       }
       // A random part, so that devices do not come back together.
       const wait = Math.random() * Math.min(longest, first * 2 ** (attempt - 1));
-      await sleep(Math.max(wait, asked));
+      await sleep(Math.max(wait, after));
     }
   }
 
@@ -70,23 +70,19 @@ export class Post {
 
   /** The same by one request that outlives the page. */
   async once({ url, token }, message) {
-    const answer = await this.#once(`${url}/reports`, {
-      token,
-      body: message,
-      largest: LARGEST_RECEIPT,
-      keepalive: true,
-    });
+    const asked = { token, body: message, largest: LARGEST_RECEIPT, keepalive: true };
+    const answer = await this.#once(`${url}/reports`, asked);
     return answer === null ? { settled: false } : verdict(answer, message);
   }
 
   /** One answer, null if there was none. */
-  async #once(url, { token, body, largest, keepalive = false }) {
+  async #once(url, { token, body, largest = LARGEST_ANSWER, keepalive = false }) {
     must(token === null || /^[!-~]+$/.test(token), ParameterError, "token must be visible ASCII characters");
     const headers = { Accept: "application/json" };
     if (token !== null) headers.Authorization = `Bearer ${token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     try {
-      const response = await this.send(url, {
+      const response = await this.patience.fetch(url, {
         method: body === undefined ? "GET" : "POST",
         body,
         headers,

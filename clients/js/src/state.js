@@ -19,8 +19,8 @@ export class Enrolment {
   /** round -> message, as it is or was sent. */
   queue = new Map();
 
-  constructor({ url, token = null, ticket = null, campaign, client }) {
-    Object.assign(this, { url, token, ticket, campaign, client });
+  constructor(parts) {
+    Object.assign(this, parts);
   }
 
   /** Sanitise the value of a round, and queue the report: the round, or null at the limit. */
@@ -60,9 +60,7 @@ export class Enrolment {
       // Only what this client made is sent.
       possible(JSON.parse(text).reporter === (await client.reporter(round)));
     }
-    const enrolment = new Enrolment({ url, token, ticket, campaign, client });
-    enrolment.queue = new Map(queue);
-    return enrolment;
+    return new Enrolment({ url, token, ticket, campaign, client, queue: new Map(queue) });
   }
 }
 
