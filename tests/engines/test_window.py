@@ -198,6 +198,21 @@ def test_users_who_change_too_much_are_decoded_by_the_mean() -> None:
         assert (found.seen or 0) * (1 if method == "likelihood" else -1) > 0.05
 
 
+@pytest.mark.parametrize("method", ["mean", "likelihood"])
+def test_simulated_errors_are_the_stated_ones(method: str) -> None:
+    """Squared errors over the stated variance, 96 values and 10 runs of users who stay."""
+    protocol = loloha.OLOLOHA(k=96, **BUDGETS)
+    values = np.repeat(np.random.default_rng(1).integers(96, size=(2000, 1)), 8, axis=1)
+    truth = np.bincount(values[:, 0], minlength=96) / 2000
+    ratios = []
+    for seed in range(10):
+        found = decode(protocol, *linked_reports(protocol, values, rng=seed), method=method)
+        ratios.append(((found.frequencies - truth) ** 2 / found.standard_errors**2).mean())
+    # 960 squared normal errors, nearly independent: sd 0.046. Taking rounds for independent gives
+    # more than 2.
+    assert np.mean(ratios) == pytest.approx(1, abs=6 * 0.05)
+
+
 @pytest.mark.long
 def test_the_documented_table_is_regenerated() -> None:
     """``python -m loloha.study.window_table > docs/window-table.md`` writes it again."""
