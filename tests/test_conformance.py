@@ -3,9 +3,11 @@
 An id reads ``protocol-parameters:law``. A protocol gets all laws by being registered.
 """
 
+from types import ModuleType
+
 import pytest
 
-from laws import CASES, Case, client, device, oracle, server, specification
+from laws import CASES, Case, client, device, oracle, server, shipped, specification
 from loloha.rules.protocols import REGISTRY
 
 
@@ -15,7 +17,7 @@ def test_law(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     case.law(case.variant.build())
 
 
-@pytest.mark.parametrize("laws", [client, device, server, specification])
-def test_every_protocol_is_tried(laws: object) -> None:
+@pytest.mark.parametrize("laws", [client, device, server, shipped.laws, specification])
+def test_every_protocol_is_tried(laws: ModuleType) -> None:
     tried = {case.variant.cls for case in CASES if case.law.__module__ == laws.__name__}
     assert tried == set(REGISTRY.values())

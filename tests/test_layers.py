@@ -54,6 +54,12 @@ DATES = ("loloha.rules.campaign", "loloha.study.datasets")
 READING_THE_CLOCK = {"now", "utcnow", "today"}
 
 
+# A table by exact class, or the encoding itself, knows what becomes of each.
+CLASSES = {
+    "kind", "Symbols", "Hashed", "OneHot", "SampledBuckets",
+    "SymbolChannel", "TableChannel", "BitChannel",
+}  # fmt: skip
+
 FOR_TYPES = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 
 
@@ -117,6 +123,7 @@ def misplaced(module: str, source: str, protocols: frozenset[str]) -> list[str]:
     found += reads_the_clock(module, tree)
     if own != "rules.protocols":
         found += asks_for_a_name(tree, protocols)
+    found += asks_for_a_class(module, tree)
     return [f"{module}:{line}: {problem}" for line, problem in sorted(set(found))]
 
 
@@ -167,6 +174,29 @@ def asks_for_a_name(tree: ast.AST, protocols: frozenset[str]) -> Iterator[tuple[
             for leaf in ast.walk(side):
                 if isinstance(leaf, ast.Constant) and leaf.value in protocols:
                     yield leaf.lineno, f"no protocol must be asked for its name, got {leaf.value!r}"
+
+
+def asks_for_a_class(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Where the code asks what an encoding or a channel is, instead of a table or the thing."""
+    if module.startswith(("loloha.rules.encodings", "loloha.rules.channels")):
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                named = {leaf.id for leaf in ast.walk(kinds) if isinstance(leaf, ast.Name)}
+            case ast.Compare(left=ast.Attribute(attr="kind", value=ast.Name(id="encoding"))):
+                named = {"kind"} & CLASSES
+            case ast.Compare(left=ast.Attribute(attr="kind", value=ast.Attribute(attr="encoding"))):
+                named = {"kind"} & CLASSES
+            case ast.match_case(pattern=ast.MatchClass(cls=ast.Name(id=name))):
+                named = {name}
+            case _:
+                continue
+        for one in sorted(named & CLASSES):
+            yield (
+                node.lineno if hasattr(node, "lineno") else 1,
+                f"no {one} must be asked for: a table or the encoding knows",
+            )
 
 
 def registered() -> frozenset[str]:
@@ -223,6 +253,16 @@ def test_the_page_names_places_that_are_there() -> None:
     )
     assert len(places) > 10
     assert [place for place in places if not (SOURCE / "loloha" / place).exists()] == []
+
+
+def test_the_page_names_every_table_of_encodings() -> None:
+    tables = {
+        str(path.relative_to(SOURCE / "loloha"))
+        for path in FILES
+        if re.search(r": dict\[(tuple\[)?type\[Encoding\]", path.read_text())
+    }
+    page = ARCHITECTURE.split("**Tables, keyed")[1].split("\n\n")[0]
+    assert set(re.findall(r"`(\w+/[\w/]+\.py)`", page)) == tables | {"reportlog/column.py"}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -316,6 +356,15 @@ FAULTS = [
     planted("asks for a name", "loloha.server.tally", "if p.name == 'rappor': pass", "'rappor'"),
     planted("asks for one of them", "loloha.cli.run",
             "b = name in ('grr', 'ololoha')", "'ololoha'"),
+    planted("asks for a class", "loloha.study.population",
+            "b = isinstance(p.encoding, Hashed | Symbols)", "no Hashed must"),
+    planted("asks for one of two", "loloha.design.change",
+            "if isinstance(channel, (int, BitChannel)): pass", "no BitChannel must"),
+    planted("asks for a kind", "loloha.wire.batch", "b = encoding.kind == 'bits'", "no kind must"),
+    planted("asks for its kind", "loloha.wire.batch",
+            "b = self.encoding.kind in ('bits',)", "no kind must"),
+    planted("matches a class", "loloha.engines.sql",
+            "match e:\n case Hashed(): pass", "no Hashed must"),
     planted("matches a name", "loloha.engines.duckdb",
             "match name:\n case 'l-grr': pass", "'l-grr'"),
 ]  # fmt: skip

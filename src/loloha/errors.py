@@ -43,3 +43,7 @@ class StoreError(LolohaError):
 
 class AuditError(LolohaError):
     """An audited program did not answer, ended too early, or answered what is no report."""
+
+
+class LawError(LolohaError, AssertionError):
+    """A protocol breaks a law that every protocol obeys; the message says which, and how."""

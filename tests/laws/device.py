@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from laws import at_most_bits, law, longitudinal, oracle, walk
+from laws import at_most_bits, law, longitudinal, oracle
 from laws.variants import VARIANTS
 from loloha.rules.law import exact_law, loss_between
-from loloha.rules.report import Report
 from loloha.rules.rng import Rng
 
 
@@ -134,26 +133,6 @@ def clients_are_independent(protocol: Any) -> None:
     alone = [oracle.reports_law(protocol, v, 1) for v in (0, 1)]
     expected = {a + b: p * q for a, p in alone[0].items() for b, q in alone[1].items()}
     assert exact_law(run) == expected
-
-
-@law(VARIANTS)
-def reports_look_alike(protocol: Any) -> None:
-    """PAINS 3: neither size nor shape of a report tells the value or the history."""
-
-    def shape(report: Report) -> Any:
-        key, y = report.key, report.y
-        return (
-            type(key), len(key) if isinstance(key, tuple) else None,
-            type(y), len(y) if isinstance(y, bytes) else None,
-        )  # fmt: skip
-
-    shapes = {shape(report) for _, _, report in walk(protocol)}
-    shapes |= {shape(protocol.client().report(v, round=9)) for v in range(protocol.k)}
-    assert len(shapes) == 1
-    encoding = protocol.encoding
-    for _, _, report in walk(protocol):
-        assert encoding.is_key(report.key)
-        assert encoding.is_answer(report.y)
 
 
 @law(VARIANTS, lambda protocol: protocol.joint)

@@ -10,7 +10,6 @@ import loloha
 from laws import law, oracle, walk
 from laws.device import reporting
 from laws.variants import FLAGSHIPS, VARIANTS
-from loloha.errors import ParameterError
 from loloha.rules.law import exact_law
 from loloha.rules.report import Report
 
@@ -131,10 +130,3 @@ def what_clients_do_goes_out_with_every_estimate(protocol: Any) -> None:
     for name in ("p1", "q1", "p2", "q2", "p_star", "q_star", "eps_first", "eps_memo"):
         number = getattr(r, name)
         assert said[name] == (None if number is None else float(number))
-
-
-@law(FLAGSHIPS)
-def no_reports_are_a_clear_error(protocol: Any) -> None:
-    """PAINS 8."""
-    with pytest.raises(ParameterError, match=r"n must be an integer in 1.* got 0; wait"):
-        protocol.tally().estimate()

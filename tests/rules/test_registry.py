@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loloha.conform import laws
 from test_docs import blocks
 
 POINTS = """[loloha.protocols]
@@ -164,3 +166,45 @@ def test_the_conformance_suite_tries_it(installed: Path) -> None:
     quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning"]
     said = run(script, suite, "-k", chosen, *quiet, path=installed)
     assert int(said.split(" passed")[0].split()[-1]) > 4, said
+
+
+def own_tests(folder: Path) -> Any:
+    """The tests that CONTRIBUTING gives a package, run where only the two packages are."""
+    steps = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text()
+    (source,) = (block.text for block in blocks(steps) if "laws.check" in block.text)
+    (folder / "test_memoised.py").write_text(source)
+    sources = Path(__file__).resolve().parents[2] / "src"
+    quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "test_memoised.py", *quiet],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(sources), str(folder)])},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_package_passes_the_laws_that_ship(installed: Path) -> None:
+    done = own_tests(installed)
+    assert done.returncode == 0, done.stdout
+    assert f"{len(laws.LAWS)} passed" in done.stdout
+
+
+def test_its_broken_twin_does_not(installed: Path, tmp_path: Path) -> None:
+    """Channels with twice the loss that was asked for, under the same promises."""
+    for part in installed.glob("loloha_memoised-*"):
+        shutil.copytree(part, tmp_path / part.name)
+    sound = (installed / "memoised.py").read_text()
+    broken = sound.replace("symbol_channel(self.eps_inf,", "symbol_channel(2 * self.eps_inf,")
+    assert broken != sound
+    (tmp_path / "memoised.py").write_text(broken)
+    said = own_tests(tmp_path).stdout
+    failed = {name for name in laws.LAWS if f"FAILED test_memoised.py::test_law[{name}]" in said}
+    assert failed == {
+        "the_first_report_loses_what_is_realised",
+        "all_reports_of_a_value_lose_what_its_memo_loses",
+        # The variance that is stated is that of what was asked for.
+        "support_has_the_stated_chances",
+    }, said

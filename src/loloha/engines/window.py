@@ -303,7 +303,7 @@ def _checked(protocol: Protocol, keys: Any, ys: Any) -> tuple[Ints | None, Ints]
         )
     answers = answers.astype(np.int64)
     many = None if keys is None else np.asarray(keys)
-    if (many is None) != isinstance(encoding, Symbols) or (
+    if (many is None) != (encoding.key_bits == 0) or (
         many is not None and (many.dtype.kind not in "iu" or many.shape != answers.shape[:1])
     ):
         raise WireError("keys must be one integer a user, or None for L-GRR; give them so")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.counting.arrays import Floats
-from loloha.rules.encodings import Hashed
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import simultaneous_error, unbiased
 from loloha.server.postprocess import clip_and_renormalise
@@ -103,10 +102,9 @@ def _identify(point: Point) -> Row:
 
 
 def _describe(protocol: Protocol, facts: Facts) -> Row:
-    encoding = protocol.encoding
     return {
         "g": protocol.g,
-        "hash": encoding.family.name if isinstance(encoding, Hashed) else None,
+        "hash": protocol.get_params().get("hash"),
         "n": facts.n,
         "bins": protocol.bins,
         "rounds": facts.tau,
