@@ -447,7 +447,7 @@ BUCKETS = loloha.DBitFlipPM(k=4, d=2, eps_inf=2.0)
         (lambda: simultaneous_error(BINARY, -1), "n must lie in"),
         (lambda: simultaneous_error(BINARY, math.nan), "n must lie in"),
         (lambda: simultaneous_error(BINARY, 1, level=1.0), "level must be inside"),
-        (lambda: simultaneous_error(BINARY, 1, level=math.nan), "level must be a number"),
+        (lambda: simultaneous_error(BINARY, 1, level=math.nan), "level must be inside"),
         (lambda: simultaneous_error(BINARY, 1, bound="markov"), "bound must be one of"),
         (lambda: simultaneous_error(BINARY, 1, bound="bernstein", f=-1), "f must lie in"),
         (lambda: Estimate.from_support(BINARY, 3, [1], [3]), r"got shapes \(1,\) and \(1,\)"),

@@ -241,13 +241,13 @@ def _domain(
 ) -> Domain:
     from loloha.rules.campaign import Labels, Range
 
-    if (labels is None) == (range_ is None) or (range_ is None) != (bins is None):
-        raise ParameterError(
-            "domain must be given by --labels, or by --range LOW HIGH and --bins; give one of them"
-        )
-    if range_ is not None:
-        return Range(*range_, int(bins or 0), other)
-    return Labels(tuple(_labels(str(labels))), other)
+    if labels is not None and range_ is None and bins is None:
+        return Labels(tuple(_labels(labels)), other)
+    if labels is None and range_ is not None and bins is not None:
+        return Range(*range_, bins, other)
+    raise ParameterError(
+        "domain must be given by --labels, or by --range LOW HIGH and --bins; give one of them"
+    )
 
 
 def _labels(given: str) -> list[str | int]:

@@ -13,7 +13,7 @@ import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
-from loloha.cli.report import TOKEN
+from loloha.cli.device import TOKEN
 from loloha.cli.source import Layout, OnUnknown, Round, User, Value, load_for, options
 from loloha.errors import ParameterError
 

@@ -195,19 +195,16 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
 def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> Simulation:
     """What the collector shows of each round, in the form of a simulated run.
 
-    Users' losses are left out: only devices know them. The support of a value is the whole number
-    that its estimate was made from.
+    Users' losses are left out: only devices know them.
     """
     from loloha.device.collector import Collector
     from loloha.study.simulation import Simulation
 
     protocol = campaign.protocol
-    realised = protocol.realised
     with Collector(url) as collector:
         shown = [collector.estimates(t, level=level) for t in range(dataset.tau)]
     n = np.array([one["n"] for one in shown], dtype=np.int64)
     estimates = np.array([one["frequencies"] for one in shown], dtype=float)
-    share = float(realised.q_star) + estimates * float(realised.contrast)
-    supports = np.rint(n[:, None] * share).astype(np.int64)
+    # A demo's protocol lets every report support every value.
     reach = np.repeat(n[:, None], protocol.bins, axis=1)
-    return Simulation(protocol, estimates, supports, reach, n, np.full(1, np.nan), dataset=dataset)
+    return Simulation(protocol, estimates, None, reach, n, np.full(1, np.nan), dataset=dataset)

@@ -115,12 +115,10 @@ def save(found: Trial, folder: Path, top: int) -> None:
 
 def check(top: int, level: float, seed: int | None) -> None:
     """Refuse what only the end of a long run would trip over."""
-    from loloha.errors import ParameterError
     from loloha.rules import checks
     from loloha.study.figure import MOST_PANELS
 
     checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
-    if not 0 < level < 1:
-        raise ParameterError(f"level must be inside (0, 1), got {level!r}; 0.95 is usual")
+    checks.level(level)
     if seed is not None:
         checks.integer("seed", seed, 0, LARGEST_SEED, "leave it out for the system's randomness")

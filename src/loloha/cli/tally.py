@@ -15,7 +15,8 @@ from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.engines import RoundTally
-    from loloha.reportlog import Agreement, Contents, ReportLog
+    from loloha.reportlog import Contents, ReportLog
+    from loloha.rules.campaign import Campaign
 
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
@@ -115,7 +116,7 @@ def tally(
 
 
 def _from_log(
-    agreed: Agreement | Any,
+    agreed: Campaign | Any,
     root: Path,
     summary: dict[str, Any],
     engine: str,

@@ -94,12 +94,18 @@ class Scores:
     protocol: Protocol
     reports: int
 
+    @property
+    def second(self) -> tuple[float, float]:
+        """p and q of the second round, which there is."""
+        channel: Any = self.protocol.second_channel
+        return float(channel.p), float(channel.q)
+
     @cached_property
     def laws(self) -> tuple[Floats, Floats]:
         """Law of s where the user holds the value, and another one; float64[T + 1] each."""
         exact = self.protocol.realised
         memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
-        told = [_binomial(self.reports, float(p)) for p in (exact.p2 or 0, exact.q2 or 0)]
+        told = [_binomial(self.reports, p) for p in self.second]
         held, other = (float(p) * told[0] + float(1 - p) * told[1] for p in memo)
         return held, other
 
@@ -108,7 +114,7 @@ class Scores:
         """The score of s = 0..T, int64[T + 1]: at most 2^20."""
         exact = self.protocol.realised
         memo = [float(p) for p in self.protocol.encoding.supporting(exact.p1, exact.q1)]
-        p2, q2 = float(exact.p2 or 0), float(exact.q2 or 0)
+        p2, q2 = self.second
         s = np.arange(self.reports + 1)
         shown = s * math.log(p2 / q2) + (self.reports - s) * (math.log1p(-p2) - math.log1p(-q2))
         # The chance that the memo supports it would have after s reports at even odds.
@@ -220,7 +226,8 @@ class _Reports:
         self.lengths: Sequence[int] = np.unique(self.sent).tolist()
         self.encoding: Any = protocol.encoding
         self.keys = None if keys is None else keys[present]
-        ys, g = ys[present], protocol.encoding.symbols or 0
+        second: Any = protocol.second_channel
+        ys, g = ys[present], int(second.g)
         users, _ = np.nonzero(ys >= 0)
         cells = users * g + ys[ys >= 0]
         self.counts: Ints = np.bincount(cells, minlength=self.n * g).reshape(self.n, g)

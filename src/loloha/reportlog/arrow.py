@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from typing import Protocol as Interface
 
 import numpy as np
 
 from loloha.errors import WireError
 from loloha.reportlog import column
 from loloha.rules import checks
+from loloha.rules.campaign import Campaign
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
@@ -24,26 +24,12 @@ REPORTER_BYTES = 16
 DIGEST_DIGITS = 32
 
 
-class Agreement(Interface):
-    """What a log needs to know of a campaign."""
-
-    @property
-    def protocol(self) -> Protocol:
-        """The public rules."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """What client and server agreed on, hexadecimal."""
-        ...
-
-
-def rules(campaign: Agreement | Protocol) -> Protocol:
+def rules(campaign: Campaign | Protocol) -> Protocol:
     """The protocol of a campaign; a bare protocol is a campaign with its own fingerprint."""
     return campaign if isinstance(campaign, Protocol) else campaign.protocol
 
 
-def schema(campaign: Agreement | Protocol, *, round: int | None = None) -> Any:
+def schema(campaign: Campaign | Protocol, *, round: int | None = None) -> Any:
     """The Arrow schema of reports of a campaign.
 
     Parameters
@@ -81,7 +67,7 @@ def schema(campaign: Agreement | Protocol, *, round: int | None = None) -> Any:
     return pa.schema(fields, {METADATA: origin(campaign, round)})
 
 
-def origin(campaign: Agreement | Protocol, round: int | None) -> bytes:
+def origin(campaign: Campaign | Protocol, round: int | None) -> bytes:
     """What a file or stream says it belongs to: canonical JSON."""
     said: dict[str, Any] = {
         "format": FORMAT,
@@ -95,7 +81,7 @@ def origin(campaign: Agreement | Protocol, round: int | None) -> bytes:
 
 
 def to_arrow(
-    campaign: Agreement | Protocol, reporters: Any, keys: Any, ys: Any, *, rounds: Any
+    campaign: Campaign | Protocol, reporters: Any, keys: Any, ys: Any, *, rounds: Any
 ) -> Any:
     """Reports in arrays as an Arrow record batch.
 
@@ -141,7 +127,7 @@ def to_arrow(
     return pa.RecordBatch.from_arrays(columns, schema=form)
 
 
-def from_arrow(campaign: Agreement | Protocol, data: Any) -> tuple[Bytes, Ints | None, Any]:
+def from_arrow(campaign: Campaign | Protocol, data: Any) -> tuple[Bytes, Ints | None, Any]:
     """The arrays of an Arrow record batch (or table) of reports, in the order of its rows.
 
     Parameters

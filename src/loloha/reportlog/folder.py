@@ -14,13 +14,13 @@ from loloha.errors import WireError
 from loloha.reportlog.arrow import (
     DIGEST_DIGITS,
     METADATA,
-    Agreement,
     origin,
     rules,
     schema,
 )
 from loloha.reportlog.writer import Writer
 from loloha.rules import checks
+from loloha.rules.campaign import Campaign
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
 
@@ -86,7 +86,7 @@ class ReportLog:
     """
 
     root: Path
-    campaign: Agreement | Protocol
+    campaign: Campaign | Protocol
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", Path(self.root))

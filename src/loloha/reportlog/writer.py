@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from loloha.reportlog import column
-from loloha.reportlog.arrow import DIGEST_DIGITS, Agreement, rules, to_arrow
+from loloha.reportlog.arrow import DIGEST_DIGITS, rules, to_arrow
+from loloha.rules.campaign import Campaign
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
 
@@ -32,7 +33,7 @@ class Writer:
         Where the reports of a round lie.
     """
 
-    def __init__(self, campaign: Agreement | Protocol, round_folder: Callable[[int], Path]) -> None:
+    def __init__(self, campaign: Campaign | Protocol, round_folder: Callable[[int], Path]) -> None:
         self.campaign = campaign
         self._round_folder = round_folder
         self._open: dict[int, _OpenFile] = {}

@@ -61,8 +61,8 @@ def budgets(eps_inf: Any, eps_1: Any) -> tuple[float, float]:
 
 def level(value: Any) -> float:
     """A chance strictly between 0 and 1."""
-    number = real("level", value, 0.0, 1.0, "0.95 is usual")
-    if number in (0.0, 1.0):
+    number = float(value) if _is_real(value) else math.nan
+    if not 0 < number < 1:
         raise ParameterError(f"level must be inside (0, 1), got {value!r}; 0.95 is usual")
     return number
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from loloha.errors import ExtraError
 from loloha.rules import checks
 
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -80,9 +79,7 @@ def to_frame(
             frame = frame.with_columns(*enums)
         return frame.to_native()
     except ModuleNotFoundError as error:
-        raise ExtraError(
-            f"{error.name} must be installed to make a frame; pip install 'loloha[cli]'"
-        ) from None
+        raise checks.missing(error.name or "", "make a frame", "cli") from None
 
 
 def records_to_frame(records: Sequence[Mapping[str, Any]], backend: str | None = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loloha.errors import ParameterError
+from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import variance
@@ -59,9 +60,10 @@ class Evaluation:
             "v_star": self.v_star,
             "expected_mse": self.expected,
         }
-        means = {name: _plain(_mean(series)) for name, series in errors.items()}
+        means = {name: checks.finite(_mean(series)) for name, series in errors.items()}
         rounds = [
-            {"n": int(n)} | {name: _plain(float(series[t])) for name, series in errors.items()}
+            {"n": int(n)}
+            | {name: checks.finite(float(series[t])) for name, series in errors.items()}
             for t, n in enumerate(self.n)
         ]
         return means | {"eps_avg": self.eps_avg, "eps_max": self.eps_max, "rounds": rounds}
@@ -172,7 +174,3 @@ def _mean_square(errors: Floats) -> float:
 
 def _mean(series: Floats) -> float:
     return float(np.nanmean(series)) if not np.isnan(series).all() else math.nan
-
-
-def _plain(number: float) -> float | None:
-    return None if math.isnan(number) else number

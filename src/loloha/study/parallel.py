@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from loloha.errors import ExtraError
+from loloha.rules import checks
 
 # Measurements of small populations take milliseconds: the processes fetch several at a time.
 AT_ONCE = 4
@@ -42,10 +42,8 @@ def measure_each(
     try:
         from joblib import Parallel, delayed, parallel_config
     except ModuleNotFoundError:
-        raise ExtraError(
-            "joblib must be installed for several processes; pip install 'loloha[paper]', or take "
-            "one with jobs=1"
-        ) from None
+        purpose = "run several processes (one, jobs=1, needs it not)"
+        raise checks.missing("joblib", purpose, "paper") from None
     with parallel_config(
         "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
     ):

@@ -34,8 +34,10 @@ class Simulation:
         The rules that the users followed.
     estimates : float64[tau, bins]
         Unbiased frequencies; NaN in a round with nobody.
-    supports, reach : int64[tau, bins]
-        Reports that support each bin, and that could support it.
+    supports : int64[tau, bins] or None
+        Reports that support each bin; None where only estimates are known.
+    reach : int64[tau, bins]
+        Reports that could support it.
     n : int64[tau]
         Reports of each round.
     loss : float64[n]
@@ -48,7 +50,7 @@ class Simulation:
 
     protocol: Protocol
     estimates: Floats
-    supports: Ints
+    supports: Ints | None
     reach: Ints
     n: Ints
     loss: Floats

@@ -1,6 +1,7 @@
 """Attacks see what an observer of the reports sees, no more and no less."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from loloha.study.attacks import (
     record_answers,
     visited,
 )
+from loloha.study.attacks.distinct import exposed
+from loloha.study.samplers.enumerated import EnumeratedDraws
 
 
 def test_changes_and_alarms_are_counted() -> None:
@@ -99,6 +102,26 @@ def test_the_fast_attack_has_the_law_of_the_clients(protocol: Protocol, values: 
     spread = max((n * chance * (1 - chance)) ** 0.5, 1e-9)
     z = (seen - n * chance) / spread
     assert abs(z) < 6, f"seed {seed}, n {n}: saw {seen}, expected {n * chance:.1f}, z = {z:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "values"),
+    [
+        (loloha.DBitFlipPM(k=3, eps_inf=1.0, d=1), [0, 2]),
+        (loloha.DBitFlipPM(k=4, eps_inf=1.0, d=2), [0, 3]),
+        (loloha.DBitFlipPM(k=3, eps_inf=1.0, d=2), [0, 1, 2]),
+        (loloha.DBitFlipPM(k=3, eps_inf=1.0, d=1, calibration="published"), [1]),
+    ],
+    ids=str,
+)
+def test_a_sampled_user_is_exposed_with_exactly_the_chance_of_a_client(
+    protocol: Protocol, values: list[int]
+) -> None:
+    encoding: Any = protocol.encoding
+    channel: Any = protocol.first_channel
+    visits = visited(np.array([values]))
+    law = exact_law(lambda rng: exposed(encoding, channel, visits, EnumeratedDraws(rng)))
+    assert law.get(1, Fraction(0)) == exact_exposure(protocol, values)
 
 
 def test_bits_beyond_the_first_word_decide_too() -> None:

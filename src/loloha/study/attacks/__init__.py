@@ -5,7 +5,7 @@ from loloha.study.attacks.averaging import Averaging, averaging
 from loloha.study.attacks.change import change
 from loloha.study.attacks.distinct import (
     Detection,
-    Visits,
+    Distinct,
     count_distinct,
     detect_changes,
     detect_memoised,
@@ -26,10 +26,10 @@ __all__ = [
     "Alarm",
     "Averaging",
     "Detection",
+    "Distinct",
     "Guessing",
     "Linking",
     "Poisoning",
-    "Visits",
     "adaptive_gain",
     "averaging",
     "change",

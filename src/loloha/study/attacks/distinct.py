@@ -14,10 +14,12 @@ from loloha.rules.channels import BitChannel
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.encodings import SampledBuckets
 from loloha.rules.protocols import Protocol
-from loloha.rules.rng import SCALE, SimulationRng
+from loloha.rules.rng import SimulationRng
 from loloha.study.samplers import Draws
+from loloha.study.samplers.draws import unpack
 
 WORD = 64
+CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def record_answers(protocol: Protocol, values: Ints, seed: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Visits:
+class Distinct:
     """Each user with each different bucket that the user's values fall into.
 
     Attributes
@@ -157,7 +159,7 @@ class Visits:
     buckets: Ints
 
 
-def visited(values: Ints) -> Visits:
+def visited(values: Ints) -> Distinct:
     """The different values of each user.
 
     Parameters
@@ -169,17 +171,17 @@ def visited(values: Ints) -> Visits:
     first = np.ones(ordered.shape, dtype=bool)
     first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     users, places = np.nonzero(first)
-    return Visits(len(values), users, ordered[users, places].astype(np.int64))
+    return Distinct(len(values), users, ordered[users, places].astype(np.int64))
 
 
-def detect_memoised(protocol: Protocol, visits: Visits, rng: np.random.Generator) -> Detection:
+def detect_memoised(protocol: Protocol, visits: Distinct, rng: np.random.Generator) -> Detection:
     """The attack of Table 2 on a whole population whose memoised answers are sent as they are.
 
     Parameters
     ----------
     protocol : Protocol
         dBitFlipPM: no second round.
-    visits : Visits
+    visits : Distinct
         Of the buckets of the users' values.
     rng : numpy.random.Generator
 
@@ -205,44 +207,62 @@ def detect_memoised(protocol: Protocol, visits: Visits, rng: np.random.Generator
             f"protocol must send memoised bits of sampled buckets, got {protocol.name!r}; record "
             "its answers with record_answers"
         )
+    return Detection(visits.n, exposed(encoding, channel, visits, Draws(rng)))
+
+
+def exposed(encoding: SampledBuckets, channel: BitChannel, visits: Distinct, draws: Draws) -> int:
+    """Users of whom all different buckets get different answers."""
     if encoding.d == encoding.b:
-        return Detection(visits.n, visits.n - len(_colliding(visits, encoding.b, channel, rng)))
-    return Detection(visits.n, _exposed_by_sample(visits, encoding, channel, rng))
+        return visits.n - len(_colliding(visits, encoding.b, channel, draws))
+    return _exposed_by_sample(visits, encoding, channel, draws)
 
 
 def _exposed_by_sample(
-    visits: Visits, encoding: SampledBuckets, channel: BitChannel, rng: np.random.Generator
+    visits: Distinct, encoding: SampledBuckets, channel: BitChannel, draws: Draws
 ) -> int:
-    """Users of whom all visited buckets get different answers though only d are sampled.
+    """The same where only d buckets are sampled.
 
     All buckets outside the sample share one answer: a user who visits two of them is safe.
     """
     starts = np.searchsorted(visits.users, np.arange(visits.n + 1))
-    d = encoding.d
-    exposed = 0
-    for user in np.flatnonzero(np.diff(starts) <= d + 1):
-        own = visits.buckets[starts[user] : starts[user + 1]]
-        position = {bucket: place for place, bucket in enumerate(_sample(encoding, rng))}
-        patterns = np.array([position.get(int(bucket), d) for bucket in own])
-        if len(np.unique(patterns)) == len(patterns):
-            chances = np.where(np.arange(d) == patterns[:, None], channel.set, channel.unset)
-            answers = rng.integers(0, SCALE, size=chances.shape) < chances
-            exposed += len(np.unique(answers, axis=0)) == len(patterns)
-    return exposed
+    few = np.flatnonzero(np.diff(starts) <= encoding.d + 1)
+    found, step = 0, max(1, CELLS_AT_ONCE // encoding.b)
+    for start in range(0, len(few), step):
+        chosen = few[start : start + step]
+        sizes = np.diff(starts)[chosen]
+        users = np.repeat(np.arange(len(chosen)), sizes)
+        within = np.arange(len(users)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        buckets = visits.buckets[starts[chosen][users] + within]
+        sampled = draws.subsets(encoding.b, encoding.d, len(chosen))
+        # Position of the bucket among the sampled ones, -1 for all others.
+        own = np.where(sampled, np.cumsum(sampled, axis=1) - 1, -1)[users, buckets]
+        answers = _answers(own, encoding.d, channel, draws)
+        alike = np.bincount(users[own < 0], minlength=len(chosen)) > 1
+        kinds = np.unique(np.column_stack([users.astype(np.uint64), answers]), axis=0)[:, 0]
+        different = np.bincount(kinds.astype(np.int64), minlength=len(chosen)) == sizes
+        found += int((different & ~alike).sum())
+    return found
 
 
-def _sample(encoding: SampledBuckets, rng: np.random.Generator) -> list[int]:
-    sampled: list[int] = rng.choice(encoding.b, size=encoding.d, replace=False).tolist()
-    return sampled
+def _answers(own: Ints, d: int, channel: BitChannel, draws: Draws) -> Any:
+    """Answers of d bits, uint64[rows, words]; ``own`` says which bit is set, -1 for none."""
+    answers = draws.rows(channel.unset, len(own), d)
+    holders = np.flatnonzero(own >= 0)
+    word, bit = np.divmod(own[holders], WORD)
+    place = np.uint64(1) << bit.astype(np.uint64)
+    ones = unpack(draws.bits(channel.set, len(holders)), len(holders))
+    answers[holders, word] = np.where(
+        ones, answers[holders, word] | place, answers[holders, word] & ~place
+    )
+    return answers
 
 
-def _colliding(visits: Visits, b: int, channel: BitChannel, rng: np.random.Generator) -> Ints:
+def _colliding(visits: Distinct, b: int, channel: BitChannel, draws: Draws) -> Ints:
     """Users with two equal answers among those to their visited buckets, b bits each.
 
     Answers are drawn a word at a time, and on only for rows that are equal so far: those of one
     class.
     """
-    draws = Draws(rng)
     rows, classes, start = np.arange(len(visits.users)), visits.users, 0
     while len(rows) and start < b:
         # Classes are numbered from 0: one word holds a row's class and its next bits.

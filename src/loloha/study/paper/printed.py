@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from loloha.rules.protocols import Protocol
-from loloha.study.attacks import Visits
+from loloha.study.attacks import Distinct
 
 BETA = 0.05
 
@@ -47,7 +47,7 @@ def exact_exceedance(protocol: Protocol, n: int, bound: float) -> float:
     return float(above + below)
 
 
-def exposed_by_bucket(protocol: Protocol, visits: Visits) -> float:
+def exposed_by_bucket(protocol: Protocol, visits: Distinct) -> float:
     """Share of users exposed if an answer of one bit were memoised for each visited bucket."""
     p, q = protocol.first
     buckets = np.bincount(visits.users, minlength=visits.n)

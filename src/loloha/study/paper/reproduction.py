@@ -139,9 +139,9 @@ def reproduce(
 
 
 def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
-    """Leave settings, versions and times beside the results."""
+    """Leave grid, versions and times beside the results."""
     note = {
-        "settings": asdict(grid),
+        "grid": asdict(grid),
         "data": [asdict(facts) for facts in found.facts.values()],
         "versions": versions(),
         "seconds": found.seconds,

@@ -14,7 +14,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.study import datasets
-from loloha.study.attacks import Visits, visited
+from loloha.study.attacks import Distinct, visited
 from loloha.study.datasets import DataError, Dataset
 from loloha.study.samplers import History
 
@@ -107,7 +107,7 @@ class Material:
         return sums
 
     @cached_property
-    def visits(self) -> Visits:
+    def visits(self) -> Distinct:
         """The different buckets of each user."""
         return visited(self.values.astype(np.int64) * self.facts.buckets // self.facts.k)
 
