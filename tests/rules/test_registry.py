@@ -106,7 +106,7 @@ def run(script: str, *arguments: str, path: Path | None = None) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -182,7 +182,7 @@ def own_tests(folder: Path) -> Any:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
