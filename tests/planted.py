@@ -167,9 +167,9 @@ RANDOMISED_RESPONSE = [
     ),
     Mutant(
         "eps for eps/2 in each bit",
-        "rules/protocols/unary.py",
-        "return symmetric_bit_channel(self.eps_inf / 2)",
-        "return symmetric_bit_channel(self.eps_inf)",
+        "rules/protocols/block.py",
+        "symmetric_bit_channel(eps / 2)",
+        "symmetric_bit_channel(eps)",
         law("memo_loses"),
     ),
     Mutant(

@@ -81,24 +81,7 @@ _NAMES = {
     "protocol": "protocols",
     "simulate": "population",
     "variance": "estimate",
-} | dict.fromkeys(
-    (
-        "BLH",
-        "BiLOLOHA",
-        "DBitFlipPM",
-        "GRR",
-        "LGRR",
-        "LOSUE",
-        "LOUE",
-        "LSOUE",
-        "OLH",
-        "OLOLOHA",
-        "OUE",
-        "RAPPOR",
-        "SUE",
-    ),
-    "protocols",
-)
+}
 
 __all__ = [
     "BLH",
@@ -134,6 +117,8 @@ __all__ = [
     "sweep",
     "variance",
 ]
+# All others are protocols.
+_NAMES |= dict.fromkeys(set(__all__) - _NAMES.keys() - _MODULES.keys(), "protocols")
 
 
 class _Documented:

@@ -12,7 +12,8 @@ from typing import Any, Self
 from loloha.device.client import Account, Client
 from loloha.device.connection import path_of
 from loloha.device.rounds import Rounds, are_rounds, including
-from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
+from loloha.device.state import UNREADABLE
+from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
@@ -24,15 +25,6 @@ MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
 _BEYOND_REPAIR = "it is damaged; delete it, and agree again only if the user does"
-_UNREADABLE = (
-    LolohaError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
 
 
 def fingerprint_of(url: str) -> str:
@@ -227,7 +219,7 @@ class Agreement:
             return cls._read(plain)
         except StateError:
             raise
-        except _UNREADABLE:
+        except UNREADABLE:
             # The cause could quote the state, so it is cut off.
             raise StateError(f"state must be what a sender wrote; {_BEYOND_REPAIR}") from None
 

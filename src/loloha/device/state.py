@@ -24,7 +24,7 @@ _BEYOND_REPAIR = (
     "it is damaged; withdraw, and agree again only if the user does: an older copy lacks answers "
     "that were given since, and would give them a second time"
 )
-_UNREADABLE = (
+UNREADABLE = (
     LolohaError,
     LookupError,
     TypeError,
@@ -140,7 +140,7 @@ def from_plain(
         return _read(dict(plain), protocol)
     except StateError:
         raise
-    except _UNREADABLE:
+    except UNREADABLE:
         # The cause could quote the state, so it is cut off.
         raise StateError(f"state must be what to_dict() gave; {_BEYOND_REPAIR}") from None
 

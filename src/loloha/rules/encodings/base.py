@@ -221,3 +221,32 @@ class Encoding(ABC):
         import numpy as np
 
         return np.full(self.bins, n, dtype=np.int64)
+
+
+class OfValues(Encoding):
+    """Without a key: one memo symbol, one bin and one count a value."""
+
+    k: int
+
+    @property
+    def bins(self) -> int:
+        return self.k
+
+    @property
+    def memo_cells(self) -> int:
+        return self.k
+
+    @property
+    def memo_symbols(self) -> int:
+        return self.k
+
+    @property
+    def cells(self) -> int:
+        return self.k
+
+    @property
+    def key_bits(self) -> int:
+        return 0
+
+    def support(self, counts: Ints) -> Ints:
+        return counts.copy()

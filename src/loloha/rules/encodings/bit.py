@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.encodings.base import Encoding, Kind, Number
+from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
 
@@ -54,7 +54,7 @@ class _BitEncoding(Encoding):
 
 
 @dataclass(frozen=True)
-class OneHot(_BitEncoding):
+class OneHot(OfValues, _BitEncoding):
     """One bit a value; the user's own is set (unary encoding)."""
 
     k: int
@@ -63,26 +63,6 @@ class OneHot(_BitEncoding):
     @property
     def size(self) -> int:
         return self.k
-
-    @property
-    def bins(self) -> int:
-        return self.k
-
-    @property
-    def memo_cells(self) -> int:
-        return self.k
-
-    @property
-    def memo_symbols(self) -> int:
-        return self.k
-
-    @property
-    def cells(self) -> int:
-        return self.k
-
-    @property
-    def key_bits(self) -> int:
-        return 0
 
     @property
     def report_bits(self) -> int:
@@ -102,9 +82,6 @@ class OneHot(_BitEncoding):
         from loloha.rules.counting import kernels
 
         kernels.count_bits(counts, ys)
-
-    def support(self, counts: Ints) -> Ints:
-        return counts.copy()
 
 
 @dataclass(frozen=True)

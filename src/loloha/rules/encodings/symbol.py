@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.rules.channels import SymbolChannel
-from loloha.rules.encodings.base import Encoding, Kind, Number
+from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues
 from loloha.rules.hashing import HashFamily
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
@@ -50,7 +50,7 @@ class _SymbolEncoding(Encoding):
 
 
 @dataclass(frozen=True)
-class Symbols(_SymbolEncoding):
+class Symbols(OfValues, _SymbolEncoding):
     """The value itself is the symbol (GRR)."""
 
     k: int
@@ -59,22 +59,6 @@ class Symbols(_SymbolEncoding):
     @property
     def symbols(self) -> int:
         return self.k
-
-    @property
-    def bins(self) -> int:
-        return self.k
-
-    @property
-    def memo_cells(self) -> int:
-        return self.k
-
-    @property
-    def cells(self) -> int:
-        return self.k
-
-    @property
-    def key_bits(self) -> int:
-        return 0
 
     @property
     def report_bits(self) -> int:
@@ -92,9 +76,6 @@ class Symbols(_SymbolEncoding):
         from loloha.rules.counting import kernels
 
         return kernels.count_symbols(counts, ys)
-
-    def support(self, counts: Ints) -> Ints:
-        return counts.copy()
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from loloha.rules.channels import (
     second_symbol_channel,
     symbol_channel,
 )
-from loloha.rules.encodings import Encoding, Symbols
 from loloha.rules.protocols.base import CALIBRATIONS
+from loloha.rules.protocols.block import OfSymbols
 from loloha.rules.protocols.two_round import TwoRound
 
 SECOND_ROUNDS = {"tight": second_grr, "published": second_grr_published}
@@ -68,16 +68,8 @@ class SymbolChain(TwoRound):
         return second_symbol_channel(self.first_channel, self.eps_1, asked)
 
 
-class LGRR(SymbolChain):
+class LGRR(OfSymbols, SymbolChain):
     """L-GRR: GRR over the k values, twice. Source: MATH sections 3 and 6."""
 
     name: ClassVar[str] = "l-grr"
     summary: ClassVar[str] = "two rounds of GRR over the k values"
-
-    @property
-    def symbols(self) -> int:
-        return self.k
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return Symbols(self.k)

@@ -9,19 +9,9 @@ from functools import cached_property
 from typing import ClassVar
 
 from loloha.rules import checks
-from loloha.rules.channels import (
-    BitChannel,
-    Pair,
-    SymbolChannel,
-    grr,
-    halved_bit_channel,
-    oue,
-    sue,
-    symbol_channel,
-    symmetric_bit_channel,
-)
-from loloha.rules.encodings import Encoding, OneHot, Symbols
+from loloha.rules.channels import BitChannel, Pair, SymbolChannel, grr, symbol_channel
 from loloha.rules.protocols.base import CALIBRATIONS, Protocol
+from loloha.rules.protocols.block import OPTIMISED, SYMMETRIC, BitRound, OfBits, OfSymbols
 from loloha.rules.protocols.hashed import LARGEST_G, ChosenG, LocalHashing, least_variance_g
 
 
@@ -69,19 +59,11 @@ class _OneRoundSymbols(_OneRound):
         return symbol_channel(self.eps, self.symbols)
 
 
-class GRR(_OneRoundSymbols):
+class GRR(OfSymbols, _OneRoundSymbols):
     """Generalised randomised response over the k values. Source: MATH section 2."""
 
     name: ClassVar[str] = "grr"
     summary: ClassVar[str] = "one round of GRR over the k values"
-
-    @property
-    def symbols(self) -> int:
-        return self.k
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return Symbols(self.k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,39 +104,31 @@ class OLH(ChosenG, _OneRoundSymbols):
         return least_variance_g(self.k, self.eps, self.hash)
 
 
-class SUE(_OneRound):
+class _OneRoundBits(OfBits, _OneRound):
+    """One round over each bit; subclasses say which."""
+
+    _round: ClassVar[BitRound]
+
+    @cached_property
+    def first(self) -> Pair:
+        return self._round.formula(self.eps)
+
+    @cached_property
+    def first_channel(self) -> BitChannel:
+        return self._round.channel(self.eps)
+
+
+class SUE(_OneRoundBits):
     """Symmetric unary encoding (basic RAPPOR). Source: MATH section 2."""
 
     name: ClassVar[str] = "sue"
     summary: ClassVar[str] = "one round over k bits, symmetric"
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return OneHot(self.k)
-
-    @cached_property
-    def first(self) -> Pair:
-        return sue(self.eps)
-
-    @cached_property
-    def first_channel(self) -> BitChannel:
-        return symmetric_bit_channel(self.eps / 2)
+    _round = SYMMETRIC
 
 
-class OUE(_OneRound):
+class OUE(_OneRoundBits):
     """Optimised unary encoding. Source: MATH section 2."""
 
     name: ClassVar[str] = "oue"
     summary: ClassVar[str] = "one round over k bits, optimised"
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return OneHot(self.k)
-
-    @cached_property
-    def first(self) -> Pair:
-        return oue(self.eps)
-
-    @cached_property
-    def first_channel(self) -> BitChannel:
-        return halved_bit_channel(self.eps)
+    _round = OPTIMISED

@@ -8,26 +8,22 @@ from typing import ClassVar
 from loloha.rules.channels import (
     BitChannel,
     Pair,
-    halved_bit_channel,
-    oue,
     second_bit_channel,
     second_losue,
     second_oue_after_oue,
     second_oue_after_sue,
     second_rappor,
-    sue,
-    symmetric_bit_channel,
 )
-from loloha.rules.encodings import Encoding, OneHot
+from loloha.rules.protocols.block import OPTIMISED, SYMMETRIC, BitRound, OfBits
 from loloha.rules.protocols.two_round import TwoRound
 
 
-class _Unary(TwoRound):
+class _Unary(OfBits, TwoRound):
     """Two rounds over each bit; subclasses name the block of each round (MATH section 5)."""
 
+    _first_round: ClassVar[BitRound]
+    _second_round: ClassVar[BitRound]
     _second_formula: ClassVar[staticmethod[[float, float], Pair]]
-    _symmetric_first: ClassVar[bool]
-    _symmetric_second: ClassVar[bool]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,12 +31,8 @@ class _Unary(TwoRound):
         _ = self.second
 
     @cached_property
-    def encoding(self) -> Encoding:
-        return OneHot(self.k)
-
-    @cached_property
     def first(self) -> Pair:
-        return sue(self.eps_inf) if self._symmetric_first else oue(self.eps_inf)
+        return self._first_round.formula(self.eps_inf)
 
     @cached_property
     def second(self) -> Pair:
@@ -48,13 +40,12 @@ class _Unary(TwoRound):
 
     @cached_property
     def first_channel(self) -> BitChannel:
-        if self._symmetric_first:
-            return symmetric_bit_channel(self.eps_inf / 2)
-        return halved_bit_channel(self.eps_inf)
+        return self._first_round.channel(self.eps_inf)
 
     @cached_property
     def second_channel(self) -> BitChannel:
-        return second_bit_channel(self.first_channel, self.eps_1, symmetric=self._symmetric_second)
+        symmetric = self._second_round is SYMMETRIC
+        return second_bit_channel(self.first_channel, self.eps_1, symmetric=symmetric)
 
 
 class RAPPOR(_Unary):
@@ -62,9 +53,8 @@ class RAPPOR(_Unary):
 
     name: ClassVar[str] = "rappor"
     summary: ClassVar[str] = "k bits, both rounds symmetric (SUE, SUE)"
+    _first_round, _second_round = SYMMETRIC, SYMMETRIC
     _second_formula = staticmethod(second_rappor)
-    _symmetric_first = True
-    _symmetric_second = True
 
 
 class LOSUE(_Unary):
@@ -72,9 +62,8 @@ class LOSUE(_Unary):
 
     name: ClassVar[str] = "l-osue"
     summary: ClassVar[str] = "k bits, optimised then symmetric (OUE, SUE)"
+    _first_round, _second_round = OPTIMISED, SYMMETRIC
     _second_formula = staticmethod(second_losue)
-    _symmetric_first = False
-    _symmetric_second = True
 
 
 class LOUE(_Unary):
@@ -82,9 +71,8 @@ class LOUE(_Unary):
 
     name: ClassVar[str] = "l-oue"
     summary: ClassVar[str] = "k bits, both rounds optimised (OUE, OUE)"
+    _first_round, _second_round = OPTIMISED, OPTIMISED
     _second_formula = staticmethod(second_oue_after_oue)
-    _symmetric_first = False
-    _symmetric_second = False
 
 
 class LSOUE(_Unary):
@@ -92,6 +80,5 @@ class LSOUE(_Unary):
 
     name: ClassVar[str] = "l-soue"
     summary: ClassVar[str] = "k bits, symmetric then optimised (SUE, OUE)"
+    _first_round, _second_round = SYMMETRIC, OPTIMISED
     _second_formula = staticmethod(second_oue_after_sue)
-    _symmetric_first = True
-    _symmetric_second = False
