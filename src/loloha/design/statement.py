@@ -8,7 +8,6 @@ from typing import Any
 
 from loloha.design.roc import Area
 from loloha.design.transcript import eps_2
-from loloha.rules.channels import TableChannel
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
@@ -205,9 +204,9 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
 def _unseen(protocol: Protocol) -> str:
     """Which moves of a hashed value never show, and so keep the share below 1."""
     hidden = ["within one cell"] if protocol.encoding.collision else []
-    channel = protocol.first_channel
+    channel: Any = protocol.first_channel
     # Without one symbol for all, a table gives every cell an answer of its own.
-    if not isinstance(channel, TableChannel) or channel.constant:
+    if not channel.joint or channel.constant:
         hidden.append("between cells that drew the same answer")
     if not hidden:
         return "Every value has an answer of its own, so in time every change shows. "
