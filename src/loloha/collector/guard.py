@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.counting.arrays import Array, Ints
 
 ROW_BYTES = 24
 _SMALLEST = 1 << 10
@@ -50,7 +50,7 @@ class Guard:
         """Reports for which it holds memory."""
         return len(self._digests)
 
-    def classify(self, reporters: Any, digests: Any) -> Any:
+    def classify(self, reporters: Array, digests: Array) -> Any:
         """What is known of n reports, in the order in which they arrived; nothing is added.
 
         Parameters
@@ -71,7 +71,7 @@ class Guard:
         seen[first[~known]] = Seen.NEW
         return seen
 
-    def add(self, reporters: Any, digests: Any) -> None:
+    def add(self, reporters: Array, digests: Array) -> None:
         """Remember n reporters, none of them known, all different."""
         n = len(reporters)
         self._reserve(self._n + n)
@@ -81,7 +81,7 @@ class Guard:
         self._n += n
         self._place(rows)
 
-    def _find(self, names: Any) -> Ints:
+    def _find(self, names: Array) -> Ints:
         """Row of each name, -1 if there is none."""
         found = np.full(len(names), -1, dtype=np.int64)
         slots, waiting = self._slot(names), np.arange(len(names))
@@ -117,7 +117,7 @@ class Guard:
             rows, slots = rows[homeless], (slots[homeless] + 1) & (len(self._slots) - 1)
         return not rows.size
 
-    def _slot(self, names: Any) -> Ints:
+    def _slot(self, names: Array) -> Ints:
         """Multilinear hashing of the four 32-bit words: any two names meet with chance 1/slots."""
         low = np.uint64(0xFFFFFFFF)
         high = np.uint64(32)
@@ -146,11 +146,11 @@ def _room(rows: int) -> Any:
     return np.empty((rows, 2), dtype=np.uint64)
 
 
-def _names(reporters: Any) -> Any:
+def _names(reporters: Array) -> Any:
     return np.ascontiguousarray(reporters).view(np.uint64).reshape(-1, 2)
 
 
-def digest_rows(secret: bytes, keys: Any, ys: Any) -> Any:
+def digest_rows(secret: bytes, keys: Array | None, ys: Array) -> Any:
     """Keyed digests of n reports, uint64[n]: equal for equal reports, useless without the secret.
 
     Parameters
@@ -178,7 +178,7 @@ def _bytes(column: Any) -> Any:
     return np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8)
 
 
-def pack(reporters: Any, digests: Any) -> bytes:
+def pack(reporters: Array, digests: Array) -> bytes:
     """The rows as bytes, in ascending order of the reporter.
 
     Within one commit the order of arrival is lost; which commit a row came with is not.

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING
 
 from loloha import reportlog
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
 from loloha.rules.campaign import Campaign
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array
 
 
 class KeptReports:
@@ -48,7 +51,9 @@ class KeptReports:
                 f"{error.strerror}; name another"
             ) from None
 
-    def pack(self, campaign: Campaign, round: int, reporters: Any, keys: Any, ys: Any) -> bytes:
+    def pack(
+        self, campaign: Campaign, round: int, reporters: Array, keys: Array | None, ys: Array
+    ) -> bytes:
         """n reports of one round as bytes."""
         import numpy as np
 

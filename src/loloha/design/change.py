@@ -27,7 +27,7 @@ from loloha.rules.protocols import Protocol
 from loloha.rules.rng import SCALE
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats, Ints
+    from loloha.rules.counting.arrays import Array, Floats, Ints
 
 MOST_REPORTS = 1000
 
@@ -157,7 +157,7 @@ def _two_of_two(p: float, reports: int) -> Area:
     )
 
 
-def exact_area(scores: Any, absent: Any, present: Any) -> float:
+def exact_area(scores: Array, absent: Array, present: Array) -> float:
     """Area under the ROC curve of scores whose two laws are given."""
     # Scores that differ by rounding only are equal.
     order = np.round(scores.ravel(), 9)
@@ -177,7 +177,7 @@ def _sent(g: int, p: float, symbol: int, reports: int, cases: int, rng: Any) -> 
     return np.where(kept, symbol, other + (other >= symbol))
 
 
-def _counted(before: Any, after: Any, g: int) -> tuple[tuple[Any, Any], int]:
+def _counted(before: Array, after: Array, g: int) -> tuple[tuple[Any, Any], int]:
     """Counts of the symbols of both stretches, and how many symbols these are not."""
     if g <= _DENSE:
         return (before, after), 0

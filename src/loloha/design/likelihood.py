@@ -17,10 +17,10 @@ import numpy as np
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats
+    from loloha.rules.counting.arrays import Array, Floats
 
 
-def scores_of_counts(before: Any, after: Any, log_ratio: float, rest: int = 0) -> Floats:
+def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
     """Scores that rise with the likelihood of a change, from how often each symbol was sent.
 
     Parameters
@@ -37,7 +37,7 @@ def scores_of_counts(before: Any, after: Any, log_ratio: float, rest: int = 0) -
     return scores
 
 
-def scores_of_bits(protocol: Protocol, before: Any, after: Any, reports: int) -> Floats:
+def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int) -> Floats:
     """ln of the likelihood ratio of a change, from how often each bit was sent as 1.
 
     Parameters
@@ -93,7 +93,7 @@ def binomial(n: int, p: float, q: float) -> Floats:
     return law
 
 
-def _log_sum(logs: Any, rest: int) -> Any:
+def _log_sum(logs: Array, rest: int) -> Any:
     """ln(sum of e^logs + rest) along the last axis."""
     most = logs.max(axis=-1, keepdims=True)
     return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1) + rest * np.exp(-most[..., 0]))

@@ -12,7 +12,7 @@ import numpy as np
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats
+    from loloha.rules.counting.arrays import Array, Floats
 
 
 class Area(NamedTuple):
@@ -96,11 +96,11 @@ class Roc:
         return f"Roc(auc={self.auc:.4g}, error={self.error:.2g})"
 
 
-def _share_below(reference: Any, scores: Any) -> Any:
+def _share_below(reference: Array, scores: Array) -> Any:
     """Share of the sorted reference below each score, equal ones half."""
     low, high = (np.searchsorted(reference, scores, side=side) for side in ("left", "right"))
     return (low + high) / (2 * len(reference))
 
 
-def _mean_variance(numbers: Any) -> float:
+def _mean_variance(numbers: Array) -> float:
     return float(np.var(numbers) / len(numbers))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bools, Bytes, Ints
+    from loloha.rules.counting.arrays import Array, Bools, Bytes, Ints
 
 
 class Admitted(NamedTuple):
@@ -23,13 +23,13 @@ def starts_of(reporters: Bytes) -> Any:
     return np.ascontiguousarray(reporters[:, :8]).view(np.uint64).ravel()
 
 
-def repeated(starts: Any) -> Any:
+def repeated(starts: Array) -> Any:
     """The starts that come more than once, ascending: few or none in an honest log."""
     ordered = np.sort(starts)
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
-def among(starts: Any, few: Any) -> Bools:
+def among(starts: Array, few: Array) -> Bools:
     """Which of ``starts`` are among ``few``, ascending and at least one; bool[n]."""
     place = np.searchsorted(few, starts)
     place[place == len(few)] = 0
@@ -37,7 +37,7 @@ def among(starts: Any, few: Any) -> Bools:
     return found
 
 
-def admit(reporters: Bytes, keys: Any, ys: Any) -> Admitted:
+def admit(reporters: Bytes, keys: Array | None, ys: Array) -> Admitted:
     """Choose one report of each reporter.
 
     Parameters
@@ -67,7 +67,7 @@ def admit(reporters: Bytes, keys: Any, ys: Any) -> Admitted:
     return Admitted(rows, int(further[agree].sum()), int(further[~agree].sum()))
 
 
-def _rank(keys: Any, ys: Any) -> Ints:
+def _rank(keys: Array | None, ys: Array) -> Ints:
     """Equal for equal reports, ascending with (key, y)."""
     columns = [] if keys is None else [keys.reshape(len(ys), -1)]
     if ys.ndim == 1:
@@ -85,7 +85,7 @@ def _rank(keys: Any, ys: Any) -> Ints:
     return rank
 
 
-def _whole(rows: Any) -> Any:
+def _whole(rows: Array) -> Any:
     """Each row as one value that compares by its bytes."""
     packed = np.ascontiguousarray(rows)
     return packed.view(np.dtype((np.void, packed.shape[1] * packed.itemsize))).ravel()

@@ -21,7 +21,7 @@ from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.counting.arrays import Array, Ints
 
 BATCH_BYTES = 1 << 21
 """Small enough that memory is used again, and stays in the cache: twice the speed of 2^24."""
@@ -90,7 +90,7 @@ class Local(Engine):
         return np.sort(np.concatenate(list(pool.map(of_share, range(self.threads)))))
 
     def _count_others(
-        self, batches: Sequence[_Batch], few: Any, total: _Part, pool: ThreadPoolExecutor
+        self, batches: Sequence[_Batch], few: Array, total: _Part, pool: ThreadPoolExecutor
     ) -> list[_Batch]:
         """Count all rows but the suspects, and return these."""
         parts = [_Part(total.protocol) for _ in range(self.threads)]
@@ -135,7 +135,7 @@ class _Part:
         self.counts: Ints = np.zeros(protocol.encoding.cells, dtype=np.int64)
         self.n = self.duplicates = self.conflicts = 0
 
-    def count(self, keys: Any, ys: Any) -> None:
+    def count(self, keys: Array | None, ys: Array) -> None:
         """Add those reports that are valid."""
         encoding = self.protocol.encoding
         if not encoding.admit(self.counts, keys, ys):
@@ -201,7 +201,7 @@ class _Batch(NamedTuple):
     ys: Any
     starts: Any
 
-    def select(self, rows: Any) -> _Batch:
+    def select(self, rows: Array) -> _Batch:
         return _Batch(*_select(rows, *self))
 
 
@@ -230,13 +230,13 @@ def _count_suspects(suspects: Sequence[_Batch], total: _Part) -> None:
         None if column[0] is None else np.concatenate(column)
         for column in zip(*suspects, strict=True)
     )
-    rows, duplicates, conflicts = admit(np.asarray(reporters), keys, ys)
+    rows, duplicates, conflicts = admit(np.asarray(reporters), keys, np.asarray(ys))
     total.duplicates += duplicates
     total.conflicts += conflicts
     total.count(*_select(rows, keys, ys))
 
 
-def _select(rows: Any, *columns: Any) -> Any:
+def _select(rows: Array, *columns: Any) -> Any:
     """The chosen rows, without a copy where that is all of them."""
     if rows.all():
         return columns

@@ -17,7 +17,7 @@ from loloha.rules.protocols import Protocol
 from loloha.server.estimate import normal_quantile
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats, Ints
+    from loloha.rules.counting.arrays import Array, Floats, Ints
 
 __all__ = ["Scores", "Window", "decode"]
 
@@ -294,7 +294,7 @@ def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
     return float(-worse.sum() / (f * plain.held + (1 - f) * plain.other).sum())
 
 
-def _checked(protocol: Protocol, keys: Any, ys: Any) -> tuple[Ints | None, Ints]:
+def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, Ints]:
     """Keys int64[n] and symbols int64[n, T], all valid or -1."""
     encoding = protocol.encoding
     if not decodable(protocol):

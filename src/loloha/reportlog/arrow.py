@@ -16,7 +16,7 @@ from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bytes, Ints
+    from loloha.rules.counting.arrays import Array, Bytes, Ints
 
 FORMAT, VERSION = "loloha-reports", 1
 METADATA = b"loloha"
@@ -190,7 +190,7 @@ def _fixed(width: int) -> Any:
     return pa.binary(width)
 
 
-def _pseudonyms(reporters: Any) -> Bytes:
+def _pseudonyms(reporters: Array) -> Bytes:
     if not isinstance(reporters, np.ndarray):
         listed = list(reporters)
         if any(len(one) != REPORTER_BYTES for one in listed):

@@ -11,7 +11,7 @@ from loloha.errors import WireError
 from loloha.rules.encodings import Encoding, Kind
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bytes, Ints
+    from loloha.rules.counting.arrays import Array, Bytes, Ints
 
 
 class _Columns(NamedTuple):
@@ -30,7 +30,7 @@ def types(encoding: Encoding) -> dict[str, Any]:
     return _COLUMNS[encoding.kind].types(encoding)
 
 
-def made(encoding: Encoding, keys: Any, ys: Any) -> list[Any]:
+def made(encoding: Encoding, keys: Array | None, ys: Array) -> list[Any]:
     """The columns that hold n reports."""
     return _COLUMNS[encoding.kind].made(encoding, keys, ys)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.counting.arrays import Floats
+from loloha.rules.counting.arrays import Array, Floats
 from loloha.rules.counting.decode import Windows
 from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
@@ -99,14 +99,14 @@ def _channel(protocol: Protocol) -> tuple[float, float]:
 class _Values:
     """Answers are the values themselves, each supporting one."""
 
-    def arrange(self, counts: Any) -> Any:
+    def arrange(self, counts: Array) -> Any:
         return counts
 
     def masses(self, frequencies: Floats) -> Any:
         """Mass of the values that each answer supports."""
         return frequencies
 
-    def supporting(self, weights: Any) -> Floats:
+    def supporting(self, weights: Array) -> Floats:
         """Sum, for each value, of the weights of the answers that support it."""
         values: Floats = weights
         return values
@@ -123,7 +123,7 @@ class _LinearCells:
         self._family = family
         self._cube = (family.g,) * family.m
 
-    def arrange(self, counts: Any) -> Any:
+    def arrange(self, counts: Array) -> Any:
         return counts.reshape(self._family.size, self._family.g)
 
     def masses(self, frequencies: Floats) -> Any:
@@ -142,7 +142,7 @@ class _LinearCells:
         # Rounding may leave a mass just below 0.
         return np.maximum(np.fft.irfft(spectrum, n=g, axis=1), 0.0)
 
-    def supporting(self, weights: Any) -> Floats:
+    def supporting(self, weights: Array) -> Floats:
         """sum_s W[s, <s, v>], as `decode.linear_support` but of real weights."""
         g, k = self._family.g, self._family.k
         if g == 2:
@@ -159,7 +159,7 @@ class _LinearCells:
         total: Floats = (weights.sum() + 2 * real) / g
         return total
 
-    def _at_multiples(self, cube: Any, j: int) -> Any:
+    def _at_multiples(self, cube: Array, j: int) -> Any:
         """The entry at j s (mod g, digit by digit) for each seed s, as a flat array."""
         digits = np.arange(self._family.g) * j % self._family.g
         return cube[np.ix_(*[digits] * self._family.m)].reshape(-1)
@@ -184,7 +184,7 @@ class _PrimeCells:
         self._windows = Windows(family)
         self._shape = (family.modulus - 1, family.modulus, family.g)
 
-    def arrange(self, counts: Any) -> Any:
+    def arrange(self, counts: Array) -> Any:
         return counts.reshape(self._shape)
 
     def masses(self, frequencies: Floats) -> Any:
@@ -192,7 +192,7 @@ class _PrimeCells:
         # Differences of running sums may fall just below 0.
         return np.maximum(self._windows.masses(frequencies), 0.0)
 
-    def supporting(self, weights: Any) -> Floats:
+    def supporting(self, weights: Array) -> Floats:
         """Sum, for each value, of the weights of the answers that support it."""
         total: Floats = self._windows.supporting(weights)
         return total

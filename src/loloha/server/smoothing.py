@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Floats
+from loloha.rules.counting.arrays import Array, Floats
 from loloha.server.projection import finite
 
 # Of the first block, and how much longer the next one is. Blocks of fewer than three coefficients
@@ -16,7 +15,7 @@ from loloha.server.projection import finite
 SHORTEST, GROWTH = 3, 1.5
 
 
-def smooth_ordered(frequencies: Any, variances: Any) -> Floats:
+def smooth_ordered(frequencies: Array, variances: Array) -> Floats:
     """Frequencies of *ordered* values, shrunk towards those that change little between neighbours.
 
     Parameters
@@ -62,7 +61,7 @@ def smooth_ordered(frequencies: Any, variances: Any) -> Floats:
     return smoothed
 
 
-def _mean(variances: Any, shape: tuple[int, ...]) -> Floats:
+def _mean(variances: Array, shape: tuple[int, ...]) -> Floats:
     """The mean variance of the bins, float64[..., 1]."""
     given = finite(np.atleast_1d(variances), name="variances")
     if np.ndim(variances) and given.shape != shape:

@@ -15,7 +15,7 @@ from loloha.rules.report import Report
 from loloha.server.estimate import Estimate
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Array, Bools, Ints
 
 FORMAT, VERSION = "loloha-tally", 1
 MOST_REPORTS = 1 << 53
@@ -100,7 +100,7 @@ class Tally:
         """
         return self.protocol.encoding.valid(*self._shaped(keys, ys))
 
-    def _shaped(self, keys: Any, ys: Any) -> tuple[Ints | None, Any]:
+    def _shaped(self, keys: Array, ys: Array) -> tuple[Ints | None, Any]:
         encoding = self.protocol.encoding
         keys = None if keys is None else _integers("keys", _array("keys", keys))
         ys = _array("ys", ys)
@@ -220,7 +220,7 @@ class Tally:
         return f"Tally({self.protocol!r}, n={self.n})"
 
 
-def _array(name: str, values: Any) -> Any:
+def _array(name: str, values: Array) -> Any:
     try:
         return np.asarray(values)
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.dyadic import DyadicLH, Lies, ways
 from loloha.rules.rng import SCALE
 from loloha.server.dyadic import DyadicEstimate, DyadicTally
@@ -37,7 +37,7 @@ class DyadicSimulation:
     held: float
 
 
-def simulate(protocol: DyadicLH, values: Any, *, rng: Seed) -> DyadicSimulation:
+def simulate(protocol: DyadicLH, values: Array, *, rng: Seed) -> DyadicSimulation:
     """Sanitise and estimate: every user's device over all rounds, then the server.
 
     Parameters
@@ -122,7 +122,7 @@ def _lies(law: Lies, n: int, draws: Draws) -> Any:
     return lies
 
 
-def _answers(ends: Any, lies: Any, draws: Draws) -> Any:
+def _answers(ends: Any, lies: Array, draws: Draws) -> Any:
     """Answers of users of one level, uint8[intervals, users], to their bits at the ends."""
     news = np.ones(ends.shape, dtype=bool)
     news[1:] = ends[1:] != ends[:-1]

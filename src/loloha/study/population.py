@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.counting.arrays import Array, Floats, Ints
 from loloha.rules.protocols import Protocol
 from loloha.rules.protocols.base import speakable
 from loloha.server.estimate import unbiased
@@ -174,7 +174,7 @@ def _run(
     return sampled.loss
 
 
-def _history(values: Any, k: int) -> History:
+def _history(values: Array, k: int) -> History:
     if isinstance(values, Dataset):
         if values.k != k:
             raise ParameterError(

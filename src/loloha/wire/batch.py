@@ -22,7 +22,7 @@ from loloha.wire.message import (
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.counting.arrays import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +159,21 @@ class Reader:
             as_names(tickets[good]) if self.ticketed else None,
         )
 
-    def _keys(self, raw: Any) -> Any:
+    def _keys(self, raw: Array) -> Any:
         shape, _ = self.encoding.shapes(len(raw))
         if shape is None:
             return None
         return _numbers(raw.reshape(-1, self.widths.group_bytes)).reshape(shape)
 
     def _checked(
-        self, codes: Any, index: Any, rounds: Any, reporters: Any, keys: Any, ys: Any, tickets: Any
+        self,
+        codes: Array,
+        index: Array,
+        rounds: Any,
+        reporters: Array,
+        keys: Array | None,
+        ys: Array,
+        tickets: Array | None,
     ) -> Batch:
         """Refuse what is out of range, and what is refused already."""
         valid = self.encoding.valid(keys, ys) if len(ys) else np.ones(0, dtype=bool)
@@ -181,7 +188,7 @@ class Reader:
         return Batch(codes, index, rounds, reporters, keys, ys, tickets)
 
 
-def as_names(raw: Any) -> Any:
+def as_names(raw: Array) -> Any:
     """Rows of 16 bytes, uint8[n, 16], as S16[n]: comparable and sortable, one element each."""
     return np.ascontiguousarray(raw).reshape(-1).view("S16")
 
@@ -209,7 +216,7 @@ def _row(text: str) -> bytes | None:
         return None
 
 
-def _numbers(raw: Any) -> Ints:
+def _numbers(raw: Array) -> Ints:
     """Numbers from rows of bytes, most significant first; uint8[n, 0..8] to int64[n].
 
     A number beyond int64 becomes negative, which no range check lets pass.

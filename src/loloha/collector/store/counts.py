@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loloha.collector.store import statement
 from loloha.collector.store.cell import CELLS, add_parts, add_to_parts
 from loloha.collector.store.schema import cell, waiting_cell
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array
 
 if TYPE_CHECKING:
     import sqlalchemy as sql
@@ -34,8 +37,8 @@ class Counts:
         connection: sql.Connection,
         stored: StoredCampaign,
         round: int,
-        keys: Any,
-        ys: Any,
+        keys: Array | None,
+        ys: Array,
         *,
         publish: bool,
     ) -> None:

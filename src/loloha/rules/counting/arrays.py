@@ -8,3 +8,7 @@ Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
+Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+"""Bits, 64 to a word."""
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+"""Of a type that differs: symbols as narrow as they fit, answers of each kind of report."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.counting.arrays import Array, Floats, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
 
@@ -85,7 +85,7 @@ class Windows:
         self._first = place[(np.arange(g) - np.arange(modulus)[:, None]) % modulus]
         self._stop = self._first + (modulus - 1 - np.arange(g)) // g + 1
 
-    def supporting(self, table: Any) -> Any:
+    def supporting(self, table: Array) -> Any:
         """sum over the keys (a, b) of table[a - 1, b, H(v)] for each v; [P - 1, P, g] to [k]."""
         modulus, k = self._family.modulus, self._family.k
         total = np.zeros(k, dtype=table.dtype)
@@ -95,7 +95,7 @@ class Windows:
             total += np.take_along_axis(sums, places, axis=1).sum(axis=0)
         return total
 
-    def masses(self, weights: Any) -> Any:
+    def masses(self, weights: Floats) -> Any:
         """sum of the weights of the v with H(v) = y, for each key and y; [k] to [P - 1, P, g]."""
         modulus, k = self._family.modulus, self._family.k
         masses = np.empty((modulus - 1, modulus, self._family.g))
@@ -112,7 +112,7 @@ class Windows:
         for start in range(1, modulus, step):
             yield np.arange(start, min(start + step, modulus))
 
-    def _each(self, rows: Any) -> Any:
+    def _each(self, rows: Array) -> Any:
         """sum over s = y mod g below P of rows[a, (s - t) mod P, y], for each a, t and y."""
         ordered = rows[:, self._order]
         running = np.cumsum(np.concatenate([ordered, ordered], axis=1), axis=1)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from loloha.rules.counting.arrays import Bytes, Ints
+from loloha.rules.counting.arrays import Array, Bytes, Ints, Words
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import HashFamily, ModularHash
 
@@ -56,7 +54,7 @@ def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
     return True
 
 
-def count_rounds(counts: Ints, keys: Ints | None, ys: Any, g: int) -> None:
+def count_rounds(counts: Ints, keys: Ints | None, ys: Array, g: int) -> None:
     """counts[t, key * g + y] += 1 for the valid reports of many rounds at once.
 
     Parameters
@@ -143,7 +141,7 @@ def count_buckets(ones: Ints, buckets: Ints, ys: Bytes) -> None:
         ones += np.bincount(buckets[part][bits.astype(bool)], minlength=len(ones))
 
 
-def add_rows(sums: Ints, rows: Any, row_of: Any, slots: Any) -> None:
+def add_rows(sums: Ints, rows: Words, row_of: Array, slots: Array) -> None:
     """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all u; -1 means none in both.
 
     Parameters

@@ -13,7 +13,7 @@ from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Array, Bools, Ints
 
 
 class _BitEncoding(Encoding):
@@ -45,7 +45,7 @@ class _BitEncoding(Encoding):
     def chain(self, p1: Number, q1: Number, p2: Number, q2: Number) -> tuple[Number, Number]:
         return p1 * p2 + (1 - p1) * q2, q1 * p2 + (1 - q1) * q2
 
-    def _padding_is_zero(self, ys: Any) -> Bools:
+    def _padding_is_zero(self, ys: Array) -> Bools:
         import numpy as np
 
         last: Any = ys[:, -1]
@@ -75,10 +75,10 @@ class OneHot(OfValues, _BitEncoding):
     def shapes(self, n: Any) -> tuple[None, tuple[Any, int]]:
         return None, (n, (self.k + 7) // 8)
 
-    def valid(self, keys: None, ys: Any) -> Bools:
+    def valid(self, keys: None, ys: Array) -> Bools:
         return self._padding_is_zero(ys)
 
-    def count(self, counts: Ints, keys: None, ys: Any) -> None:
+    def count(self, counts: Ints, keys: None, ys: Array) -> None:
         from loloha.rules.counting import kernels
 
         kernels.count_bits(counts, ys)
@@ -160,14 +160,14 @@ class SampledBuckets(_BitEncoding):
     def shapes(self, n: Any) -> tuple[tuple[Any, int], tuple[Any, int]]:
         return (n, self.d), (n, (self.d + 7) // 8)
 
-    def valid(self, keys: Ints, ys: Any) -> Bools:
+    def valid(self, keys: Ints, ys: Array) -> Bools:
         import numpy as np
 
         in_range = ((keys >= 0) & (keys < self.b)).all(axis=1)
         ascending = (np.diff(keys, axis=1) > 0).all(axis=1)
         return in_range & ascending & self._padding_is_zero(ys)
 
-    def count(self, counts: Ints, keys: Ints, ys: Any) -> None:
+    def count(self, counts: Ints, keys: Ints, ys: Array) -> None:
         from loloha.rules.counting import kernels
 
         kernels.count_buckets(counts[: self.b], keys, ys)

@@ -94,7 +94,7 @@ class PrimeHash(ModularHash):
     def split(self, key: Any) -> tuple[Any, Any]:
         return key // self.modulus + 1, key % self.modulus
 
-    def join(self, a: Any, b: Any) -> Any:
+    def join(self, a: Ints, b: Ints) -> Any:
         return (a - 1) * self.modulus + b
 
     def is_key(self, key: int) -> bool:
@@ -124,7 +124,7 @@ class AffineHash(ModularHash):
     def split(self, key: Any) -> tuple[Any, Any]:
         return key >> 31, key & MERSENNE_31
 
-    def join(self, a: Any, b: Any) -> Any:
+    def join(self, a: Ints, b: Ints) -> Any:
         return a << 31 | b
 
     def is_key(self, key: int) -> bool:

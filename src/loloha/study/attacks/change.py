@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks.stretch import Stretch, moving_values, observe
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array
 
 MOST_REPORTS = 1000
 
@@ -78,7 +81,7 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     return scores_of_counts(before.counts, after.counts, math.log(ratio))
 
 
-def _score_repeats(protocol: Protocol, before: Any, after: Any, reports: int) -> Any:
+def _score_repeats(protocol: Protocol, before: Array, after: Array, reports: int) -> Any:
     """Where the memo is sent as it is: another answer is proof, an old one is not."""
     same = (before == after).all(axis=-1)
     if protocol.g is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.counting.arrays import Bytes, Ints
+from loloha.rules.counting.arrays import Array, Bytes, Ints
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import HashFamily
 from loloha.rules.protocols import Protocol
@@ -43,7 +43,7 @@ class Poisoning:
 
 def poisoning(
     protocol: Protocol,
-    values: Any,
+    values: Array,
     fakes: int,
     targets: Sequence[int],
     *,

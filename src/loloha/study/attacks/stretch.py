@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Sym
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
 from loloha.study.samplers.draws import Seed
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Stretch:
     reports: int
 
 
-def observe(protocol: Protocol, values: Any, lengths: list[int], rng: Seed) -> list[Stretch]:
+def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) -> list[Stretch]:
     """Run a population and sum up consecutive stretches of rounds.
 
     Parameters
@@ -79,18 +82,18 @@ def observe(protocol: Protocol, values: Any, lengths: list[int], rng: Seed) -> l
     return found
 
 
-def _sent_symbols(protocol: Protocol, keys: Any, ys: Any) -> Any:
+def _sent_symbols(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     encoding: Any = protocol.encoding
     return (np.asarray(ys)[:, None] == np.arange(encoding.symbols)).astype(np.int16)
 
 
-def _sent_bits(protocol: Protocol, keys: Any, ys: Any) -> Any:
+def _sent_bits(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     encoding: Any = protocol.encoding
     bits = np.unpackbits(np.asarray(ys), axis=1, count=encoding.size, bitorder="little")
     return bits.astype(np.int16)
 
 
-def _supported(protocol: Protocol, keys: Any, ys: Any) -> Any:
+def _supported(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     """Local hashing with a fresh key: which values the report supports."""
     family: Any = protocol.encoding.family  # type: ignore[attr-defined]
     cells = family.hash_many(np.asarray(keys)[:, None], np.arange(protocol.k)[None])

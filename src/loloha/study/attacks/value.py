@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from loloha.rules import checks
 from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array
 
 # Memo tables times cells of one user that are kept exactly.
 _STATES_AT_MOST = 1 << 11
@@ -140,7 +143,7 @@ def _prior(prior: Any, k: int) -> Any:
     return chances / chances.sum()
 
 
-def _values(chances: Any, change: float, rounds: int, n: int, rng: np.random.Generator) -> Any:
+def _values(chances: Array, change: float, rounds: int, n: int, rng: np.random.Generator) -> Any:
     """Values of users: kept, or drawn anew."""
     fresh = rng.choice(len(chances), size=(n, rounds), p=chances)
     drawn = rng.random((n, rounds)) < change
@@ -149,12 +152,12 @@ def _values(chances: Any, change: float, rounds: int, n: int, rng: np.random.Gen
     return np.take_along_axis(fresh, last, axis=1)
 
 
-def _cells(protocol: Protocol, keys: Any, n: int) -> Any:
+def _cells(protocol: Protocol, keys: Array | None, n: int) -> Any:
     """Memo cell of each value under each user's key, int64[n, k]."""
     return protocol.encoding.memo_indices(keys, np.arange(protocol.k), n)
 
 
-def _cell_prior(cells: Any, chances: Any, g: int) -> Any:
+def _cell_prior(cells: Array, chances: Array, g: int) -> Any:
     """Probability of each cell, float64[n, g]."""
     n = len(cells)
     places = cells + g * np.arange(n)[:, None]
@@ -173,7 +176,7 @@ def _channels(protocol: Protocol) -> tuple[Any, Any]:
 
 
 def _exact(
-    protocol: Protocol, weight: Any, change: float, ys: Any, rng: np.random.Generator
+    protocol: Protocol, weight: Array, change: float, ys: Array, rng: np.random.Generator
 ) -> Iterator[Any]:
     """Posterior of the cell, float64[n, g], round by round: over (memo table, cell).
 
@@ -195,7 +198,7 @@ def _exact(
 
 
 def _particles(
-    protocol: Protocol, weight: Any, change: float, ys: Any, rng: np.random.Generator
+    protocol: Protocol, weight: Array, change: float, ys: Array, rng: np.random.Generator
 ) -> Iterator[Any]:
     """The same over paths of cells, with the memo of each cell averaged over, not drawn.
 
@@ -233,7 +236,7 @@ def _particles(
             share[poor] = 1 / PARTICLES
 
 
-def _resampled(share: Any, rng: np.random.Generator) -> Any:
+def _resampled(share: Array, rng: np.random.Generator) -> Any:
     """Systematic resampling of each row."""
     points = (np.arange(PARTICLES) + rng.random((len(share), 1))) / PARTICLES
     steps = np.cumsum(share, axis=1)

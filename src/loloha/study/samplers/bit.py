@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.counting.arrays import Bools, Ints
+from loloha.rules.counting.arrays import Array, Bools, Ints
 from loloha.rules.counting.kernels import add_rows
 from loloha.rules.encodings import OneHot, SampledBuckets
 from loloha.study.samplers import rows
@@ -74,7 +74,7 @@ def report_buckets(
 
 def _told(
     visits: Visits,
-    keys: Any,
+    keys: Array | None,
     memo: list[Any],
     cells: list[Any],
     width: int,
@@ -137,7 +137,7 @@ def _sampled(ones: Ints, reach: Ints, block: Block, d: int, chain: Chain, draws:
 
 
 def _memoise(
-    users: Any, held: Any, sampled: Bools, d: int, chain: Chain, draws: Draws
+    users: Array, held: Array, sampled: Bools, d: int, chain: Chain, draws: Draws
 ) -> tuple[Any, Any, Any, Any]:
     """Buckets of each user; cell of each (user, bucket) pair; a pair and the memo of each cell."""
     buckets = np.nonzero(sampled)[1].reshape(-1, d).astype(np.int32)
@@ -148,14 +148,14 @@ def _memoise(
     return buckets, cell_of, firsts, rows.memo_rows(symbols[firsts], d, chain.first, draws)
 
 
-def _reached(sent: Any, sampled: Any) -> Any:
+def _reached(sent: Bools, sampled: Bools) -> Any:
     """Users who sent and who sampled the bucket, int64[tau, b]."""
     if sent.all():
         return sampled.sum(axis=0)
     return (sent.astype(np.float64) @ sampled.astype(np.float64)).astype(np.int64)
 
 
-def _fresh(ones: Ints, reach: Any, chain: Chain, draws: Draws) -> Ints:
+def _fresh(ones: Ints, reach: Ints, chain: Chain, draws: Draws) -> Ints:
     """Ones after the second round, where there is one."""
     if chain.second is None:
         return ones
@@ -163,5 +163,5 @@ def _fresh(ones: Ints, reach: Any, chain: Chain, draws: Draws) -> Ints:
     return still + draws.binomial(reach - ones, chain.second.unset)
 
 
-def _with_reach(ones: Ints, reach: Any) -> Iterator[Ints]:
+def _with_reach(ones: Ints, reach: Ints) -> Iterator[Ints]:
     return (np.concatenate(both) for both in zip(ones, reach, strict=True))

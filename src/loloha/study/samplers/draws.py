@@ -8,7 +8,7 @@ import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules.channels import SymbolChannel, TableChannel
-from loloha.rules.counting.arrays import Bools, Ints
+from loloha.rules.counting.arrays import Array, Bools, Ints, Words
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import HashFamily
 from loloha.rules.rng import SCALE
@@ -130,7 +130,7 @@ class Draws:
                 numbers[2 * start + offset : 2 * (start + len(word)) : 2] = number
         return numbers[:count]
 
-    def symbols(self, channel: SymbolChannel, truths: Any) -> Any:
+    def symbols(self, channel: SymbolChannel, truths: Array) -> Any:
         """One answer to each of ``truths``, an integer array of symbols; -1 stays -1."""
         flat = truths.reshape(-1)
         kept = self.bits(channel.keep, len(flat))
@@ -158,7 +158,7 @@ class Draws:
         tables[permuted] = mixed
         return tables
 
-    def binomial(self, n: Any, threshold: int) -> Ints:
+    def binomial(self, n: Ints, threshold: int) -> Ints:
         """Numbers of successes of ``n`` int64[...] trials, each with chance threshold / 2^53."""
         successes: Ints = self._rng.binomial(n, threshold / SCALE)
         return successes
@@ -203,13 +203,13 @@ def _generator(rng: Seed) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(rng))
 
 
-def unpack(words: Any, count: int) -> Bools:
+def unpack(words: Words, count: int) -> Bools:
     """The first ``count`` bits of packed words, bool[count]."""
     packed = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(bool)
 
 
-def _next_words(state: Any) -> Any:
+def _next_words(state: Words) -> Any:
     """One random word of each lane, uint64[lanes]; SFC64."""
     a, b, c, counter = state
     word = a + b + counter
@@ -220,7 +220,7 @@ def _next_words(state: Any) -> Any:
     return word
 
 
-def _settle(words: Any, undecided: Any, tails: Any, rest: Any) -> None:
+def _settle(words: Words, undecided: Words, tails: Words, rest: Any) -> None:
     """Set those undecided bits, in order, whose tail is below the rest of the threshold."""
     loops = compiled("draw", 64 * len(words))
     if loops:
@@ -232,7 +232,7 @@ def _settle(words: Any, undecided: Any, tails: Any, rest: Any) -> None:
     words |= packed.astype(np.uint64, copy=False)
 
 
-def _count(words: Any, count: int) -> int:
+def _count(words: Words, count: int) -> int:
     """Number of ones among the first ``count`` bits."""
     ones = int(np.bitwise_count(words).sum())
     if count % 64:
@@ -240,7 +240,7 @@ def _count(words: Any, count: int) -> int:
     return ones
 
 
-def _lie(truths: Any, kept: Any, others: Any, told: Any) -> None:
+def _lie(truths: Array, kept: Words, others: Array, told: Array) -> None:
     """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
     loops = compiled("draw", len(truths))
     if loops:

@@ -10,7 +10,7 @@ import numpy as np
 
 from loloha.errors import DomainError, ParameterError
 from loloha.rules import checks
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.protocols.base import LARGEST_K
 from loloha.study.samplers.visits import Visits, int32
 
@@ -41,7 +41,7 @@ class History:
         If ``values`` is not an array [n, tau] of integers.
     """
 
-    def __init__(self, values: Any, k: int) -> None:
+    def __init__(self, values: Array, k: int) -> None:
         self.k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
         self.values, lowest = _checked(values, self.k)
         self._complete = lowest >= 0
@@ -77,7 +77,7 @@ class History:
             # A column at a time would read all of the array for each.
             yield from int32(self._binned(bins, self.values[:, start : start + step]).T)
 
-    def _binned(self, bins: int, values: Any) -> Any:
+    def _binned(self, bins: int, values: Ints) -> Any:
         if bins == self.k:
             return values
         # Integer division, as on the device; the last entry is for -1.
@@ -88,7 +88,7 @@ class History:
         return f"History({self.n} users, {self.tau} rounds, k={self.k})"
 
 
-def _checked(values: Any, k: int) -> tuple[Any, int]:
+def _checked(values: Array, k: int) -> tuple[Any, int]:
     """``values`` as an integer array [n, tau] in -1..k-1, and the least of them."""
     if isinstance(values, np.ma.MaskedArray) and _is_integer(values):
         # An unsigned type has no -1 to fill in.
@@ -109,5 +109,5 @@ def _checked(values: Any, k: int) -> tuple[Any, int]:
     return array, lowest
 
 
-def _is_integer(array: Any) -> bool:
+def _is_integer(array: Array) -> bool:
     return array.dtype.kind in "iu"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.sample import Progress, Reports, Sample
 
 if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array, Ints
+
+if TYPE_CHECKING:
     from loloha.device.client import Client
 
 
-def replay(protocol: Protocol, values: Any, draws: Draws, progress: Progress) -> Sample:
+def replay(protocol: Protocol, values: Ints, draws: Draws, progress: Progress) -> Sample:
     """Run the shipped client for each user, with seeded randomness."""
     n, tau = values.shape
     loss = np.zeros(n)
@@ -31,7 +34,7 @@ def replay(protocol: Protocol, values: Any, draws: Draws, progress: Progress) ->
     return Sample(loss, iter([tally.counts for tally in tallies]), protocol.encoding)
 
 
-def replay_reports(protocol: Protocol, values: Any, draws: Draws) -> Iterator[Reports]:
+def replay_reports(protocol: Protocol, values: Array, draws: Draws) -> Iterator[Reports]:
     """The same clients, and what they send, round by round."""
     rounds: list[list[Report]] = [[] for _ in range(values.shape[1])]
     for held in values:
@@ -41,7 +44,7 @@ def replay_reports(protocol: Protocol, values: Any, draws: Draws) -> Iterator[Re
         yield Reports(values[:, t] >= 0, *protocol.encoding.arrays(sent))
 
 
-def _sent(client: Client, held: Any) -> Iterator[tuple[int, Report]]:
+def _sent(client: Client, held: Ints) -> Iterator[tuple[int, Report]]:
     """What a user sends who holds these values, -1 for nothing."""
     for t, v in enumerate(held.tolist()):
         if v >= 0:

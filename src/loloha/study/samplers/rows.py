@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.counting.arrays import Bytes, Ints
+from loloha.rules.counting.arrays import Array, Bytes, Ints, Words
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.hashing import HashFamily, ModularHash
 from loloha.rules.rng import SCALE
@@ -17,7 +17,7 @@ from loloha.study.samplers.draws import Draws, unpack
 AT_ONCE = 1 << 22
 
 
-def memo_rows(symbols: Any, width: int, channel: BitChannel, draws: Draws) -> Any:
+def memo_rows(symbols: Array, width: int, channel: BitChannel, draws: Draws) -> Any:
     """The memoised answer of each cell, uint64[cells, ceil(width / 64)].
 
     Parameters
@@ -42,7 +42,7 @@ def memo_rows(symbols: Any, width: int, channel: BitChannel, draws: Draws) -> An
     return rows
 
 
-def fresh_rows(memo: Any, width: int, channel: BitChannel | None, draws: Draws) -> Any:
+def fresh_rows(memo: Array, width: int, channel: BitChannel | None, draws: Draws) -> Any:
     """A fresh answer to each memoised one, uint64[n, ceil(width / 64)]; without channel the same.
 
     Parameters
@@ -62,13 +62,13 @@ def fresh_rows(memo: Any, width: int, channel: BitChannel | None, draws: Draws) 
     return (memo & draws.rows(channel.set, len(memo), width)) | (~memo & flipped)
 
 
-def octets(rows: Any) -> Bytes:
+def octets(rows: Words) -> Bytes:
     """Packed rows, eight bits to a byte, uint8[n, 8 ceil(width / 64)]."""
     packed: Bytes = rows.astype("<u8", copy=False).view(np.uint8)
     return packed
 
 
-def add_scattered(sums: Ints, buckets: Any, words: Any, cell_of: Any, slots: Any) -> None:
+def add_scattered(sums: Ints, buckets: Array, words: Words, cell_of: Array, slots: Ints) -> None:
     """sums[t, buckets[u, l]] += bit l of words[cell_of[slots[t, u]]], where slots[t, u] >= 0.
 
     Parameters
@@ -96,7 +96,7 @@ def add_scattered(sums: Ints, buckets: Any, words: Any, cell_of: Any, slots: Any
             sums[t] += np.bincount(buckets[some][bits], minlength=sums.shape[1])
 
 
-def preimages(family: HashFamily, keys: Ints, users: Any, symbols: Any) -> Any:
+def preimages(family: HashFamily, keys: Ints, users: Array, symbols: Array) -> Any:
     """The values that a user's hash maps to a symbol, for many users and symbols.
 
     Parameters

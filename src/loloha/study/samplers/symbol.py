@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
 from loloha.rules.encodings import Encoding, Hashed, Symbols
@@ -64,7 +64,7 @@ def report_hashes(
     yield from _reported(chain, keys, kept, draws)
 
 
-def _reported(chain: Chain, keys: Ints | None, kept: Any, draws: Draws) -> Iterator[Reports]:
+def _reported(chain: Chain, keys: Ints | None, kept: Array, draws: Draws) -> Iterator[Reports]:
     for held in kept:
         senders = held >= 0
         told = _told(chain, held[senders], draws).astype(np.int64)
@@ -101,7 +101,7 @@ def _hashed_values(family: HashFamily, keys: Ints, block: Block) -> tuple[Any, A
     return block.users[firsts], symbols[firsts], cell_of
 
 
-def _answers(channel: Any, users: Any, symbols: Any, n: int, draws: Draws) -> Any:
+def _answers(channel: Any, users: Array, symbols: Array, n: int, draws: Draws) -> Any:
     """The memoised answer of each cell; ``users``, 0..n-1, ascends."""
     if not channel.joint:
         return draws.symbols(channel, symbols)
@@ -151,7 +151,7 @@ def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
     return symbols
 
 
-def _spread(answers: Any, slots: Any, kept: Any) -> None:
+def _spread(answers: Array, slots: Array, kept: Array) -> None:
     """kept[t, u] = answers[slots[t, u]], -1 where a user sends nothing."""
     loops = compiled("cells", slots.size)
     if loops:
@@ -161,7 +161,7 @@ def _spread(answers: Any, slots: Any, kept: Any) -> None:
 
 
 def _tabled(
-    encoding: Any, chain: Chain, keys: Ints | None, kept: Any, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, keys: Ints | None, kept: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are a table of keys and symbols."""
     tau, n = kept.shape
@@ -176,7 +176,7 @@ def _tabled(
 
 
 def _expanded(
-    encoding: Hashed, chain: Chain, keys: Any, kept: Any, draws: Draws, progress: Progress
+    encoding: Hashed, chain: Chain, keys: Ints, kept: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are the support, and each user's hash is expanded once."""
     family = encoding.family
@@ -200,14 +200,14 @@ def _expanded(
     yield from counts
 
 
-def _told(chain: Chain, kept: Any, draws: Draws) -> Any:
+def _told(chain: Chain, kept: Array, draws: Draws) -> Any:
     """Answers of these reports, of the shape of ``kept``."""
     if chain.second is None:
         return kept
     return draws.symbols(chain.second, kept)
 
 
-def _told_in_place(chain: Chain, kept: Any, draws: Draws) -> Any:
+def _told_in_place(chain: Chain, kept: Array, draws: Draws) -> Any:
     """Answers of all rounds, round by round: the same draws however they are counted."""
     step = max(1, REPORTS_AT_ONCE // max(1, kept.shape[1]))
     for start in range(0, len(kept), step):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loloha.rules.counting.arrays import Ints
+from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import count_symbols
 
@@ -57,13 +57,13 @@ class Visits:
     blocks : list of Block
     """
 
-    def __init__(self, values: Any, size: int, blocks: list[Block] | None = None) -> None:
+    def __init__(self, values: Array, size: int, blocks: list[Block] | None = None) -> None:
         self.n, self.tau = values.shape
         self.size = size
         self.blocks = _blocks(values, size) if blocks is None else blocks
 
     @classmethod
-    def of_round(cls, held: Any, size: int) -> Visits:
+    def of_round(cls, held: Array, size: int) -> Visits:
         """The only round of ``len(held)`` users, all of whom send."""
         n = len(held)
         users = np.arange(n, dtype=np.int32)
@@ -97,12 +97,12 @@ class Visits:
         return single
 
 
-def int32(values: Any) -> Any:
+def int32(values: Array) -> Any:
     """``values`` as a contiguous array of 32-bit integers, which the compiled loops take."""
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
-def merge(users: Any, symbols: Any, size: int) -> tuple[Any, Any]:
+def merge(users: Array, symbols: Array, size: int) -> tuple[Any, Any]:
     """Number the distinct (user, symbol) pairs in the order of their first visit.
 
     Parameters
@@ -130,7 +130,7 @@ def merge(users: Any, symbols: Any, size: int) -> tuple[Any, Any]:
     return rank[inverse], first[order].astype(np.int32)
 
 
-def _blocks(values: Any, size: int) -> list[Block]:
+def _blocks(values: Array, size: int) -> list[Block]:
     n, tau = values.shape
     users = min(max(USERS_AT_ONCE, FEWEST_REPORTS // max(1, tau)), MOST_REPORTS // max(1, tau))
     step = max(1, users)
@@ -138,7 +138,7 @@ def _blocks(values: Any, size: int) -> list[Block]:
     return [_block(part, int32(values[part]), size) for part in parts]
 
 
-def _block(part: slice, values: Any, size: int) -> Block:
+def _block(part: slice, values: Array, size: int) -> Block:
     n, tau = values.shape
     slots = np.empty((tau, n), dtype=np.int32)
     loops = compiled("cells", values.size)

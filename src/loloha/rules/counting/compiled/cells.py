@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit, reciprocal
 
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array, Ints
+
 
 @njit
 def number_visits(
-    values: Any, size: int, slots: Any, users: Any, held: Any, rounds: Any, visits: Any
+    values: Array, size: int, slots: Array, users: Array, held: Array, rounds: Array, visits: Array
 ) -> int:
     """Number the distinct (user, value) pairs in the order of their first visit.
 
@@ -40,7 +43,7 @@ def number_visits(
 
 
 @njit
-def merge(users: Any, symbols: Any, size: int, merged: Any, firsts: Any) -> int:
+def merge(users: Array, symbols: Array, size: int, merged: Array, firsts: Array) -> int:
     """Number the distinct (user, symbol) pairs in order; ``users`` ascends.
 
     ``merged`` gets the number of each pair, ``firsts`` where each was met first. Returns how many.
@@ -61,7 +64,7 @@ def merge(users: Any, symbols: Any, size: int, merged: Any, firsts: Any) -> int:
 
 
 @njit
-def spread(answers: Any, slots: Any, kept: Any) -> None:
+def spread(answers: Array, slots: Array, kept: Array) -> None:
     """kept[t, u] = answers[slots[t, u]], -1 where there is no report."""
     for t in range(slots.shape[0]):
         for u in range(slots.shape[1]):
@@ -71,7 +74,14 @@ def spread(answers: Any, slots: Any, kept: Any) -> None:
 
 @njit
 def hash_linear(
-    keys: Any, users: Any, values: Any, g: int, low: int, high_of: Any, low_of: Any, symbols: Any
+    keys: Ints,
+    users: Array,
+    values: Array,
+    g: int,
+    low: int,
+    high_of: Array,
+    low_of: Array,
+    symbols: Array,
 ) -> None:
     """<s, v> mod g of each user's values; ``users`` ascends.
 
@@ -88,7 +98,7 @@ def hash_linear(
 
 
 @njit
-def _sums(sums: Any, seed: int, g: int) -> None:
+def _sums(sums: Array, seed: int, g: int) -> None:
     """sums[v] = <seed, v> mod g."""
     sums[0] = 0
     done = 1
@@ -103,7 +113,7 @@ def _sums(sums: Any, seed: int, g: int) -> None:
 
 @njit
 def hash_modular(
-    a: Any, b: Any, users: Any, values: Any, modulus: int, g: int, symbols: Any
+    a: Ints, b: Ints, users: Array, values: Array, modulus: int, g: int, symbols: Array
 ) -> None:
     """((a v + b) mod P) mod g of each user's values."""
     shift, factor = reciprocal(g)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit, reciprocal
 
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array, Bytes, Ints
+
 
 @njit
-def count_symbols(counts: Any, ys: Any) -> bool:
+def count_symbols(counts: Ints, ys: Ints) -> bool:
     """counts[y] += 1 for each y, or nothing and False if one is outside the counts."""
     size = len(counts)
     for i in range(len(ys)):
@@ -24,7 +27,7 @@ def count_symbols(counts: Any, ys: Any) -> bool:
 
 
 @njit
-def count_pairs(counts: Any, keys: Any, ys: Any, g: int, least: int) -> bool:
+def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
     """counts[key * g + y] += 1 for each report, or nothing and False if one is out of range."""
     size = len(counts) // g
     for i in range(len(ys)):
@@ -38,7 +41,7 @@ def count_pairs(counts: Any, keys: Any, ys: Any, g: int, least: int) -> bool:
 
 
 @njit
-def count_rounds(counts: Any, keys: Any, ys: Any, g: int) -> None:
+def count_rounds(counts: Ints, keys: Ints, ys: Array, g: int) -> None:
     """counts[t, keys[u] * g + ys[t, u]] += 1 where ys[t, u] >= 0; without keys, ys alone."""
     keyed = len(keys) > 0
     for t in range(ys.shape[0]):
@@ -49,7 +52,7 @@ def count_rounds(counts: Any, keys: Any, ys: Any, g: int) -> None:
 
 
 @njit
-def count_modular(counts: Any, a: Any, b: Any, ys: Any, modulus: int, g: int) -> None:
+def count_modular(counts: Ints, a: Ints, b: Ints, ys: Ints, modulus: int, g: int) -> None:
     """counts[v] += 1 for each report and each v that its modular hash maps to its symbol."""
     shift, factor = reciprocal(g)
     for i in range(len(ys)):
@@ -62,7 +65,7 @@ def count_modular(counts: Any, a: Any, b: Any, ys: Any, modulus: int, g: int) ->
 
 
 @njit
-def count_buckets(ones: Any, buckets: Any, ys: Any) -> None:
+def count_buckets(ones: Ints, buckets: Ints, ys: Bytes) -> None:
     """ones[buckets[i, l]] += bit l of the packed ys[i]."""
     for i in range(buckets.shape[0]):
         for position in range(buckets.shape[1]):

@@ -6,11 +6,14 @@ fill the vector registers of the processor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array, Words
 
 # A literal, so that the loop over levels unrolls and the loop over lanes becomes vector code.
 _LEVELS = 10
@@ -21,7 +24,7 @@ _NONE, _ALL = np.uint64(0), np.uint64((1 << 64) - 1)
 
 
 @njit
-def compare(state: Any, levels: Any, below: Any, equal: Any) -> None:
+def compare(state: Words, levels: Words, below: Words, equal: Words) -> None:
     """Compare 64 random numbers a word with a threshold, as far as its first bits tell.
 
     ``below`` gets the lanes that are below the threshold already, ``equal`` those still undecided.
@@ -33,7 +36,7 @@ def compare(state: Any, levels: Any, below: Any, equal: Any) -> None:
 
 
 @njit
-def _compare(state: Any, levels: Any, below: Any, equal: Any) -> None:
+def _compare(state: Words, levels: Words, below: Words, equal: Words) -> None:
     """`compare` for as many words as there are lanes, or fewer."""
     for lane in range(len(below)):
         a, b, c, n = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
@@ -52,14 +55,14 @@ def _compare(state: Any, levels: Any, below: Any, equal: Any) -> None:
 
 
 @njit
-def scale(state: Any, n: Any, limit: Any, numbers: Any) -> None:
+def scale(state: Words, n: Any, limit: Any, numbers: Array) -> None:
     """Halves of random words times n / 2^32, -1 where the fraction is below the limit."""
     for start in range(0, len(numbers), 2 * state.shape[1]):
         _scale(state, n, limit, numbers[start : start + 2 * state.shape[1]])
 
 
 @njit
-def _scale(state: Any, n: Any, limit: Any, numbers: Any) -> None:
+def _scale(state: Words, n: Any, limit: Any, numbers: Array) -> None:
     """`scale` for as many words as there are lanes, or fewer."""
     for lane in range(len(numbers) // 2):
         a, b, c = state[0, lane], state[1, lane], state[2, lane]
@@ -74,7 +77,7 @@ def _scale(state: Any, n: Any, limit: Any, numbers: Any) -> None:
 
 
 @njit
-def settle(words: Any, undecided: Any, tails: Any, rest: Any) -> None:
+def settle(words: Array, undecided: Any, tails: Any, rest: Any) -> None:
     """Set those undecided bits, in order, whose tail is below the rest of the threshold."""
     used = 0
     for i in range(len(words)):
@@ -88,7 +91,7 @@ def settle(words: Any, undecided: Any, tails: Any, rest: Any) -> None:
 
 
 @njit
-def lie(truths: Any, kept: Any, others: Any, told: Any) -> None:
+def lie(truths: Array, kept: Array, others: Any, told: Array) -> None:
     """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
     used = 0
     for i in range(len(truths)):

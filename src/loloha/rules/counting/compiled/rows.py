@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit, reciprocal
+
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Array, Ints, Words
 
 _ONE, _NONE = np.uint64(1), np.uint64(0)
 _WORD, _LANES = np.uint64(6), np.uint64(63)
@@ -14,7 +17,7 @@ _DIGITS = 32
 
 
 @njit
-def add_rows(sums: Any, rows: Any, row_of: Any, slots: Any) -> None:
+def add_rows(sums: Ints, rows: Words, row_of: Array, slots: Array) -> None:
     """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all users; -1 means none in both.
 
     Carry-save adders: 16 rows go into a binary number a lane, held as one word a digit, by some
@@ -46,7 +49,7 @@ def add_rows(sums: Any, rows: Any, row_of: Any, slots: Any) -> None:
 
 
 @njit
-def _add_sixteen(digits: Any, words: Any, at: Any) -> None:
+def _add_sixteen(digits: Words, words: Words, at: Words) -> None:
     """Add the rows that start at the 16 positions, word by word."""
     a0, a1, a2, a3, a4, a5, a6, a7 = at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]
     b0, b1, b2, b3, b4, b5, b6, b7 = at[8], at[9], at[10], at[11], at[12], at[13], at[14], at[15]
@@ -82,7 +85,7 @@ def _add(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 
 
 @njit
-def _ripple(digits: Any, column: int, digit: int, carry: Any) -> None:
+def _ripple(digits: Words, column: int, digit: int, carry: Any) -> None:
     """Add ``carry`` at ``digit`` of the number in each lane of a column."""
     while carry:
         held = digits[digit, column]
@@ -92,14 +95,14 @@ def _ripple(digits: Any, column: int, digit: int, carry: Any) -> None:
 
 
 @njit
-def _spread(lanes: Any, word: Any, digit: int) -> None:
+def _spread(lanes: Ints, word: Any, digit: int) -> None:
     """lanes[v] += 2^digit where bit v of the word is set."""
     for v in range(len(lanes)):
         lanes[v] += np.int64(word >> np.uint64(v) & _ONE) << digit
 
 
 @njit
-def add_scattered(sums: Any, buckets: Any, words: Any, cell_of: Any, slots: Any) -> None:
+def add_scattered(sums: Array, buckets: Array, words: Array, cell_of: Array, slots: Array) -> None:
     """sums[t, buckets[u, l]] += bit l of words[cell_of[slots[t, u]]], where slots[t, u] >= 0."""
     for t in range(slots.shape[0]):
         for u in range(slots.shape[1]):
@@ -111,7 +114,7 @@ def add_scattered(sums: Any, buckets: Any, words: Any, cell_of: Any, slots: Any)
 
 
 @njit
-def place(rows: Any, symbols: Any, width: int, told: Any) -> None:
+def place(rows: Array, symbols: Array, width: int, told: Array) -> None:
     """Set bit ``symbols[i]`` of row i to the next bit of ``told``; rows without such a bit stay."""
     used = 0
     for i in range(len(symbols)):
@@ -127,7 +130,7 @@ def place(rows: Any, symbols: Any, width: int, told: Any) -> None:
 
 @njit
 def modular_preimages(
-    rows: Any, a: Any, b: Any, users: Any, symbols: Any, k: int, modulus: int, g: int
+    rows: Array, a: Any, b: Any, users: Array, symbols: Array, k: int, modulus: int, g: int
 ) -> None:
     """Bit v of rows[i]: whether the modular hash of user ``users[i]`` maps v to ``symbols[i]``.
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit
 
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Ints
+
 
 @njit
-def prime_support(tables: Any, support: Any) -> None:
+def prime_support(tables: Ints, support: Ints) -> None:
     """support[r, v] += sum over a of S_a(a v mod P), from N int64[rounds, P - 1, P, g]."""
     modulus = tables.shape[2]
     sums = np.empty(modulus, dtype=np.int64)
@@ -26,7 +29,7 @@ def prime_support(tables: Any, support: Any) -> None:
 
 
 @njit
-def _slide(cells: Any, modulus: int, g: int, sums: Any) -> None:
+def _slide(cells: Ints, modulus: int, g: int, sums: Ints) -> None:
     """sums[t] = sum over y, and s = y mod g below P, of the cell ((s - t) mod P, y).
 
     From t to t - g the window of a symbol loses its first residue and gains the one after its

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.rules.counting.compiled.jit import njit
 
+if TYPE_CHECKING:
+    from loloha.rules.counting.arrays import Floats, Ints
+
 _BLOCK = 1 << 12
 
 
 @njit
-def binary_support(tables: Any, support: Any) -> None:
+def binary_support(tables: Ints, support: Ints) -> None:
     """support[t] = (n + the transform of N[s, 0] - N[s, 1]) / 2, from N int64[rounds, 2^m, 2]."""
     values = np.empty(tables.shape[1], dtype=np.int64)
     for t in range(tables.shape[0]):
@@ -27,7 +30,7 @@ def binary_support(tables: Any, support: Any) -> None:
 
 
 @njit
-def odd_support(tables: Any, m: int, support: Any) -> None:
+def odd_support(tables: Ints, m: int, support: Ints) -> None:
     """support[t] = (n + the transform of A) / g, A as in `spectrum`; N is int64[rounds, g^m, g]."""
     g = tables.shape[2]
     re, im = np.empty(tables.shape[1]), np.empty(tables.shape[1])
@@ -40,7 +43,7 @@ def odd_support(tables: Any, m: int, support: Any) -> None:
 
 
 @njit
-def walsh_hadamard(values: Any) -> None:
+def walsh_hadamard(values: Ints) -> None:
     """Replace values[s] by sum_s values[s] (-1)^(<s, v>); the length is a power of two."""
     size = len(values)
     block = min(size, _BLOCK)
@@ -51,7 +54,7 @@ def walsh_hadamard(values: Any) -> None:
 
 
 @njit
-def _butterflies(values: Any, stride: int) -> None:
+def _butterflies(values: Ints, stride: int) -> None:
     while stride < len(values):
         for start in range(0, len(values), 2 * stride):
             lower = values[start : start + stride]
@@ -63,7 +66,7 @@ def _butterflies(values: Any, stride: int) -> None:
 
 
 @njit
-def spectrum(table: Any, g: int, m: int, re: Any, im: Any) -> None:
+def spectrum(table: Ints, g: int, m: int, re: Floats, im: Floats) -> None:
     """A[s] = sum_j sum_x N[s / j, x] w^(jx), w = e^(2 pi i / g), from N int64[g^m, g].
 
     All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
@@ -118,7 +121,7 @@ def _multiples(size: int, g: int) -> Any:
 
 
 @njit
-def fourier(re: Any, im: Any, g: int) -> None:
+def fourier(re: Floats, im: Floats, g: int) -> None:
     """Replace a[s] by sum_s a[s] w^(-<s, v>); g odd, the length a power of g."""
     half = (g + 1) // 2
     cos, sin = _roots(half, g)
@@ -133,7 +136,14 @@ def fourier(re: Any, im: Any, g: int) -> None:
 
 @njit
 def _digit(
-    re: Any, im: Any, first: int, stride: int, cos: Any, sin: Any, even: Any, odd: Any
+    re: Floats,
+    im: Floats,
+    first: int,
+    stride: int,
+    cos: Floats,
+    sin: Floats,
+    even: Floats,
+    odd: Floats,
 ) -> None:
     """One transform of length g; a_j and a_(g-j) share their products."""
     half = len(cos)
