@@ -236,8 +236,9 @@ def test_no_upload_at_all_makes_a_500(serve: Any, media: str, packing: str, body
     assert answer.status_code in (200, 400, 409, 415, 422)
 
 
+@pytest.mark.parametrize("examples", [5, pytest.param(50, marks=pytest.mark.long)])
 def test_nothing_that_the_openapi_document_allows_makes_a_500(
-    sqlite_url: str, clock: Clock
+    sqlite_url: str, clock: Clock, examples: int
 ) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
@@ -264,7 +265,7 @@ def test_nothing_that_the_openapi_document_allows_makes_a_500(
 
         for operation in schema.get_all_operations():
             run = given(case=operation.ok().as_strategy())(lambda case: check(case))
-            settings(max_examples=20, suppress_health_check=list(HealthCheck))(run)()
+            settings(max_examples=examples, suppress_health_check=list(HealthCheck))(run)()
 
 
 def test_a_started_collector_says_where_and_shows_a_key_once(tmp_path: Path) -> None:
