@@ -20,7 +20,7 @@ def weighed(case: Case) -> Any:
     return pytest.param(case, marks=pytest.mark.long if long else ())
 
 
-@pytest.mark.parametrize("case", map(weighed, CASES), ids=str)
+@pytest.mark.parametrize("case", [weighed(case) for case in CASES], ids=str)
 def test_law(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle.draw_from_few_keys(monkeypatch)
     case.law(case.variant.build())
