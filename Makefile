@@ -1,6 +1,7 @@
 # Needs Python 3.11+ and make. Everything it installs lands in .venv.
 #   PYTHON=/path/to/python3   which interpreter .venv is made with
 #   WHEELS=/path/to/wheels    install from this folder alone, with no network
+#   COVERAGE=1                make test counts branches, and fails below the bound of pyproject.toml
 #   DATA=/path/to/data        real data sets for reproduce; OUT=FOLDER is where it writes
 
 SHELL := /bin/sh
@@ -38,8 +39,8 @@ setup: $(VENV)/.installed ## install the library, every extra and the tools into
 demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, dashboard
 	$(BIN)/loloha demo
 
-test: $(VENV)/.installed ## run the tests, with branch coverage
-	$(BIN)/python -m pytest -n $(WORKERS) --cov
+test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches too, in three times the time
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov)
 
 test-long: $(VENV)/.installed ## run the tests that take many seconds each
 	$(BIN)/python -m pytest -n $(WORKERS) -m long
