@@ -452,6 +452,13 @@ SENDERS = [
         "device/test_state_file.py -k bounds_the_sum",
     ),
     Mutant(
+        "a queue has no bound",
+        "device/agreement.py",
+        "newest = sorted(enrolment.queue)[max(0, len(enrolment.queue) + 1 - MOST_QUEUED) :]",
+        "newest = sorted(enrolment.queue)",
+        "device/test_sender.py -k queue_is_bounded",
+    ),
+    Mutant(
         "a state of two names is opened twice",
         "device/file.py",
         ".st_nlink > 1",
@@ -775,6 +782,34 @@ POPULATION_LAW, POPULATION = "study/test_population_law.py", "study/test_populat
 DRAWS = "study/samplers/test_draws.py"
 
 COLLECTOR = [
+    Mutant(
+        "small uploads wait for all large ones",
+        "collector/commit.py",
+        "self._next_is_small = waiting is self._large",
+        "self._next_is_small = False",
+        "collector/test_commit.py -k take_turns",
+    ),
+    Mutant(
+        "half an answer stays in the pipe to a helper",
+        "collector/process.py",
+        "            # Half a message may be under way.\n            self.end()\n",
+        "            # Half a message may be under way.\n",
+        "collector/test_process.py -k half",
+    ),
+    Mutant(
+        "pages cannot read that they send too fast",
+        "collector/middleware.py",
+        "self.share(response(problem))",
+        "response(problem)",
+        "collector/test_service.py -k read_every_error",
+    ),
+    Mutant(
+        "what cannot be decoded costs nothing",
+        "collector/upload.py",
+        "        context.rate.charge(request.scope, charged)\n",
+        "",
+        "collector/test_limits.py -k bytes_are_charged",
+    ),
     Mutant(
         "the guard's hash leaves out some bytes of a pseudonym",
         "collector/guard.py",

@@ -44,7 +44,7 @@ def sent(one: Any) -> list[dict[str, Any]]:
     async def send(message: dict[str, Any]) -> None:
         messages.append(message)
 
-    asyncio.run(one({"type": "http"}, None, send))
+    asyncio.run(one({"type": "http", "client": ("192.0.2.1", 1)}, None, send))
     return messages
 
 
@@ -58,23 +58,23 @@ def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) ->
     assert b"".join(part["body"] for part in parts) == b"x" * size
     assert max(len(part["body"]) for part in parts) <= 10
     assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
-    assert answers.held == 0
+    assert answers.shares.held == 0
 
 
 def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "_BYTES", 10)
     answers = Answers(100)
-    answers.held = 60
-    assert sent(answers.pieces([b"x" * 41], "text/plain"))[0]["status"] == 503
-    assert sent(answers.pieces([b"x" * 40], "text/plain"))[0]["status"] == 200
-    # Small ones always pass.
-    answers.held = 100
-    assert sent(answers.pieces([b"x" * 10], "text/plain"))[0]["status"] == 200
+    with answers.shares.hold("192.0.2.2") as other:
+        other.grow(60)
+        assert sent(answers.pieces([b"x" * 41], "text/plain"))[0]["status"] == 503
+        assert sent(answers.pieces([b"x" * 40], "text/plain"))[0]["status"] == 200
+        # Small ones always pass.
+        other.grow(40)
+        assert sent(answers.pieces([b"x" * 10], "text/plain"))[0]["status"] == 200
 
     async def gone(_: object) -> None:
         raise OSError("gone")
 
-    answers.held = 0
     with pytest.raises(OSError, match="gone"):
         asyncio.run(answers.pieces([b"x" * 20], "text/plain")({"type": "http"}, None, gone))
-    assert answers.held == 0
+    assert answers.shares.held == 0

@@ -126,16 +126,23 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
     store.close()
 
 
-def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str) -> None:
+@pytest.mark.parametrize("error", [OSError("a full disk"), ValueError("a damaged log")])
+def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str, error: Exception) -> None:
+    # A log of reports that somebody had damaged ended the thread: nothing was counted any more.
     store = Store(sqlite_url)
+    one = campaign()
+    entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
     times = []
 
     def tidy() -> None:
         times.append(1)
-        raise OSError("a full disk")
+        raise error
 
     committer = committer_of(store, tidy)
     committer.start()
+    sent = messages(one, clients(one, 1), 0)[0]
+    counted = committer.submit(SmallUpload(entry, *text.messages(sent)))
+    assert counted.result(timeout=60) == Receipt.of([0])
     committer.stop()
     assert len(times) == 2
     store.close()

@@ -79,12 +79,13 @@ def test_half_open_connections_end(url: str, monkeypatch: pytest.MonkeyPatch) ->
             stranger.sendall(start)
             began = time.monotonic()
             assert stranger.recv(1000) == b""
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 20
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 2.0)
     with connected(url) as patient:
-        for _ in range(3):
+        for _ in range(6):
             patient.sendall(GET + b"\r\n")
             assert patient.recv(1000).startswith(b"HTTP/1.1 200")
-            time.sleep(0.1)
+            time.sleep(0.4)
 
 
 def test_pipelined_requests_are_not_cut_off(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +112,7 @@ def test_300_idle_connections_starve_nobody(url: str) -> None:
     with Collector(where) as collector:
         sent = messages(campaign("busy"), clients(campaign("busy"), 20), 0)
         assert collector.submit(b"\n".join(sent)).accepted == 20
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     for one in idle:
         one.close()
 
@@ -125,11 +126,29 @@ def test_the_longest_idle_makes_room(url: str, monkeypatch: pytest.MonkeyPatch) 
     with connected(url) as sixth:
         sixth.sendall(GET + b"\r\n")
         assert sixth.recv(12) == b"HTTP/1.1 200"
-    idle[0].settimeout(5)
+    idle[0].settimeout(30)
     assert idle[0].recv(1) == b""
     idle[4].sendall(GET + b"\r\n")
     assert idle[4].recv(12) == b"HTTP/1.1 200"
     for one in idle:
+        one.close()
+
+
+def test_whoever_has_most_connections_makes_room(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Busy connections of one address kept everybody else out: no idle one made room for them.
+    monkeypatch.setattr(BoundedProtocol, "most_connections", 5)
+    port = int(url.rpartition(":")[2])
+    hostile = []
+    for _ in range(4):
+        hostile.append(
+            socket.create_connection(("127.0.0.1", port), 20, source_address=("127.0.0.2", 0))
+        )
+        hostile[-1].sendall(CHUNKED + b"1\r\nx\r\n")
+    with connected(url) as honest, connected(url) as another:
+        for one in (honest, another):
+            one.sendall(GET + b"\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
+    for one in hostile:
         one.close()
 
 

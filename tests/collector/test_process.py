@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,10 @@ def die(desk: Desk) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def linger(desk: Desk) -> None:
+    time.sleep(300)
+
+
 def nice(desk: Desk) -> int:
     return os.nice(0)
 
@@ -72,6 +77,15 @@ def test_it_works_on_the_store_and_dies_alone(process: Process, known: str) -> N
     assert process.call(about, known)[0] != pid
     # The others go first.
     assert process.call(nice) >= min(19, os.nice(0) + 5)
+
+
+def test_what_takes_too_long_is_given_up(
+    process: Process, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.call(about, known)
+    monkeypatch.setattr("loloha.collector.process.MOST_SECONDS", 0.1)
+    with pytest.raises(Problem, match="its process ended"):
+        process.call(linger)
 
 
 def test_parts_come_one_by_one(process: Process, known: str) -> None:

@@ -152,7 +152,8 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
         uvicorn.Config(
             create_app(settings),
             access_log=False,
-            log_level="warning",
+            # Its warnings are about what strangers send, a line each.
+            log_level="error",
             server_header=False,
             http=BoundedProtocol,
             ws="none",

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 from starlette.responses import Response
 
-from loloha.collector.problem import response, unavailable
+from loloha.collector.problem import Problem, response
+from loloha.collector.rate import group_of
+from loloha.collector.share import Shares
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -28,8 +30,7 @@ class Answers:
     """
 
     def __init__(self, most: int) -> None:
-        self.most = most
-        self.held = 0
+        self.shares = Shares(most, "answers must be read by who asked, too many wait; come back")
 
     def pieces(self, pieces: Sequence[bytes], media: str, name: str | None = None) -> Response:
         """An answer of any type in pieces, to be saved under a name."""
@@ -51,20 +52,18 @@ class _InPieces(Response):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        size, answers = self._size, self._answers
-        if size > _BYTES and answers.held + size > answers.most:
-            problem = unavailable("answers must be read by who asked, too many wait; come back")
-            await response(problem)(scope, receive, send)
-            return
-        answers.held += size
-        try:
+        with self._answers.shares.hold(group_of(scope)) as held:
+            if self._size > _BYTES:
+                try:
+                    held.grow(self._size)
+                except Problem as problem:
+                    await response(problem)(scope, receive, send)
+                    return
             start = {"status": self.status_code, "headers": self.raw_headers}
             await send({"type": "http.response.start", **start})
             for piece in self._pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            answers.held -= size
 
 
 def cut(body: bytes) -> list[bytes]:

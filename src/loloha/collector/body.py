@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect
 
-from loloha.collector.problem import Problem, unavailable
+from loloha.collector.problem import Problem
+from loloha.collector.rate import group_of
+from loloha.collector.share import Shares
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
 """A body may take so long, and a second more for each so many bytes that have come."""
 
+SMALL_BYTES = 1 << 16
+"""So many of each body are not counted: there is always room for a device's report."""
+
+_DIGITS = 18
 _GZIP = 31
 _STEP = 1 << 20
 
@@ -32,8 +38,7 @@ class Bodies:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._held = 0
+        self._shares = Shares(most, "uploads must fit into memory, others fill it; come back")
 
     @asynccontextmanager
     async def read(self, request: Request, largest: int) -> AsyncIterator[bytes]:
@@ -43,25 +48,21 @@ class Bodies:
         ------
         Problem
             413 if there is more, 408 if it comes too slowly, 400 if the client hangs up, 503 while
-            too much else is held.
+            too much else is held, or its address holds more than its part.
         """
         claimed = request.headers.get("content-length", "0")
-        if claimed.isdecimal() and int(claimed) > largest:
+        if claimed.isdecimal() and (len(claimed) > _DIGITS or int(claimed) > largest):
             raise _too_large(largest)
-        held = 0
-        try:
+        size = 0
+        with self._shares.hold(group_of(request.scope)) as held:
             parts: list[bytes] = []
             async for part in self._parts(request):
-                held += len(part)
-                self._held += len(part)
-                if held > largest:
+                size += len(part)
+                if size > largest:
                     raise _too_large(largest)
-                if self._held > self._most:
-                    raise unavailable("uploads must fit into memory, others fill it; come back")
+                held.grow(max(0, size - SMALL_BYTES) - held.size)
                 parts.append(part)
             yield b"".join(parts)
-        finally:
-            self._held -= held
 
     @staticmethod
     async def _parts(request: Request) -> AsyncIterator[bytes]:

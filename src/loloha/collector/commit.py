@@ -210,6 +210,10 @@ class Committer:
         except (StoreError, OSError):
             # Nothing is lost: it waits in the store until the next time.
             self._metrics.failures.inc()
+        except Exception:  # noqa: BLE001
+            # A fault of ours, or a damaged log: without this thread nothing would be counted again.
+            _log.exception("rounds are not closed, or reports not logged, on time")
+            self._metrics.failures.inc()
 
 
 def _answer(taken: list[_Waiting], outcomes: Sequence[Receipt | Exception]) -> None:

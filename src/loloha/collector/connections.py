@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import resource
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from loloha.collector.rate import group_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,7 +35,8 @@ def most_connections() -> int:
 class BoundedProtocol(HttpToolsProtocol):
     """Speaks HTTP, but gives up on who sends endless headers, nothing, or takes no answer.
 
-    Where connections run out, the one goes that has waited for a request longest.
+    Where connections run out, one goes of the address that has most: the one that has waited for a
+    request longest.
     """
 
     most_connections = most_connections()
@@ -94,6 +98,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     @property
+    def group(self) -> str:
+        """Of the address at its other end."""
+        return group_of({"type": "http", "client": self.client})
+
+    @property
     def is_idle(self) -> bool:
         """Whether it waits for a request."""
         return self._waits is not None
@@ -114,5 +123,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         others = [one for one in self.connections if isinstance(one, BoundedProtocol)]
-        oldest = min(others, key=lambda one: one.waits_until)
-        (oldest if oldest.is_idle else self).transport.abort()
+        counts = Counter(one.group for one in others)
+        group = max(counts, key=lambda group: (counts[group], group == self.group))
+        theirs = [one for one in others if one.group == group]
+        oldest = min(theirs, key=lambda one: one.waits_until)
+        busy = self if group == self.group else oldest
+        (oldest if oldest.is_idle else busy).transport.abort()

@@ -14,7 +14,7 @@ from loloha.collector.desk import Desk
 from loloha.collector.metric import Metrics
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
-from loloha.collector.rate import RateLimit
+from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
@@ -165,9 +165,12 @@ class Context:
         """Read a little from the store."""
         return await self._workers["reading"].run(work, *arguments)
 
-    async def decode(self, work: Callable[..., Result], *arguments: Any) -> Result:
+    async def decode(
+        self, request: Request, work: Callable[..., Result], *arguments: Any
+    ) -> Result:
         """Unpack and decode a large upload: a function of a module, which gets a desk first."""
-        return await self._workers["decoding"].run(work, *arguments)
+        address = group_of(request.scope)
+        return await self._workers["decoding"].run(work, *arguments, address=address)
 
     async def check(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Look whether the store answers: not behind anything else."""
@@ -191,7 +194,8 @@ class Context:
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
         if numbers <= NUMBERS_A_REQUEST:
             return await self.read(_whole, work, self.desk, *arguments)
-        told, parts = await self._workers["computing"].run(work, *arguments)
+        address = group_of(request.scope)
+        told, parts = await self._workers["computing"].run(work, *arguments, address=address)
         return told, list(parts)
 
     async def known(self, fingerprint: str) -> StoredCampaign:

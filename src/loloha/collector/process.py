@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from threading import Timer
 from typing import IO, TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from loloha.collector.problem import unavailable
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
+
+MOST_SECONDS = 120.0
+"""Work that takes longer is given up: nothing that is asked for should."""
 
 _PROTOCOL = 5
 _KINDNESS = 5
@@ -71,17 +75,12 @@ class Process:
         Raises
         ------
         Problem
-            503 if the process dies over it.
+            503 if the process dies over it, or takes too long.
         Exception
             Whatever the function raises.
         """
         try:
-            running = self._started()
-            self._send(running, (work, arguments, named))
-            has_worked, found = pickle.load(running.answers)
-            if isinstance(found, Parts):
-                parts = iter(lambda: pickle.load(running.answers), None)
-                found = Parts(found.told, list(parts))
+            has_worked, found = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             raise unavailable("heavy work must be done, its process ended; come back") from None
@@ -93,6 +92,19 @@ class Process:
             raise found
         result: Result = found
         return result
+
+    def _asked(self, running: _Running, what: Any) -> tuple[bool, Any]:
+        watch = Timer(MOST_SECONDS, running.process.kill)
+        watch.start()
+        try:
+            self._send(running, what)
+            has_worked, found = pickle.load(running.answers)
+            if isinstance(found, Parts):
+                parts = iter(lambda: pickle.load(running.answers), None)
+                found = Parts(found.told, list(parts))
+        finally:
+            watch.cancel()
+        return has_worked, found
 
     def end(self) -> None:
         """Kill it; the next call begins another one."""

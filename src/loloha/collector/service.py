@@ -28,6 +28,7 @@ from loloha.collector.timekeeper import steady_seconds
 from loloha.collector.upload import FastLane
 from loloha.errors import StoreError
 
+_MOST_TOLD = 3
 DESCRIPTION = """Collects reports that were sanitised on devices, and shows estimates.
 
 Sending reports is idempotent: a reporter counts once a round. Errors are problem documents
@@ -143,7 +144,8 @@ def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated.
         wrong = [
-            ".".join(str(part) for part in one["loc"]) + ": " + one["msg"] for one in error.errors()
+            ".".join(str(part) for part in one["loc"]) + ": " + one["msg"]
+            for one in error.errors()[:_MOST_TOLD]
         ]
         return response(Problem(422, "; ".join(wrong), kind="invalid"))
 

@@ -74,7 +74,7 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
         else:
             largest = context.settings.largest_unpacked
             batch, digests = await context.decode(
-                prepare, fingerprint, media, body, packing, largest
+                request, prepare, fingerprint, media, body, packing, largest
             )
             upload = Submission(stored, batch, digests)
         single = media == "application/json" and _is_object(body)

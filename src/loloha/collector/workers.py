@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from loloha.collector.problem import unavailable
 from loloha.collector.process import Process
+from loloha.collector.share import Shares
 from loloha.errors import StoreError
 
 Result = TypeVar("Result")
@@ -27,28 +28,26 @@ class Workers:
     """
 
     def __init__(self, name: str, threads: int, most: int) -> None:
-        self._name = name
-        self._most = most
-        self._pending = 0
+        self._places = Shares(most, f"{name} must have a free place, none is left; come back")
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
-    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Do it in a thread.
+    async def run(
+        self, work: Callable[..., Result], *arguments: Any, address: str | None = None
+    ) -> Result:
+        """Do it in a thread, for an address whose other work does not fill all places.
 
         Raises
         ------
         Problem
             503 if too much waits already, or the store fails.
         """
-        if self._pending >= self._most:
-            raise unavailable(f"{self._name} must have a free place, none is left; come back")
-        self._pending += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
-        except StoreError as error:
-            raise unavailable(str(error)) from None
-        finally:
-            self._pending -= 1
+        with self._places.hold(address) as place:
+            place.grow(1)
+            try:
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._pool, work, *arguments)
+            except StoreError as error:
+                raise unavailable(str(error)) from None
 
     def close(self) -> None:
         """Let the threads end."""
@@ -72,9 +71,11 @@ class WorkersApart(Workers):
         self._mine = threading.local()
         self._all: list[Process] = []
 
-    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
+    async def run(
+        self, work: Callable[..., Result], *arguments: Any, address: str | None = None
+    ) -> Result:
         """Do it in a process: a function of a module, which gets a desk and the arguments."""
-        return await super().run(self._call, work, *arguments)
+        return await super().run(self._call, work, *arguments, address=address)
 
     def _call(self, work: Callable[..., Result], *arguments: Any) -> Result:
         if not hasattr(self._mine, "process"):

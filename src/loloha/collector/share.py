@@ -1,0 +1,92 @@
+"""What all requests may hold together, and how much of it those of one address."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from loloha.collector.problem import unavailable
+
+_PARTS = 4
+"""One address gets this part of it: who takes all that there is leaves the rest to others."""
+
+
+class Shares:
+    """Counts bytes, or places, that are taken.
+
+    Parameters
+    ----------
+    most : int
+        Of all together.
+    advice : str
+        What a request is told for which nothing is left.
+    """
+
+    def __init__(self, most: int, advice: str) -> None:
+        self.most = most
+        self.held = 0
+        self._advice = advice
+        self._by_address: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, address: str | None) -> Iterator[Hold]:
+        """Something that may grow, given back at the end; None has no address to be bounded by."""
+        one = Hold(self, address)
+        try:
+            yield one
+        finally:
+            one.release()
+
+    def take(self, address: str | None, n: int) -> int:
+        """Count n more; how much the address holds now."""
+        self.held += n
+        if address is None:
+            return 0
+        self._by_address[address] += n
+        mine = self._by_address[address]
+        if not mine:
+            # No address is remembered that holds nothing.
+            del self._by_address[address]
+        return mine
+
+    def has_room(self, mine: int, own: int) -> bool:
+        """Whether all fits, and an address with more than one hold keeps to its part."""
+        return self.held <= self.most and (mine <= self.most // _PARTS or mine <= own)
+
+    @property
+    def refusal(self) -> Exception:
+        """The answer where nothing is left."""
+        return unavailable(self._advice)
+
+
+class Hold:
+    """What one request holds.
+
+    Attributes
+    ----------
+    size : int
+    """
+
+    def __init__(self, shares: Shares, address: str | None) -> None:
+        self._shares = shares
+        self._address = address
+        self.size = 0
+
+    def grow(self, n: int) -> None:
+        """Hold n more.
+
+        Raises
+        ------
+        Problem
+            503 if there is no room for it, or the other requests of the address hold too much.
+        """
+        self.size += n
+        mine = self._shares.take(self._address, n)
+        if not self._shares.has_room(mine, self.size):
+            raise self._shares.refusal
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        self._shares.take(self._address, -self.size)
+        self.size = 0
