@@ -22,7 +22,7 @@ from collecting import (
 )
 from loloha.collector import stored_campaign, upload
 from loloha.collector.body import Bodies
-from loloha.collector.middleware import _host
+from loloha.collector.middleware import _hosts
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
@@ -369,7 +369,9 @@ def test_other_hosts_are_not_answered_on_loopback(serve: Any) -> None:
     assert named.get("/v1/campaigns", headers={"host": "reports.example"}).status_code == 200
     assert named.get("/v1/campaigns", headers={"host": "127.0.0.1"}).status_code == 421
     assert Settings(host="0.0.0.0").hosts is None
-    assert _host({"headers": [(b"host", b"\xff")]}) == "ÿ"  # type: ignore[arg-type]
+    assert _hosts({"headers": [(b"host", b"\xff")]}) == {"ÿ"}  # type: ignore[arg-type]
+    several = {"headers": [(b"host", b"evil.example"), (b"host", b"[::1]:1")]}
+    assert _hosts(several) == {"evil.example", "::1"}  # type: ignore[arg-type]
 
 
 def test_a_tag_stands_for_content_and_encoding(

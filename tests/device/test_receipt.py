@@ -267,7 +267,7 @@ def test_an_answer_is_whole_in_time_or_none(drip: tuple[bytes, bytes]) -> None:
         with pytest.raises(Unreachable, match="collector must answer"):
             connection.post("/x", b"y", "text/plain")
         # A whole request takes at most six times the timeout of a step.
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
 
 
 HOSTILE = {

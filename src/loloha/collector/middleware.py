@@ -91,7 +91,7 @@ class Protection:
             self._note(scope, status, perf_counter() - began)
 
     def _problem(self, scope: Scope) -> Problem | None:
-        if self.hosts is not None and _host(scope) not in self.hosts:
+        if self.hosts is not None and not _hosts(scope) <= self.hosts:
             return _ELSEWHERE
         # Health has a count of its own: whoever watches is not locked out by whoever reports.
         kind = "health" if scope["path"] == "/healthz" else ""
@@ -116,9 +116,13 @@ _ELSEWHERE = Problem(
 )
 
 
-def _host(scope: Scope) -> str:
-    """The host that was asked for, without port."""
-    asked: str = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+def _hosts(scope: Scope) -> set[str]:
+    """The host that was asked for, or the hosts, where somebody tries several; without port."""
+    asked = [value for name, value in scope["headers"] if name == b"host"]
+    return {_host(one.decode("latin-1").lower()) for one in asked or [b""]}
+
+
+def _host(asked: str) -> str:
     if asked.startswith("["):
         return asked.partition("]")[0][1:]
     return asked.partition(":")[0]
