@@ -7,8 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from collecting import campaign
 from loloha.collector import answer
 from loloha.collector.answer import Answers, cut, in_pieces
+from loloha.collector.stored_campaign import Labels
 
 
 class Document(msgspec.Struct):
@@ -23,10 +25,11 @@ class Document(msgspec.Struct):
 def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int, size: int) -> None:
     monkeypatch.setattr(answer, "_NUMBERS", numbers)
     monkeypatch.setattr(answer, "_BYTES", size)
+    labels = Labels(campaign(), 5)
     floats = np.array([0.1, np.nan, -1e-300, 5.0])
     for column in (
         floats, np.arange(7), np.zeros(0), ["a", 'b"', "ü"], [], [1, 2],
-        [floats, None, floats[:1]], [None, None],
+        [floats, None, floats[:1]], [None, None], labels,
     ):  # fmt: skip
         plain = list(map(plainly, column.tolist() if isinstance(column, np.ndarray) else column))
         pieces = list(in_pieces(Document('"', column, more={"x": 1})))

@@ -61,8 +61,11 @@ class _InPieces(Response):
                     return
             start = {"status": self.status_code, "headers": self.raw_headers}
             await send({"type": "http.response.start", **start})
-            for piece in self._pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            # Forgotten one by one as they are read.
+            pieces = list(self._pieces)[::-1]
+            self._pieces = []
+            while pieces:
+                await send({"type": "http.response.body", "body": pieces.pop(), "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -98,7 +101,7 @@ def _members(document: msgspec.Struct) -> Iterator[bytes]:
         if value is msgspec.UNSET:
             continue
         yield before + msgspec.json.encode(name) + b":"
-        if isinstance(value, list | np.ndarray):
+        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
             yield from _column(value)
         else:
             yield msgspec.json.encode(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loloha.collector.process import Parts
@@ -17,7 +18,7 @@ def labels_like(desk: Desk, fingerprint: str, text: str) -> Parts:
     return Parts(matches(desk.known(fingerprint).labels, text), ())
 
 
-def matches(labels: list[str], text: str) -> list[dict[str, int | str]]:
+def matches(labels: Sequence[str], text: str) -> list[dict[str, int | str]]:
     """Labels that hold ``text``, at most 50: the same one, then those it begins, then the others.
 
     Parameters

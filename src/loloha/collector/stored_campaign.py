@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 from loloha.collector.terms import Terms
 from loloha.rules.campaign import Campaign
@@ -11,6 +13,31 @@ from loloha.wire.batch import Reader
 
 MOST_WORK = 1 << 25
 """Numbers that may be read for one answer, a few hundred MB on the way."""
+
+
+# Labels that stay in memory: a million of them take 70 MB.
+_MOST_KEPT = 1 << 17
+
+
+class Labels(Sequence[str]):
+    """The labels of a campaign, none of which is kept."""
+
+    def __init__(self, campaign: Campaign, bins: int) -> None:
+        self._campaign = campaign
+        self._bins = range(bins)
+
+    def __len__(self) -> int:
+        return len(self._bins)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        found = self._bins[place]
+        if isinstance(found, range):
+            return list(map(self._campaign.bin_label, found))
+        return self._campaign.bin_label(found)
 
 
 @dataclass(frozen=True)
@@ -59,9 +86,10 @@ class StoredCampaign:
         return max(1, MOST_WORK // self.work)
 
     @cached_property
-    def labels(self) -> list[str]:
-        """A text for each estimated frequency."""
-        return self.campaign.bin_labels
+    def labels(self) -> Sequence[str]:
+        """A text for each estimated frequency; very many are made as they are asked for."""
+        few = self.bins <= _MOST_KEPT
+        return self.campaign.bin_labels if few else Labels(self.campaign, self.bins)
 
     def __repr__(self) -> str:
         return f"StoredCampaign({self.campaign.fingerprint!r})"
