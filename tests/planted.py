@@ -1164,6 +1164,30 @@ BUDGETS = [
     ),
 ]
 
+PAPER = [
+    Mutant(
+        "a mean of ratios is as uncertain as one of them",
+        "study/paper/gain.py",
+        "math.hypot(*relative) / len(ratios)",
+        "math.hypot(*relative)",
+        "study/paper/test_gain.py -k scatter",
+    ),
+    Mutant(
+        "ours is measured under the published calibration",
+        "study/paper/contender.py",
+        "TIGHT if self.ours else calibration",
+        "calibration",
+        "study/paper/test_contender.py -k one_thing",
+    ),
+    Mutant(
+        "more reports show less",
+        "study/paper/visibility.py",
+        "max(least, area.auc)",
+        "area.auc",
+        "study/paper/test_gain.py -k never_show_less",
+    ),
+]
+
 PLANTED = [
     *RANDOMISED_RESPONSE,
     *CLIENTS,
@@ -1175,4 +1199,5 @@ PLANTED = [
     *DOORS,
     *BUDGETS,
     *WINDOWS,
+    *PAPER,
 ]

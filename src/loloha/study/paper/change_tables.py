@@ -86,7 +86,7 @@ def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
 def best_test_table(results: Results, attacks: Iterable[Row]) -> Table:
     """The printed test of changes beside the best one, at some values of eps_inf."""
     grid = results.grid
-    tests = ("printed test, %", *(f"best test, T = {number}" for number in REPORTS))
+    tests = ("printed, %", *(f"best, T = {number}" for number in REPORTS))
     columns = [f"ε∞ = {eps_inf:g}: {test}" for eps_inf in grid.attacked for test in tests]
     rows: dict[tuple[str, str], list[Any]] = {}
     for row, found in _detections(results, attacks):

@@ -132,8 +132,8 @@ SAID = {
     ),
     "best test": Said(
         "What shows of a change",
-        "A server that counts different answers detects all changes of dBitFlipPM with d = b; with "
-        "a second round it detects none.",
+        "A server that counts different answers detects every change of dBitFlipPM with d = b and "
+        "next to none with d = 1. Rules with a second round are not put to the test.",
         "That test is blind wherever there is a second round. The best one, of likelihoods, reads "
         "changes of RAPPOR and L-OSUE from one report on either side: as many bits as there are "
         "values are a fingerprint of the memo. LOLOHA, with few symbols, shows far less.",

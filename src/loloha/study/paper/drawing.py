@@ -92,7 +92,7 @@ def add_frame(
     if theory:
         looks["theory"] = {"color": GREY, "linewidth": 0.9}
         looks["always uniform"] = UNIFORM
-        looks["… of the buckets"] = UNIFORM_BUCKETS
+        looks["uniform buckets"] = UNIFORM_BUCKETS
     add_legend(figure, looks)
 
 

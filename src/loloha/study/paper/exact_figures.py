@@ -110,7 +110,8 @@ def draw_variances(*, relative: bool = False) -> Figure:
         finish(
             figure,
             "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else "."),
-            f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g.",
+            f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g."
+            + (" What is more than twice L-OSUE's is cut off, L-GRR mostly." if relative else ""),
         )
     return figure
 

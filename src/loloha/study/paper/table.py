@@ -59,7 +59,7 @@ def shorten(cell: Any) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return "–"
     if isinstance(cell, (float, np.floating)):
-        return f"{cell:.4g}"
+        return "∞" if math.isinf(cell) else f"{cell:.4g}"
     return str(cell)
 
 
