@@ -156,5 +156,6 @@ def test_tables_keep_precision_in_files_and_readers_from_it() -> None:
     table = Table("name", "Title", ["a", "b"], [[0.123456789, None], ["text, quoted", 3]])
     assert table.to_csv() == 'a,b\n0.123456789,\n"text, quoted",3\n'
     assert table.cells() == [["0.1235", "–"], ["text, quoted", "3"]]
-    assert table.texts() == [True, False]
+    assert table.classes() == ["text", ""]
+    assert Table("name", "Title", ["a"], [["word " * 9], ["-"]]).classes() == ["text long"]
     assert shorten(float("nan")) == "–"

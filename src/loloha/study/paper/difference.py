@@ -98,8 +98,9 @@ SAID = {
         "p_s = p₁p₂ + q₁q₂, hence c = (ab−1)/(a−b).",
         "True for g = 2 only: a report can also reach a symbol through any of the others. The "
         "published second round is private, but noisier than asked; solving the true ratio gives "
-        "more accuracy at the same two guarantees, or the same accuracy at a smaller cap. (At a "
-        "held ε₂, the loss of one round, the published one is the optimum: maths, section 16.)",
+        "more accuracy at the same two guarantees, or the same accuracy at a smaller cap. (Where "
+        "ε₂ is held instead, the loss of one round, the paper's g is the best of such chains: "
+        "maths, section 16.)",
         "Maths, section 3; figures 1 to 3 and the table of gains.",
     ),
     "collisions": Said(
@@ -128,7 +129,7 @@ SAID = {
         "It bounds sequences that visit hash cells in one pattern of equalities. A different "
         "pattern of changes leaks beyond it; what bounds that is ε₂ for each round that differs, "
         "which for LOLOHA grows neither with k nor with time.",
-        "Maths, sections 8 and 11; figures “change patterns” and “the loss of one round”.",
+        "Maths, sections 8 and 11; the figures of change patterns and of ε₂.",
     ),
     "best test": Said(
         "What shows of a change",

@@ -163,6 +163,8 @@ def _printed_exposure(point: Point) -> float | None:
 
 
 def _why_exposed(results: Results, point: Point) -> str:
+    if results.grid.users or results.grid.rounds:
+        return REDUCED
     if CONTENDERS[point.contender].sampled == 0:
         return "two answers of one user are equal by chance"
     visits = results.material(point).visits

@@ -13,6 +13,9 @@ import numpy as np
 
 from loloha.study.paper.results import Results
 
+LONG = 40
+"""Letters of a cell beyond which it has several lines."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -46,12 +49,16 @@ class Table:
         """Rows as text for a reader."""
         return [[shorten(cell) for cell in row] for row in self.rows]
 
-    def texts(self) -> list[bool]:
-        """Which columns hold text rather than numbers."""
-        return [
-            any(isinstance(row[place], str) for row in self.rows)
-            for place in range(len(self.columns))
-        ]
+    def classes(self) -> list[str]:
+        """Of each column: "" of numbers, "text", or "text long" where lines must be broken."""
+        return [_class_of([row[place] for row in self.rows]) for place in range(len(self.columns))]
+
+
+def _class_of(column: Sequence[Any]) -> str:
+    lengths = [len(cell) for cell in column if isinstance(cell, str)]
+    if not lengths:
+        return ""
+    return "text long" if max(lengths) > LONG else "text"
 
 
 def shorten(cell: Any) -> str:
