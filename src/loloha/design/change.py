@@ -123,6 +123,7 @@ def _plain_symbols(protocol: Protocol, reports: int) -> Area:
     return _two_memos(channel.g, float(channel.p), reports)
 
 
+@lru_cache(maxsize=1024)
 def _two_memos(g: int, p: float, reports: int) -> Area:
     """Whether so many answers of each of two stretches come from one symbol or from two."""
     q = (1 - p) / (g - 1)
