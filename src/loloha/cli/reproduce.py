@@ -55,7 +55,8 @@ def reproduce(
         str,
         typer.Option(
             metavar="published|tight",
-            help="tight: measure ours beside the published one, wherever they differ.",
+            help="tight: measure ours beside the published one, wherever they differ, and two "
+            "rules of our own.",
         ),
     ] = "published",
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
