@@ -405,7 +405,7 @@ SENDERS = [
         "device/agreement.py",
         "return self if limit is None else replace(",
         "return self if limit is not None else replace(",
-        "device/test_state_file.py -k limit",
+        "device/test_agreement.py -k limit",
     ),
     Mutant(
         "a sender adopts what it has not written",
@@ -442,14 +442,14 @@ SENDERS = [
         "device/sender.py",
         "Agreement.made(enrolments, limit, ledger.spent)",
         "Agreement.made(enrolments, limit, 0.0)",
-        "device/test_state_file.py -k outlives_withdrawals",
+        "device/test_agreement.py -k outlives_withdrawals",
     ),
     Mutant(
         "the limit bounds each campaign alone",
         "device/agreement.py",
         "client.limit = self.limit - (self.loss - client.loss)",
         "client.limit = self.limit",
-        "device/test_state_file.py -k bounds_the_sum",
+        "device/test_agreement.py -k bounds_the_sum",
     ),
     Mutant(
         "a queue has no bound",
@@ -484,7 +484,7 @@ SENDERS = [
         "device/rounds.py",
         "gaps.index(min(gaps))",
         "0",
-        "device/test_state_file.py -k 'heals or only_grows'",
+        "device/test_agreement.py -k 'heals or only_grows'",
     ),
     Mutant(
         "another report's receipt settles this one",

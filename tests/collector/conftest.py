@@ -13,13 +13,29 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 import sqlalchemy as sql
 from starlette.testclient import TestClient
 
-from collecting import ADMIN_KEY, START, Clock
+from browsing import PATIENCE, Site, browser, listening
+from collecting import ADMIN_KEY, HOUR, START, Clock
+from dashboards import (
+    TAU,
+    WINDOW,
+    K,
+    N,
+    Open,
+    empty,
+    frequent,
+    hostile,
+    noisy,
+    small,
+    tabled,
+    walk,
+)
 from loloha.collector import workers
 from loloha.collector.desk import Desk
 from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.rules.campaign import Campaign
 
 
 @pytest.fixture
@@ -105,3 +121,75 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield start
     for client in running:
         client.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    clock = Clock(START + (TAU - 1) * HOUR + 60)
+    with listening(tmp_path_factory.mktemp("store"), clock) as site:
+        for made in (frequent(), hostile(), noisy(), small(), empty(), tabled()):
+            weak = not made.protocol.longitudinal
+            site.create(made, accept_weak_privacy=weak)
+        values = walk(K, N, TAU, seed=1)
+        values[:2950, 3] = -1  # A round below the minimum cohort ...
+        values[:, 2] = -1  # ... and one without any report.
+        site.send(frequent(), values, seed=2)
+        site.send(hostile(), walk(4, 500, 2, seed=3), seed=4)
+        site.send(noisy(), walk(200, 150, 2, seed=5), seed=6)
+        site.send(small(), walk(5, 40, 2, seed=7), seed=8)
+        yield site
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def usual(chromium: Any) -> Any:
+    """What most pages share, so that the charts' library is fetched and compiled once."""
+    context = chromium.new_context(viewport=WINDOW)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+@pytest.fixture
+def visit(chromium: Any, usual: Any, site: Site) -> Iterator[Open]:
+    """Open a page; in the end nothing may have gone wrong in it, or left this collector."""
+    opened: list[Any] = []
+    wrong: list[str] = []
+    expected: list[str] = []
+
+    def start(
+        made: Campaign | None = None, more: str = "", *, at: Site = site, **options: Any
+    ) -> Any:
+        expected.extend(options.pop("expected", []))
+        context = usual
+        if options:
+            context = chromium.new_context(**{"viewport": WINDOW, **options})
+            context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        opened.append(context if options else page)
+
+        def note_request(request: Any) -> None:
+            if not request.url.startswith((at.url + "/", "data:", f"blob:{at.url}/")):
+                wrong.append(f"asked another host: {request.url}")
+
+        page.on("request", note_request)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "console",
+            lambda said: (
+                wrong.append(said.text) if said.type in ("error", "warning", "trace") else None
+            ),
+        )
+        page.goto(at.url + "/" + ("" if made is None else f"#campaign={made.fingerprint}{more}"))
+        page.wait_for_selector("body[data-state=ready]")
+        return page
+
+    yield start
+    for one in opened:
+        one.close()
+    unexpected = [one for one in wrong if not any(word in one for word in expected)]
+    assert unexpected == []

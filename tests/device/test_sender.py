@@ -1,64 +1,34 @@
-"""One user's device on the network, and a fleet of them, against a real collector."""
+"""One user's device on the network, against a real collector."""
 
 import json
 import math
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
-import loloha
+
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
-from loloha.cli import main
-from loloha.collector.settings import Settings
-from loloha.device.collector import Collector
-from loloha.device.sender import Connection, Patience, Sender, Unreachable
+from loloha.device.sender import Connection, Sender
 from loloha.errors import (
     CampaignError,
     DomainError,
-    LolohaError,
     ParameterError,
     StateError,
 )
-from loloha.study.fleet import run_fleet
-from serving import Served, answering, create, get
+from sending import ONCE, address, rounds
+from serving import answering
 
-ONCE = Patience(attempts=1)
 JSON = {"content-type": "application/json"}
+
+
 RECEIPT = b'{"accepted":1,"duplicates":0,"refused":[]}'
-"""As collectors of release 0.1.0 write it."""
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock(START + 60)
-
-
-@pytest.fixture
-def url(tmp_path: Path, clock: Clock) -> Iterator[str]:
-    plain = Settings(store=f"sqlite:///{tmp_path}/c.db", admin_key=ADMIN_KEY, rate_limit="")
-    with Served(plain, clock) as served:
-        yield served
-
-
-def address(url: str, one: Any = None, **terms: Any) -> str:
-    wanted = {"minimum_cohort": 1, "late_seconds": HOUR, **terms}
-    return url + create(url, one or campaign(), terms=wanted)
-
-
-def rounds(address: str) -> list[tuple[int, int, int]]:
-    url, _, path = address.partition("/v1/")
-    found = get(url, f"/v1/{path}/rounds").json()["rounds"]
-    return [(one["round"], one["n"], one["duplicates"]) for one in found]
 
 
 def sender(tmp_path: Path, clock: Clock, name: str = "state", **options: Any) -> Sender:
@@ -486,242 +456,3 @@ def test_a_device_needs_the_standard_library_alone() -> None:
         "sys.exit(any(name in sys.modules for name in ('numpy', 'msgspec', 'pyarrow', 'fastapi')))"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-# -- patience
-
-
-def patience(waits: list[float], attempts: int = 4, chance: float = 1.0) -> Patience:
-    return Patience(
-        attempts=attempts, first=1.0, longest=3.0, sleep=waits.append, chance=lambda: chance
-    )
-
-
-def test_it_tries_again_with_longer_waits_and_the_same_bytes() -> None:
-    waits: list[float] = []
-    busy = (503, {}, b"{}")
-    with (
-        answering([None, busy, None, (200, {}, b'{"accepted":1}')]) as (url, seen),
-        Connection(url, patience=patience(waits)) as connection,
-    ):
-        answer = connection.post("/x", b"the bytes", "text/plain")
-        assert answer.json() == {"accepted": 1}
-    assert waits == [1.0, 2.0, 3.0]
-    assert seen == [("/x", b"the bytes")] * 4
-
-
-def test_waits_are_drawn_so_that_devices_do_not_come_back_together() -> None:
-    waits: list[float] = []
-    with (
-        answering([(503, {}, b"")]) as (url, _),
-        Connection(url, patience=patience(waits, chance=0.25)) as connection,
-        pytest.raises(Unreachable, match="503"),
-    ):
-        connection.get("/x")
-    assert waits == [0.25, 0.5, 0.75]
-
-
-@pytest.mark.parametrize(
-    ("asked", "waited"), [("2", 2.0), ("100", 3.0), ("-1", 0.0), ("nan", 0.0), ("soon", 0.0)]
-)
-def test_it_waits_as_long_as_it_was_asked_within_reason(asked: str, waited: float) -> None:
-    waits: list[float] = []
-    answers = [(429, {"retry-after": asked}, b""), (200, {}, b"")]
-    with (
-        answering(answers) as (url, _),
-        Connection(url, patience=patience(waits, chance=0.0)) as connection,
-    ):
-        assert connection.get("/x").status == 200
-    assert waits == [waited]
-
-
-def test_nobody_there_is_said_without_the_address() -> None:
-    with Connection("http://127.0.0.1:9", patience=ONCE) as nobody:
-        with pytest.raises(Unreachable, match="ConnectionRefusedError") as caught:
-            nobody.get("/x")
-        assert isinstance(caught.value, LolohaError)
-        assert "127" not in str(caught.value)
-    assert "secret" not in repr(Connection("http://h/x", token="secret"))
-
-
-@pytest.mark.parametrize(
-    "url", ["", "x", "http://", "ftp://h", "http://u:p@h", "http://h:0", "http://h:99999", None, 3]
-)
-def test_bad_addresses_are_refused(url: Any) -> None:
-    with pytest.raises(ParameterError, match="url must"):
-        Connection(url)
-
-
-def test_redirections_are_not_followed() -> None:
-    answers = [(302, {"location": "/elsewhere"}, b"")]
-    with answering(answers) as (url, seen), Connection(url, patience=ONCE) as connection:
-        assert connection.post("/x", b"y", "text/plain").status == 302
-    assert len(seen) == 1
-
-
-# -- a fleet
-
-
-@pytest.fixture(autouse=True)
-def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine an answer takes its time: what is sent again counts as a duplicate."""
-    monkeypatch.setattr("loloha.study.fleet.Collector", partial(Collector, timeout=120.0))
-
-
-@pytest.mark.parametrize("name", ["biloloha", "rappor", "l-grr", "dbitflippm", "olh"])
-def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
-    sizes = {"olh": {"eps": 1.0}, "dbitflippm": {"eps_inf": 2.0, "b": 5, "d": 2}}
-    protocol = loloha.protocol(name, k=5, **sizes.get(name, {"eps_inf": 2.0, "eps_1": 1.0}))
-    clock.now = START + 3 * HOUR
-    weak = {"accept_weak_privacy": True}
-    terms = {"minimum_cohort": 1, "late_seconds": 5 * HOUR}
-    where = url + create(url, campaign(protocol=protocol), terms=terms, **weak)
-    values = np.random.default_rng(1).integers(-1, 5, size=(200, 3))
-    seen: list[int] = []
-    with Collector(where) as collector:
-        one = collector.document()
-    receipt = run_fleet(where, one, values, batch=64, progress=seen.append, rng=2)
-    present = (values >= 0).sum(axis=0).tolist()
-    assert [n for _, n, _ in rounds(where)] == present
-    assert receipt.sent == receipt.accepted == sum(seen) == sum(present)
-    assert (receipt.duplicates, receipt.refused) == (0, {})
-
-
-def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> None:
-    where = address(url, late_seconds=9 * HOUR)
-    clock.now = START + 2 * HOUR
-    share = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
-    values = np.random.default_rng(3).choice(5, size=(20_000, 2), p=share)
-    run_fleet(where, campaign(), values, rng=4)
-    base, _, path = where.partition("/v1/")
-    for round in range(2):
-        shown = get(base, f"/v1/{path}/rounds/{round}/estimates").json()
-        truth = np.bincount(values[:, round], minlength=5) / 20_000
-        z = (np.array(shown["frequencies"]) - truth) / np.array(shown["standard_errors"])
-        # alpha = 10 x 2e-10: sees a wrong label order, round or protocol.
-        assert np.abs(z).max() < 6.4, z
-
-
-def test_a_fleet_says_what_was_refused(url: str) -> None:
-    where = address(url)
-    values = np.zeros((10, 3), dtype=int)
-    receipt = run_fleet(where, campaign(), values)
-    assert (receipt.accepted, receipt.refused) == (10, {"early": 20})
-
-
-def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
-    where = address(url)
-    for values in (
-        np.zeros(3, dtype=int),
-        np.full((2, 2), 5),
-        np.zeros((2, 2)),
-        np.full((1, 1), -2),
-    ):
-        with pytest.raises((DomainError, ParameterError), match="values must"):
-            run_fleet(where, campaign(), values)
-    one = np.zeros((1, 1), dtype=int)
-    with pytest.raises(ParameterError, match="assigns"):
-        run_fleet(where, campaign(keys="assigned"), one)
-    with pytest.raises(CampaignError, match="take the batch"):
-        run_fleet(f"{url}/v1/campaigns/{'0' * 64}", campaign(), one)
-
-
-# -- command line
-
-
-class Ended(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Run = Callable[..., Ended]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(*arguments: str, **environment: str) -> Ended:
-        for name in ("LOLOHA_ADMIN_KEY", "LOLOHA_TOKEN"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        capsys.readouterr()
-        code = main(arguments)
-        said = capsys.readouterr()
-        return Ended(code, said.out, said.err)
-
-    return run
-
-
-def test_from_campaign_to_counted_reports_on_the_command_line(
-    run: Run, url: str, tmp_path: Path, clock: Clock
-) -> None:
-    create = [
-        "campaign", "create", "Hours", "--protocol", "biloloha", "--eps-inf", "2", "--eps-1", "1",
-        "--labels", "a,b,c", "--other", "else", "--seconds", "3600", "--minimum-cohort", "1",
-        "--start", "2026-01-01T00:00:00Z", "--users", "1000", "--to", url,
-    ]  # fmt: skip
-    refused = run(*create)
-    assert refused.returncode == 1
-    assert "LOLOHA_ADMIN_KEY" in refused.stderr
-    done = run(*create, "--json", LOLOHA_ADMIN_KEY=ADMIN_KEY)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["created"]
-    assert said["terms"]["minimum_cohort"] == 1
-    assert said["verdict"]["n"] == 1000
-    where = said["url"]
-    shown = run("campaign", "show", where)
-    assert said["fingerprint"] in shown.stdout
-    assert "What leaks" in shown.stdout
-    file = tmp_path / "campaign.json"
-    assert run("campaign", "export", where, "--out", str(file)).returncode == 0
-    assert run("campaign", "export", where, "--out", str(file)).returncode == 2
-    assert json.loads(file.read_bytes()) == said["campaign"]
-
-    table = tmp_path / "table.csv"
-    table.write_text("user,r0,r1\n" + "".join(f"{i},{'abz'[i % 3]},b\n" for i in range(30)))
-    clock.now = START + HOUR
-    fleet = run("fleet", str(table), "--campaign", where, "--json")
-    assert fleet.returncode == 0, fleet.stderr
-    assert json.loads(fleet.stdout)["accepted"] == 60
-
-    # The campaign's clock says round 1: of three rounds two can be sent.
-    table.write_text("user,r0,r1,r2\n0,a,b,c\n")
-    more = run("fleet", str(table), "--campaign", where)
-    assert more.returncode == 2
-    assert (
-        "takes rounds 0 to 1 now, the table has 3 from round 0 on; --first 0 --rounds 2 fits"
-        in (more.stderr)
-    )
-    assert run("fleet", str(table), "--campaign", where, "--rounds", "2").returncode == 0
-
-    # The collector's clock stands at the campaign's first hour, this machine's does not.
-    state = str(tmp_path / "me")
-    without = run("report", "a", "--campaign", where, "--state", state)
-    assert without.returncode == 1
-    assert "--consent" in without.stderr
-    early = run("report", "a", "--campaign", where, "--state", state, "--consent", "--json")
-    assert early.returncode == 1, early.stderr
-    assert len(json.loads(early.stdout)["waiting"]) == 1
-    clock.now = time.time()
-    sent = run("report", "--state", state, "--json")
-    assert sent.returncode == 0, sent.stderr
-    assert len(json.loads(sent.stdout)["sent"]) == 1
-    gone = run("report", "--withdraw", "--state", state)
-    assert gone.returncode == 0
-    assert "deleted" in gone.stdout
-    assert run("report", "a", "--withdraw", "--state", state).returncode == 2
-
-
-def test_weak_privacy_and_bad_domains_are_refused_on_the_command_line(run: Run) -> None:
-    create = ["campaign", "create", "x", "--protocol", "biloloha", "--eps-1", "1"]
-    weak = run(*create, "--eps-inf", "9", "--labels", "a,b")
-    assert weak.returncode == 1
-    assert "limit of 5" in weak.stderr
-    accepted = run(*create, "--eps-inf", "9", "--labels", "a,b", "--accept-weak-privacy")
-    assert accepted.returncode == 0
-    ranged = run(*create, "--eps-inf", "2", "--range", "0", "10", "--bins", "5", "--json")
-    assert json.loads(ranged.stdout)["campaign"]["labels"] == {"range": [0, 10], "bins": 5}
-    for domain in ([], ["--range", "0", "1"], ["--labels", "a,b", "--bins", "3"]):
-        assert run(*create, "--eps-inf", "2", *domain).returncode == 2

@@ -1,0 +1,232 @@
+"""Headers, health, limits, metrics and logs, and what must never be in them."""
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collecting import (
+    ADMIN,
+    ADMIN_KEY,
+    campaign,
+    clients,
+    created,
+    messages,
+)
+from loloha import reportlog
+from loloha.collector.commit import Committer
+from loloha.collector.problem import MEDIA_TYPE
+from loloha.collector.store import Store
+from loloha.errors import StoreError
+from uploading import JSON, LINES, fill, send
+
+# -- operations
+
+
+def test_every_answer_carries_the_security_headers(serve: Any) -> None:
+    client = serve()
+    path = created(client, campaign())
+    for address in ("/healthz", "/metrics", "/openapi.json", "/nothing", path):
+        headers = client.get(address).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
+
+
+def test_a_fault_of_ours_is_a_problem_without_details(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve()
+    path = created(client, campaign())
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a detail that nobody should see")
+
+    monkeypatch.setattr("loloha.collector.results.privacy.explain", broken)
+    answer = client.get(f"{path}/privacy")
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    assert "detail that nobody" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_one_upload_that_breaks_the_commit_fails_alone(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one)
+    honest = Store.record
+
+    def broken(self: Store, submissions: Any, now: float) -> Any:
+        if any(len(each.batch.index) == 2 for each in submissions):
+            raise RuntimeError("a fault")
+        return honest(self, submissions, now)
+
+    monkeypatch.setattr(Store, "record", broken)
+    first, second, third = messages(one, clients(one, 3), 0)
+    assert send(client, path, b"\n".join([first, second]), LINES).status_code == 500
+    assert send(client, path, third).json()["accepted"] == 1
+
+
+def test_requests_are_limited_per_address(serve: Any) -> None:
+    client = serve(rate_limit="3/minute")
+    answers = [client.get("/v1/campaigns").status_code for _ in range(5)]
+    assert answers == [200, 200, 200, 429, 429]
+    last = client.get("/v1/campaigns")
+    assert last.headers["retry-after"] == "1"
+    assert last.headers["content-type"] == MEDIA_TYPE
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one)
+
+    async def full(*_: object) -> None:
+        raise StoreError("queue must have room for the upload, too many wait; send it later")
+
+    monkeypatch.setattr(Committer, "commit", full)
+    answer = send(client, path, messages(one, clients(one, 1), 0)[0])
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "2"
+
+
+def test_health_tells_that_another_collector_has_taken_over(serve: Any) -> None:
+    client = serve()
+    assert client.head("/healthz").status_code == 200
+    Store(client.app.state.context.settings.store).close()
+    answer = client.get("/healthz")
+    assert answer.status_code == 503
+    assert "taken it over" in answer.json()["detail"]
+
+
+def test_reports_cannot_be_kept_where_nothing_can_be_written(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="keep_reports must be a folder to write to"):
+        serve(keep_reports=str(tmp_path / "file" / "log"))
+
+
+def test_health_tells_whether_the_store_answers(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve()
+    assert client.get("/healthz").json()["status"] == "ok"
+
+    def broken(_: Store) -> None:
+        raise StoreError("store must be reachable; try again")
+
+    monkeypatch.setattr(Store, "ping", broken)
+    answer = client.get("/healthz")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "2"
+
+
+def test_no_secret_value_key_or_address_is_logged(
+    serve: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client, one = serve(), campaign()
+    body = {"campaign": one.to_dict(), "token": True}
+    token = client.post("/v1/campaigns", json=body, headers=ADMIN).json()["token"]
+    path = f"/v1/campaigns/{one.fingerprint}"
+    (message,) = messages(one, clients(one, 1), 0)
+    send(client, path, message, authorization=f"Bearer {token}")
+    send(client, path, b"{}", authorization="Bearer wrong-token")
+    client.get(f"{path}/rounds/0/estimates")
+    client.get(f"/nothing-{token}")
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("loloha")]
+    assert any("/v1/campaigns/{fingerprint}/reports 200" in line for line in ours)
+    text = "\n".join(ours)
+    for secret in (token, ADMIN_KEY, "wrong-token", json.loads(message)["reporter"], "testclient"):
+        assert secret not in text
+
+
+def test_metrics_have_no_label_for_a_value_or_campaign(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one)
+    fill(client, path, one, 5)
+    text = client.get("/metrics").text
+    assert 'loloha_reports_total{outcome="accepted"} 5.0' in text
+    assert one.fingerprint not in text
+    assert 'route="/v1/campaigns/{fingerprint}/reports"' in text
+
+
+def test_pages_of_allowed_origins_may_send_reports(serve: Any) -> None:
+    origin = "https://app.example"
+    asked = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type",
+    }
+    allowed, closed = serve(allowed_origins=[origin]), serve()
+    answer = allowed.options("/v1/campaigns/x/reports", headers=asked)
+    assert answer.headers["access-control-allow-origin"] == origin
+    assert (
+        "access-control-allow-origin"
+        not in closed.options("/v1/campaigns/x/reports", headers=asked).headers
+    )
+
+
+@pytest.mark.parametrize("status", [429, 421, 413, 415, 404, 503, 500])
+def test_pages_of_allowed_origins_may_read_every_error(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    # A browser hid them: a page could not tell a rate limit from a broken network.
+    origin = "https://app.example"
+    limits = {"rate_limit": "2/minute"} if status == 429 else {}
+    client = serve(allowed_origins=[origin], largest_body=1024, **limits)
+    path = f"{created(client, campaign())}/reports" if status != 404 else "/v1/nothing"
+    if status in (500, 503):
+
+        async def fails(*_: object) -> None:
+            raise ZeroDivisionError if status == 500 else StoreError("store must work")
+
+        monkeypatch.setattr(Committer, "commit", fails)
+    headers = {"origin": origin, "content-type": JSON}
+    headers |= {"host": "evil.example"} if status == 421 else {}
+    headers |= {"content-type": "text/plain"} if status == 415 else {}
+    body = b" " * 2000 if status == 413 else b"[]"
+    for _ in range(2):
+        answer = client.post(path, content=body, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["access-control-allow-origin"] == origin
+    assert "Retry-After" in answer.headers["access-control-expose-headers"]
+    assert ("retry-after" in answer.headers) == (status in (429, 503))
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    elsewhere = client.post(path, content=body, headers={**headers, "origin": "https://x.example"})
+    assert "access-control-allow-origin" not in elsewhere.headers
+
+
+def test_a_log_of_reports_is_kept_on_demand_and_holds_each_once(serve: Any, tmp_path: Any) -> None:
+    client, one = serve(keep_reports=str(tmp_path / "log")), campaign()
+    path = created(client, one)
+    some = fill(client, path, one, 25)
+    send(client, path, messages(one, some, 0)[0])
+    client.app.state.context.close()
+    log = reportlog.ReportLog(tmp_path / "log", one)
+    contents = log.scan()
+    contents.must_be_clean()
+    assert contents.rows == 25
+
+
+def test_the_openapi_document_describes_every_route(serve: Any) -> None:
+    client = serve()
+    document = client.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert {
+        "/v1/campaigns",
+        "/v1/campaigns/{fingerprint}",
+        "/v1/campaigns/{fingerprint}/reports",
+        "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
+        "/healthz",
+        "/metrics",
+    } <= set(document["paths"])
+    text = json.dumps(document)
+    for name in document["components"]["schemas"]:
+        assert name in text
+    for name in re.findall(r"#/components/schemas/(\w+)", text):
+        assert name in document["components"]["schemas"], name

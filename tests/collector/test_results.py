@@ -1,0 +1,241 @@
+"""Estimates, series and privacy over HTTP, and that they say the same in every form."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet as parquet
+import pytest
+
+import loloha
+from collecting import (
+    HOUR,
+    START,
+    Clock,
+    campaign,
+    clients,
+    created,
+    expected,
+    messages,
+)
+from loloha.rules.campaign import Range
+from uploading import EVERYTHING, fill, send
+
+# -- results
+
+
+def test_estimates_in_every_form_say_the_same(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    estimate = expected(one, fill(client, path, one, 50), 0).estimate()
+    address = f"{path}/rounds/0/estimates"
+    query = {"level": 0.9, "projected": True}
+    shown = client.get(address, params=query).json()
+    lower, upper = estimate.interval(0.9)
+    assert shown["labels"] == one.labels
+    assert shown["frequencies"] == estimate.frequencies.tolist()
+    assert shown["standard_errors"] == estimate.standard_errors.tolist()
+    assert shown["lower"] == lower.tolist()
+    assert shown["upper"] == upper.tolist()
+    assert sum(shown["projected"]) == pytest.approx(1)
+    assert shown["simultaneous_error"] == pytest.approx(estimate.simultaneous(0.9).max())
+    assert shown["values"] == list(range(one.protocol.bins))
+    assert shown["bins"] == one.protocol.bins
+    assert shown["clear"] == (estimate.frequencies > shown["simultaneous_error"]).sum()
+    answer = client.get(address, params={**query, "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["label"] for row in rows] == one.labels
+    assert [float(row["frequency"]) for row in rows] == shown["frequencies"]
+    assert [float(row["projected"]) for row in rows] == shown["projected"]
+    answer = client.get(address, params={**query, "format": "parquet"})
+    table = parquet.read_table(io.BytesIO(answer.content))
+    assert table["frequency"].to_pylist() == shown["frequencies"]
+    assert table["upper"].to_pylist() == shown["upper"]
+    about = json.loads(table.schema.metadata[b"loloha"])
+    assert about["parameters"] == shown["parameters"]
+    assert about["campaign"] == one.fingerprint
+
+
+def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 50)
+    address = f"{path}/rounds/0/estimates"
+    query = {"projected": True}
+    whole = client.get(address, params=query).json()
+    shown = client.get(address, params={**query, "top": 2}).json()
+    best = sorted(sorted(range(one.protocol.bins), key=lambda v: -whole["frequencies"][v])[:2])
+    assert shown["values"] == best
+    for column in ("labels", "frequencies", "standard_errors", "lower", "upper", "projected"):
+        assert shown.pop(column) == [whole[column][v] for v in best]
+    for about in ("bins", "clear", "simultaneous_error", "n"):
+        assert shown[about] == whole[about]
+    answer = client.get(address, params={"top": 2, "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [int(row["value"]) for row in rows] == best
+    assert client.get(address, params={**query, "top": 1000}).json() == whole
+
+
+def test_a_domain_too_large_to_show_whole_shows_its_top(serve: Any) -> None:
+    client = serve(apart=True)
+    k = 1 << 22
+    one = campaign(
+        protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0.0, float(k), k)
+    )
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 3)
+    address = f"{path}/rounds/0/estimates"
+    refused = client.get(address)
+    assert refused.status_code == 413
+    assert "top=1000" in refused.json()["detail"]
+    shown = client.get(address, params={"top": 10}).json()
+    assert (shown["n"], len(shown["values"]), shown["bins"]) == (3, 10, k)
+
+
+def test_realised_parameters_go_out_with_every_estimate(serve: Any) -> None:
+    # PAINS 16.
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 5)
+    realised = {"g": one.protocol.g, **one.protocol.realised.to_dict()}
+    for address in ("rounds/0/estimates", "series", "privacy"):
+        told = client.get(f"{path}/{address}").json()["parameters"]
+        assert realised.items() <= told.items()
+
+
+def test_estimates_below_the_minimum_cohort_are_withheld(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms={"minimum_cohort": 10})
+    address = f"{path}/rounds/0/estimates"
+    assert client.get(address).json()["withheld"] == "no_reports"
+    some = fill(client, path, one, 9)
+    shown = client.get(address).json()
+    assert shown["withheld"] == "minimum_cohort"
+    assert "frequencies" not in shown
+    assert client.get(address, params={"format": "csv"}).status_code == 409
+    series = client.get(f"{path}/series").json()
+    assert (series["n"], series["frequencies"]) == ([9], [None])
+    assert not client.get(f"{path}/rounds").json()["rounds"][0]["shown"]
+    send(client, path, messages(one, clients(one, 10), 0)[9])
+    assert len(some) == 9
+    assert client.get(address).json()["withheld"] is None
+    assert len(client.get(f"{path}/series").json()["frequencies"][0]) == 5
+
+
+def test_series_over_rounds_for_chosen_and_for_top_values(serve: Any, clock: Clock) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms={**EVERYTHING, "late_seconds": 10 * HOUR})
+    clock.now = START + 3 * HOUR
+    tallies = [expected(one, fill(client, path, one, 20 + t, t), t) for t in range(3)]
+    means = np.mean([tally.estimate().frequencies for tally in tallies], axis=0)
+    series = client.get(f"{path}/series").json()
+    assert series["rounds"] == [0, 1, 2]
+    assert series["n"] == [20, 21, 22]
+    assert series["labels"] == one.labels
+    for shown, tally in zip(series["frequencies"], tallies, strict=True):
+        assert shown == tally.estimate().frequencies.tolist()
+    chosen = client.get(f"{path}/series", params={"value": [3, 1]}).json()
+    assert chosen["labels"] == ["d", "b"]
+    assert chosen["frequencies"][1] == tallies[1].estimate().frequencies[[3, 1]].tolist()
+    top = client.get(f"{path}/series", params={"top": 2}).json()
+    assert top["values"] == sorted(np.argsort(-means)[:2].tolist())
+    assert client.get(f"{path}/series", params={"newest": 1}).json()["rounds"] == [2]
+    assert client.get(f"{path}/series", params={"first": 1, "last": 1}).json()["rounds"] == [1]
+    assert client.get(f"{path}/series", params={"value": 5}).status_code == 422
+    text = client.get(f"{path}/series", params={"format": "csv", "level": 0.9})
+    assert text.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(text.text)))
+    assert len(rows) == 3 * 5
+    assert rows[6]["label"] == one.labels[1]
+    assert rows[6]["start"].replace(" ", "T") == series["begins"][1]
+    assert (rows[6]["campaign"], rows[6]["level"]) == (one.fingerprint, "0.9")
+    middle = tallies[1].estimate()
+    assert float(rows[6]["estimate"]) == middle.frequencies[1]
+    assert float(rows[6]["low"]) == pytest.approx(middle.interval(0.9)[0][1], rel=1e-12)
+    saved = client.get(f"{path}/series", params={"format": "parquet", "top": 2}).content
+    assert pyarrow.parquet.read_table(io.BytesIO(saved)).num_rows == 3 * 2
+
+
+def test_buckets_without_any_user_are_null(serve: Any) -> None:
+    protocol = loloha.DBitFlipPM(k=5, eps_inf=2.0, b=5, d=1)
+    client, one = serve(), campaign(protocol=protocol)
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 1)
+    shown = client.get(f"{path}/rounds/0/estimates", params={"projected": True}).json()
+    assert shown["frequencies"].count(None) == 4
+    assert shown["projected"].count(None) == 4
+    assert client.get(f"{path}/series?top=2").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "level=0.1", "level=1", "level=nan", "level=x", "format=xml", "projected=maybe",
+        "level=0.99999999999999999",
+    ],
+)  # fmt: skip
+def test_bad_queries_are_refused(serve: Any, query: str) -> None:
+    client = serve()
+    path = created(client, campaign())
+    answer = client.get(f"{path}/rounds/0/estimates?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("query.")
+
+
+def test_rounds_without_end_are_not_found(serve: Any) -> None:
+    client = serve()
+    path = created(client, campaign())
+    for round, status in (((1 << 53) - 1, 404), (1 << 53, 422), (-1, 422), (10**6, 200)):
+        assert client.get(f"{path}/rounds/{round}/estimates").status_code == status
+
+
+def test_privacy_is_told_in_plain_words(serve: Any) -> None:
+    client, one = serve(), campaign()
+    shown = client.get(f"{created(client, one)}/privacy").json()
+    found = loloha.privacy.explain(one.protocol)
+    assert shown["text"] == str(found)
+    assert shown["cap"] == one.protocol.cap
+    assert shown["growth"][0] == {"reports": 1, "eps": found.growth[0][1]}
+    assert shown["leaks"] == list(found.leaks)
+
+
+def test_whoever_polls_is_told_that_nothing_has_changed(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 5)
+    for address in (
+        "/v1/campaigns", path, f"{path}/rounds", f"{path}/rounds/0/estimates", f"{path}/series",
+        f"{path}/privacy",
+    ):  # fmt: skip
+        tag = client.get(address).headers["etag"]
+        for known in (tag, f'"x", W/{tag}'):
+            answer = client.get(address, headers={"if-none-match": known})
+            assert (answer.status_code, answer.content) == (304, b"")
+            assert answer.headers["etag"] == tag
+        assert client.get(address, headers={"if-none-match": '"x"'}).status_code == 200
+    before = client.get(f"{path}/series").headers["etag"]
+    send(client, path, messages(one, clients(one, 1, seed=77), 0)[0])
+    assert client.get(f"{path}/series", headers={"if-none-match": before}).status_code == 200
+
+
+def test_a_domain_of_1e5_labels_is_shown(serve: Any) -> None:
+    k = 100_000
+    wide = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
+    client = serve()
+    path = created(client, wide, terms=EVERYTHING)
+    fill(client, path, wide, 3)
+    assert len(client.get(f"{path}/rounds/0/estimates").json()["frequencies"]) == k
+    assert len(client.get(f"{path}/series").json()["labels"]) == k
+
+
+def test_a_domain_too_wide_to_show_still_has_its_top(serve: Any) -> None:
+    k = 1 << 22
+    wide = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
+    client = serve()
+    path = created(client, wide, terms=EVERYTHING)
+    assert client.get(f"{path}/rounds/0/estimates").status_code == 413
+    shown = client.get(f"{path}/series", params={"value": [0, k - 1]}).json()
+    assert shown["labels"] == ["[0, 1)", f"[{k - 1}, {k}]"]
