@@ -71,6 +71,10 @@ def _must(holds: Any, what: str) -> None:
         raise LawError(what)
 
 
+def _named(*laws: Any) -> dict[str, Law]:
+    return {law.__name__: law for law in laws}
+
+
 def _refuses(kind: type[Exception], says: str, call: Callable[[], Any], what: str) -> None:
     try:
         call()
@@ -339,29 +343,23 @@ def a_protocol_is_a_value(protocol: Protocol) -> None:
         _refuses(AttributeError, name, change, f"a change of {name}")
 
 
-EXACT: dict[str, Law] = {
-    law.__name__: law
-    for law in (
-        the_first_report_loses_what_is_realised,
-        all_reports_of_a_value_lose_what_its_memo_loses,
-        support_has_the_stated_chances,
-        a_population_is_simulated_as_its_clients_are,
-    )
-}
+EXACT: dict[str, Law] = _named(
+    the_first_report_loses_what_is_realised,
+    all_reports_of_a_value_lose_what_its_memo_loses,
+    support_has_the_stated_chances,
+    a_population_is_simulated_as_its_clients_are,
+)
 """Laws that follow every path of draws: for small protocols."""
 
-LAWS: dict[str, Law] = EXACT | {
-    law.__name__: law
-    for law in (
-        reports_look_alike,
-        memo_and_key_stay,
-        a_round_is_answered_once,
-        a_restored_client_goes_on_identically,
-        other_values_are_refused_and_cost_nothing,
-        a_client_cannot_be_copied,
-        counts_do_not_depend_on_how_they_are_added,
-        no_reports_are_a_clear_error,
-        a_protocol_is_a_value,
-    )
-}
+LAWS: dict[str, Law] = EXACT | _named(
+    reports_look_alike,
+    memo_and_key_stay,
+    a_round_is_answered_once,
+    a_restored_client_goes_on_identically,
+    other_values_are_refused_and_cost_nothing,
+    a_client_cannot_be_copied,
+    counts_do_not_depend_on_how_they_are_added,
+    no_reports_are_a_clear_error,
+    a_protocol_is_a_value,
+)
 """All laws, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -142,6 +142,16 @@ class Agreement:
                 "withdraw and ask anew, or use another state file"
             )
         return self if limit is None else replace(self, limit=_limit(limit, self.enrolments))
+
+    def named(self, names: Iterable[str]) -> list[Enrolment]:
+        """The enrolments of campaigns by their names, in this order."""
+        by_name = {one.campaign.name: one for one in self.enrolments}
+        wanted = list(names)
+        if not by_name.keys() >= set(wanted):
+            raise ParameterError(
+                f"values must be for campaigns among {sorted(by_name)}, got another; check names"
+            )
+        return [by_name[name] for name in wanted]
 
     @property
     def loss(self) -> float:

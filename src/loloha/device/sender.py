@@ -289,15 +289,10 @@ class Sender:
         before = self._state.agreed()
         if values is None:
             values = {self._state.only().campaign.name: value}
-        by_name = {one.campaign.name: one for one in before.enrolments}
-        if not values.keys() <= by_name.keys():
-            raise ParameterError(
-                f"values must be for campaigns among {sorted(by_name)}, got another; check names"
-            )
         # All are checked before any is answered.
         asked = [
-            (by_name[name], by_name[name].campaign.index(value), self._round(by_name[name], round))
-            for name, value in values.items()
+            (one, one.campaign.index(values[one.campaign.name]), self._round(one, round))
+            for one in before.named(values)
         ]
         after, rounds = before, list[int | None]()
         for enrolment, index, number in asked:
@@ -323,10 +318,8 @@ class Sender:
     @_alone
     def answered(self) -> frozenset[int]:
         """The newest rounds that were answered, sent or not."""
-        agreement = self._state.now()
-        return (
-            frozenset() if agreement is None else frozenset(self._state.only().client.sent_rounds)
-        )
+        agreed = self._state.now() is not None
+        return frozenset(self._state.only().client.sent_rounds if agreed else ())
 
     def deliver(self) -> Delivery:
         """Send the queue, oldest first; what cannot be sent now stays.
