@@ -5,6 +5,7 @@ import test from "node:test";
 import {
   BudgetError,
   CampaignError,
+  Client,
   DomainError,
   ParameterError,
   Sender,
@@ -298,7 +299,27 @@ test("withdrawal deletes all but what was spent and which rounds were answered",
   assert.equal(await sender.report("b", { round: 0 }), null);
 });
 
-test("a queue holds what this client made, and nothing else", async () => {
+test("a queue is bounded, and its oldest report goes", async () => {
+  const { sender, storage } = await made();
+  await sender.report("a", { round: 0 });
+  const state = JSON.parse(await storage.read());
+  const [enrolment] = state.enrolments;
+  const message = JSON.parse(enrolment.queue[0][1]);
+  const client = await Client.load(JSON.stringify(enrolment.client));
+  for (let round = 1; round < 1000; round++) client.report(0, round);
+  enrolment.client = JSON.parse(await client.save());
+  enrolment.queue = Array.from({ length: 1000 }, (_, round) => [round, JSON.stringify({ ...message, round })]);
+  const full = new Sender(memoryStorage(JSON.stringify(state)), { clock: () => START });
+  const { loss } = await full.status();
+  for (const round of [2000, 1500]) assert.equal(await full.report("a", { round }), round);
+  const { waiting, loss: after } = await full.status();
+  assert.deepEqual([waiting.length, waiting[0], ...waiting.slice(-3)], [1000, 2, 999, 1500, 2000]);
+  assert.equal(after, loss);
+  assert.equal(await full.report("b", { round: 0 }), 0);
+  assert.equal((await full.status()).waiting[0], 2, "its round is not answered again");
+});
+
+test("a queue holds reports of its rounds, and nothing else", async () => {
   const { sender, storage } = await made();
   await sender.report("a");
   const good = JSON.parse(await storage.read());
