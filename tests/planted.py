@@ -459,6 +459,20 @@ SENDERS = [
         "device/test_sender.py -k queue_is_bounded",
     ),
     Mutant(
+        "whatever is in the queue is sent",
+        "device/agreement.py",
+        'and json.loads(message)["reporter"] == client.reporter(round)',
+        "and message",
+        "device/test_sender.py -k damaged_state",
+    ),
+    Mutant(
+        "a clock that shows no time is asked for its round",
+        "device/sender.py",
+        'seconds = checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")',
+        "seconds = self._clock()",
+        "device/test_sender.py -k shows_no_time",
+    ),
+    Mutant(
         "a state of two names is opened twice",
         "device/file.py",
         ".st_nlink > 1",
