@@ -114,11 +114,7 @@ def visibility_table(results: Results) -> Table:
         exposed = results.measured(point, "exposed")
         rows.append(
             [
-                point.workload,
-                CONTENDERS[point.contender].label,
-                point.calibration,
-                point.eps_inf,
-                point.alpha,
+                *point.head,
                 float(100 * np.mean(exposed)),
                 *change_areas(protocol),
                 eps_2(protocol),

@@ -108,11 +108,7 @@ def point_table(results: Results) -> Table:
     for point, deviation in results.deviations.items():
         rows.append(
             [
-                point.workload,
-                CONTENDERS[point.contender].label,
-                point.calibration,
-                point.eps_inf,
-                point.alpha,
+                *point.head,
                 results.first(point, "g"),
                 results.first(point, "hash"),
                 deviation.runs,
@@ -121,7 +117,7 @@ def point_table(results: Results) -> Table:
                 results.v_star(point),
                 deviation.ratio,
                 deviation.z,
-                *(float(np.mean(results.measured(point, column))) for column in columns),
+                *(results.mean(point, column) for column in columns),
                 results.uniform(point),
             ]
         )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +124,12 @@ class Point:
         """Readable, and different for different points."""
         second = "" if self.alpha is None else f"-alpha{self.alpha:g}"
         return f"{self.workload}/{self.contender}/{self.calibration}/eps{self.eps_inf:g}{second}"
+
+    @property
+    def head(self) -> list[Any]:
+        """The first cells of its row in any table: where it is and what is measured."""
+        label = CONTENDERS[self.contender].label
+        return [self.workload, label, self.calibration, self.eps_inf, self.alpha]
 
     def protocol(self, facts: Facts) -> Protocol:
         """The rules that are measured here."""
