@@ -110,7 +110,7 @@ def test_each_difference_is_backed_by_numbers(small: tuple[Reproduction, Path]) 
 def test_the_run_is_noted_beside_the_results(small: tuple[Reproduction, Path]) -> None:
     note = json.loads((small[1] / "run.json").read_text(encoding="utf-8"))
     assert note["grid"]["seed"] == 5
-    assert note["grid"]["measured"] > 0
+    assert note["measurements"]["measured"] > 0
     assert note["versions"]["numpy"]
     assert [one["source"] for one in note["data"]] == ["synthetic", "histogram", "stand-in"]
     assert note["verdict"]["points"] == small[0].fit.points  # type: ignore[union-attr]

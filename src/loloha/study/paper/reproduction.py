@@ -149,7 +149,7 @@ def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
     if found.measurements is not None:
         measurements = asdict(found.measurements)
         del measurements["rows"], measurements["attacks"]
-        note["grid"] = measurements
+        note["measurements"] = measurements
     if found.fit is not None:
         note["verdict"] = asdict(found.fit)
     (out / "run.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
