@@ -773,7 +773,14 @@ SERVER = [
         "the worst of all keys is the best of them",
         "design/transcript.py",
         "bound = max(bound, min(there, back))",
-        "bound = min(bound or there, there, back)",
+        "bound = min(bound if bound > 0 else there, there, back)",
+        "design/test_transcript.py -k worst_of_all_keys",
+    ),
+    Mutant(
+        "the search for the worst key ends at a bound, not at what is exact",
+        "design/transcript.py",
+        "(bound if exact is None else exact)",
+        "bound",
         "design/test_transcript.py -k worst_of_all_keys",
     ),
     Mutant(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loloha.rules.counting.arrays import Ints
 
 
@@ -60,8 +62,13 @@ class Pairs:
         m = len(self.times)
         return len(np.unique(self.one)) == m == len(np.unique(self.two))
 
-    def merged(self, labels: Ints) -> Pairs:
-        """With each of `values` replaced by its label."""
+    def merged(self, labellings: Ints) -> Iterator[Pairs]:
+        """With each of `values` replaced by its label, by each row of labels.
+
+        Those that differ in most rounds come first.
+        """
         values = self.values
-        one, two = (labels[np.searchsorted(values, part)] for part in (self.one, self.two))
-        return Pairs.of(one, two, self.times)
+        one, two = (np.searchsorted(values, part) for part in (self.one, self.two))
+        apart = [self.times @ (labels[one] != labels[two]) for labels in labellings]
+        for row in np.argsort(np.negative(apart), kind="stable"):
+            yield Pairs.of(labellings[row][one], labellings[row][two], self.times)

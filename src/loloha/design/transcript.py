@@ -165,12 +165,14 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
     if found is None:
         return HistoryLoss(rounds, None)
     labellings, real = found
-    bound, exact = 0.0, 0.0 if real else None
-    for cells in labellings:
-        merged = pairs.merged(cells)
+    bound, exact = -1.0, -1.0 if real else None
+    for merged in pairs.merged(labellings):
+        # Each round that differs costs eps_2 at most: no other key can pass what was found.
+        if merged.differing * once <= (bound if exact is None else exact):
+            break
         there, back = _bound(protocol, merged, once), _bound(protocol, merged.swapped, once)
         bound = max(bound, min(there, back))
-        if exact is not None:
+        if exact is not None and min(there, back) > exact:
             one = exact_loss(protocol, merged)
             exact = None if one is None else max(exact, one)
     return HistoryLoss(bound, exact)
@@ -328,11 +330,26 @@ def _under_hashes(encoding: Hashed, pairs: Pairs) -> tuple[Any, bool] | None:
     if family.members * len(pairs.times) <= _PAIRS_AT_MOST:
         keys = np.arange(family.members + 1, dtype=np.int64)
         keys = keys[family.are_keys(keys)]
-        return np.unique(family.hash_many(keys[:, None], values[None]), axis=0), True
+        cells = _renamed(family.hash_many(keys[:, None], values[None]))
+        return np.unique(cells, axis=0), True
     if len(values) <= _VALUES_AT_MOST:
         # Some of these partitions may have no key: the bound holds all the same.
         return np.array(_partitions(len(values), family.g)), False
     return None
+
+
+def _renamed(cells: Ints) -> Ints:
+    """With the cells of each row numbered as they occur: to a hash all names of cells are alike."""
+    rows, first = (
+        np.arange(len(cells)),
+        np.zeros((len(cells), int(cells.max()) + 1), dtype=np.int64),
+    )
+    for place in reversed(range(cells.shape[1])):
+        first[rows, cells[:, place]] = place
+    occurred = np.take_along_axis(first, cells, axis=1)
+    number = np.cumsum(occurred == np.arange(cells.shape[1]), axis=1) - 1
+    renamed: Ints = np.take_along_axis(number, occurred, axis=1)
+    return renamed
 
 
 def _under_samples(encoding: SampledBuckets, pairs: Pairs) -> tuple[Any, bool] | None:
