@@ -756,6 +756,20 @@ SERVER = [
         "design/test_shuffling.py -k lattice",
     ),
     Mutant(
+        "the filter of bits forgets what it learned of a memo",
+        "study/attacks/filtering.py",
+        "np.divide(memo * one, total, out=memo.copy(), where=total > 0)",
+        "memo",
+        "study/attacks/test_value.py -k particles",
+    ),
+    Mutant(
+        "a table for life is filtered as answers drawn one by one",
+        "study/attacks/filtering.py",
+        "each if self.joint is None else self.joint",
+        "each",
+        "study/attacks/test_value.py -k one_table",
+    ),
+    Mutant(
         "one round of bits costs what one bit does",
         "design/transcript.py",
         "return protocol.encoding.memo_symbols * max(ones",

@@ -183,6 +183,8 @@ def test_keys_leave_only_those_who_share_them() -> None:
     named = privacy.shuffled(loloha.OLOLOHA(k=96, hash="affine", **BUDGETS), 20_000)
     assert named.first.eps == pytest.approx(1.0, abs=1e-5)
     assert "Not covered: linking over rounds" in named.text
+    assert "users, 1 to a key" in named.text
+    assert "to a key" not in privacy.shuffled(loloha.GRR(k=4, eps=1.0), 100).text
     assert "shuffler itself must be trusted" in " ".join(named.text.split())
 
 

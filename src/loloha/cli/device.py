@@ -60,7 +60,7 @@ def report(
 ) -> None:
     """Sanitise a value, keep the report, and send it; nothing before the user agrees.
 
-    The value itself is neither kept nor sent. A round is answered once.
+    The value itself is never sent. A round is answered once.
     """
     from loloha.device.sender import Sender
 

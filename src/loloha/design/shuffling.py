@@ -73,9 +73,8 @@ class Shuffled:
     @property
     def text(self) -> str:
         """In plain words."""
-        found = [
-            f"Shuffled among {self.n} users, {self.group:.4g} to a key, delta = {self.delta:g}:"
-        ]
+        shared = f", {self.group:.4g} to a key" if self.group < self.n else ""
+        found = [f"Shuffled among {self.n} users{shared}, delta = {self.delta:g}:"]
         for what, one in (("First report", self.first), ("Any one round", self.round)):
             attained = f", and no less than {one.lower:.4g} at worst" if one.lower else ""
             found.append(

@@ -20,8 +20,8 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
     """What holds whatever is sent, a statement each."""
     first, memo = protocol.asked_first, protocol.asked_memo
     one = (
-        f"One report: whatever is sent, it shifts the odds between any two values by a factor of "
-        f"at most e^{first:.4g} = {math.exp(first):.4g}."
+        "One report, seen alone: whatever is sent, it shifts the odds between any two values by a "
+        f"factor of at most e^{first:.4g} = {math.exp(first):.4g}."
     )
     if not protocol.longitudinal:
         return (one, _one_round(protocol))
@@ -29,7 +29,7 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         "A value that never changes: all its reports together, for ever, shift the odds between "
         f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
     )
-    up_to = f"{memo:.4g} times the number of distinct ones visited"
+    up_to = f"{memo:.4g} for each distinct one visited"
     if protocol.joint:
         spent = [protocol.spent(m) for m in range(1, protocol.encoding.memo_cells + 1)]
         up_to = ", ".join(f"{loss:.4g}" for loss in spent[:MOST_SHOWN])
@@ -37,8 +37,8 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         up_to += " where 1, 2, ... distinct ones are visited"
     pattern = (
         f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
-        "equalities (alike in the same rounds, different in the same rounds) are indistinguishable "
-        f"up to {up_to}."
+        "equalities (alike in the same rounds, different in the same rounds) are told apart by a "
+        f"loss of at most {up_to}."
     )
     if type(protocol.encoding) in (Hashed, SampledBuckets):
         pattern += " Moves between values of one cell do not show."

@@ -1,8 +1,6 @@
 """Attacks on populations, held against exact laws, formulas and each other."""
 
-import itertools
 import math
-from collections import defaultdict
 from dataclasses import fields
 from typing import Any
 
@@ -60,70 +58,6 @@ def test_one_user_is_found_among_many_by_fingerprint_or_key() -> None:
     assert 1 / 12 < shared.top_one < 1 / 4
     unlinked = attacks.linking(example("grr", k=96), 1, n=1000, rng=1)
     assert unlinked.top_one < 0.05
-
-
-# -- value: the filter against enumeration
-
-
-def bayes(protocol: Protocol, prior: list[float], change: float, rounds: int) -> list[float]:
-    """Success of the optimal guess after each round, from the device's exact law."""
-    success = []
-    for t in range(1, rounds + 1):
-        joint: dict[Any, float] = defaultdict(float)
-        for history in itertools.product(range(protocol.k), repeat=t):
-            chance = prior[history[0]]
-            for a, b in itertools.pairwise(history):
-                chance *= change * prior[b] + (1 - change) * (a == b)
-
-            def run(rng: Any, history: tuple[int, ...] = history) -> Any:
-                client = protocol.client(rng=rng)
-                sent = [client.report(v, round=i) for i, v in enumerate(history)]
-                return tuple((one.key, one.y) for one in sent)
-
-            for outcome, weight in law.exact_law(run).items():
-                joint[outcome, history[-1]] += chance * float(weight)
-        best: dict[Any, float] = defaultdict(float)
-        for (outcome, _), weight in joint.items():
-            best[outcome] = max(best[outcome], weight)
-        success.append(sum(best.values()))
-    return success
-
-
-@pytest.mark.parametrize("method", ["exact", "particles"])
-@pytest.mark.parametrize(
-    "protocol",
-    [example("biloloha", k=3), example("l-grr", k=3), example("l-grr", k=2)],
-    ids=str,
-)
-def test_the_filter_is_optimal(protocol: Protocol, method: Any) -> None:
-    """4 000 users; the belief is compared, whose spread is small: five of its errors and 0.004."""
-    prior = {2: [0.6, 0.4], 3: [0.45, 0.35, 0.2]}[protocol.k]
-    optimal = bayes(protocol, prior, 0.3, 3)
-    n = 4000 if method == "exact" else 1000
-    found = attacks.guess_values(protocol, prior, 0.3, 3, n=n, method=method, rng=5)
-    assert found.exact is (method == "exact")
-    assert found.prior == max(prior)
-    assert found.expected == pytest.approx(optimal, abs=0.25 / math.sqrt(n) + 0.004)
-    assert (np.abs(found.success - optimal) < 5 * found.error).all()
-
-
-def test_particles_agree_with_the_exact_filter() -> None:
-    protocol, prior = example("ololoha", k=9, g=3), np.arange(1, 10) / 45
-    one, other = (
-        attacks.guess_values(protocol, prior, 0.1, 12, n=300, method=method, rng=4)
-        for method in ("exact", "particles")
-    )  # type: ignore[misc]
-    # The same users and reports: only the particles differ.
-    assert other.expected == pytest.approx(one.expected, abs=0.01)
-    assert other.success == pytest.approx(one.success, abs=0.03)
-
-
-def test_hashing_keeps_the_value_hidden_for_ever() -> None:
-    """A bound by counting: with the cell known for certain, its likeliest value remains a guess."""
-    protocol = example("biloloha", k=32)
-    found = attacks.guess_values(protocol, np.full(32, 1 / 32), 0.0, 60, n=400, rng=1)
-    assert found.success[-1] < 2 / 32 + 5 * found.error[-1]
-    assert (np.diff(found.expected) > -0.005).all()
 
 
 # -- averaging
