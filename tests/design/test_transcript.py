@@ -342,3 +342,11 @@ def test_a_second_round_without_a_lie_bounds_nothing() -> None:
     assert protocol.realised.q2 == Fraction(0)
     assert math.isinf(privacy.eps_2(protocol))
     assert privacy.window_loss(protocol, 0) == 0
+
+
+def test_a_history_of_no_integers_is_refused_without_being_shown() -> None:
+    protocol = loloha.BiLOLOHA(k=8, eps_inf=2.0, eps_1=1.0)
+    for wrong in ([1.5, 2.25], ["a", "b"], [None, 1]):
+        with pytest.raises(ParameterError, match=r"rows of integers in 0\.\.7") as refused:
+            privacy.loss_between(protocol, wrong, [1, 2])
+        assert "2.25" not in str(refused.value)

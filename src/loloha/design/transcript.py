@@ -237,8 +237,14 @@ def _attained(protocol: Protocol, rounds: int, changes: int) -> float:
 
 
 def _histories(protocol: Protocol, history: Any, other: Any) -> tuple[Ints, Ints]:
-    one = counts("history", history, -MOST_REPORTS, MOST_REPORTS)
-    two = counts("other", other, -MOST_REPORTS, MOST_REPORTS)
+    try:
+        one = counts("history", history, -MOST_REPORTS, MOST_REPORTS)
+        two = counts("other", other, -MOST_REPORTS, MOST_REPORTS)
+    except ParameterError:
+        raise ParameterError(
+            f"history and other must be rows of integers in 0..{protocol.k - 1}, got others (not "
+            "shown: they are private); give the index of each value"
+        ) from None
     if one.ndim != 1 or one.shape != two.shape or not one.size:
         raise ParameterError(
             "history and other must be rows of one length >= 1, got shapes "
