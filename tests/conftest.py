@@ -77,3 +77,10 @@ def reference() -> Path:
 def real_data() -> Path:
     """Folder of real data sets, where it lies beside the checkout."""
     return _beside_the_repository("data")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names are the same in each process: workers refuse to share out what is named otherwise."""
+    named = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if named:
+        raise pytest.UsageError(f"give these cases ids that are no addresses: {named}")

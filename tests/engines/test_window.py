@@ -176,7 +176,9 @@ def test_every_family_is_decoded_as_by_looking_up_each_user_and_value(family: st
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("case", [CASES[0], CASES[4], CASES[5], CASES[7]], ids=str)
+@pytest.mark.parametrize(
+    "case", [CASES[0], CASES[4], CASES[5], CASES[7]], ids=lambda case: case.name
+)
 def test_the_choice_follows_the_data(case: Any) -> None:
     """Static and changing users of Syn and Adult: lines of the documented table, run again."""
     found = row(case)
