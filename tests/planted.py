@@ -420,7 +420,7 @@ SENDERS = [
         "device/file.py",
         "                os.fsync(file.fileno())\n                if check",
         "                if check",
-        "device/test_faults.py -k deliver-killed",
+        "device/test_faults.py -k report-power",
     ),
     Mutant(
         "a new name is not synced",
