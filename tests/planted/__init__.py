@@ -1,0 +1,26 @@
+"""Known bugs, and the tests that see each: a module for each room of the house."""
+
+from planted.collector import COLLECTOR
+from planted.design import BUDGETS
+from planted.device import CLIENTS, SENDERS
+from planted.engines import WINDOWS
+from planted.mutant import Mutant
+from planted.rules import NEW_ENCODINGS, RANDOMISED_RESPONSE
+from planted.server import SERVER
+from planted.study import DOORS, PAPER, POPULATIONS
+
+__all__ = ["PLANTED", "Mutant"]
+
+PLANTED = [
+    *RANDOMISED_RESPONSE,
+    *CLIENTS,
+    *SENDERS,
+    *SERVER,
+    *COLLECTOR,
+    *POPULATIONS,
+    *NEW_ENCODINGS,
+    *DOORS,
+    *BUDGETS,
+    *WINDOWS,
+    *PAPER,
+]

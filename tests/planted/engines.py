@@ -1,0 +1,55 @@
+"""Bugs in how logs are counted and averaged."""
+
+from planted.mutant import Mutant
+
+WINDOWS = [
+    Mutant(
+        "rounds of a mean are taken for independent",
+        "server/mean.py",
+        "        before += share\n",
+        "",
+        "server/test_mean.py -k variance_of_users",
+    ),
+    Mutant(
+        "two rounds share the users of the larger",
+        "server/mean.py",
+        "sizes = sorted(",
+        "sizes = list(",
+        "server/test_mean.py -k different_sizes",
+    ),
+    Mutant(
+        "scores are centred on those of who holds the value",
+        "engines/window.py",
+        "table[reports.counts[users]], found.other",
+        "table[reports.counts[users]], found.held",
+        "engines/test_window.py -k without_bias",
+    ),
+    Mutant(
+        "likelihood is kept where users change",
+        "engines/window.py",
+        "    if seen <= 0:",
+        "    if seen <= -1e9:",
+        "engines/test_window.py -k change_too_much",
+    ),
+    Mutant(
+        "the price of one table is that of independent answers",
+        "design/statement.py",
+        "return protocol.spent(max(1, protocol.encoding.memo_cells - 1))",
+        "return protocol.asked_memo",
+        "design/test_tables.py -k exchanged",
+    ),
+    Mutant(
+        "moves are said to be hidden where each cell has its own answer",
+        "design/statement.py",
+        "not channel.joint or channel.constant:",
+        "not channel.joint or channel.g:",
+        "design/test_tables.py -k hidden_is_said",
+    ),
+    Mutant(
+        "a key of two users joins their reports",
+        "engines/linked.py",
+        "return keys[~twice], ys[~twice]",
+        "return keys, ys",
+        "engines/test_window.py -k not_joined",
+    ),
+]

@@ -1,0 +1,176 @@
+"""Bugs in simulated populations and in what reads data."""
+
+from planted.mutant import DRAWS, POPULATION, POPULATION_LAW, Mutant
+
+POPULATIONS = [
+    Mutant(
+        "a population's memo is drawn anew in every round",
+        "study/samplers/symbol.py",
+        "    if chain.second is None:\n        return kept\n",
+        "    if chain.second is None:\n        return kept\n"
+        "    kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
+        POPULATION_LAW + " -k 'l-grr and back'",
+    ),
+    Mutant(
+        "a population's values with one symbol keep two memos",
+        "study/samplers/symbol.py",
+        "    cell_of, firsts = merge(block.users, symbols, family.g)\n",
+        "    cell_of = firsts = np.arange(len(symbols), dtype=np.int32)\n",
+        POPULATION_LAW + " -k 'biloloha and back'",
+    ),
+    Mutant(
+        "a population skips the second round",
+        "study/samplers/symbol.py",
+        "return draws.symbols(chain.second, kept)",
+        "return kept",
+        POPULATION_LAW + " -k 'l-grr and back'",
+    ),
+    Mutant(
+        "a population's lies may equal the truth",
+        "study/samplers/draws.py",
+        "    told[lies] = others + (others >= truths[lies])\n",
+        "    told[lies] = others\n",
+        DRAWS,
+    ),
+    Mutant(
+        "a population's bernoulli is off by one",
+        "study/samplers/draws.py",
+        "settled[settled] = tails < rest",
+        "settled[settled] = tails <= rest",
+        DRAWS,
+    ),
+    Mutant(
+        "a population's unset bits are answered as set ones",
+        "study/samplers/bit.py",
+        "return still + draws.binomial(reach - ones, chain.second.unset)",
+        "return still + draws.binomial(reach - ones, chain.second.set)",
+        POPULATION_LAW + " -k 'rappor and once'",
+    ),
+    Mutant(
+        "a population forgets bits that are sent twice",
+        "study/samplers/bit.py",
+        "repeated = np.flatnonzero(block.visits > 1)",
+        "repeated = np.flatnonzero(block.visits > 2)",
+        POPULATION_LAW + " -k 'rappor and back'",
+    ),
+    Mutant(
+        "all of a population sample the same buckets",
+        "study/samplers/draws.py",
+        "np.where(sampled[users, candidate], newest, candidate)",
+        "np.where(sampled[users, candidate], newest, newest)",
+        DRAWS,
+    ),
+    Mutant(
+        "users who send nothing are counted",
+        "study/samplers/history.py",
+        "present: Ints = (self.values >= 0).sum(axis=0)",
+        "present: Ints = (self.values >= -1).sum(axis=0)",
+        POPULATION + " -k without_a_report",
+    ),
+    Mutant(
+        "rounds are divided by all users, not by their reports",
+        "study/population.py",
+        "        n = int(result.n[t])\n",
+        "        n = len(result.loss)\n",
+        POPULATION + " -k without_a_report",
+    ),
+    Mutant(
+        "a population's loss counts reports",
+        "study/samplers/__init__.py",
+        "loss = loss_of(protocol, answers)",
+        "loss: Any = history.reports * protocol.asked_memo",
+        POPULATION_LAW + " -k 'rappor and back'",
+    ),
+    Mutant(
+        "a population's constant tables all say 0",
+        "study/samplers/draws.py",
+        "        tables[alike] = self.below(g, len(alike))[:, None]\n",
+        "        tables[alike] = 0 * self.below(g, len(alike))[:, None]\n",
+        POPULATION_LAW + " -k 'joint and once'",
+    ),
+    Mutant(
+        "a population's permutations leave the last place alone",
+        "study/samplers/draws.py",
+        "        for i in range(g - 1, 0, -1):\n            places",
+        "        for i in range(g - 2, 0, -1):\n            places",
+        POPULATION_LAW + " -k 'joint'",
+    ),
+]
+
+
+DOORS = [
+    Mutant(
+        "a float is what it comes to in binary",
+        "rules/campaign/scalar.py",
+        "        return _parsed(float.__repr__(value))",
+        "        return Fraction(value)",
+        "rules/test_scalar.py -k shortest_decimal",
+    ),
+    Mutant(
+        "an hour that the clock shows twice is one",
+        "rules/campaign/scalar.py",
+        "            return value.astimezone(datetime.UTC)",
+        "            return value",
+        "study/test_datasets_doors.py -k twice",
+    ),
+    Mutant(
+        "times are read in a zone that must be known here",
+        "study/datasets/column.py",
+        'column.cast(pyarrow.timestamp("us", found.tz and "UTC"))',
+        'column.cast(pyarrow.timestamp("us", found.tz))',
+        "study/test_datasets_doors.py -k zones",
+    ),
+    Mutant(
+        "a named index is a round",
+        "study/datasets/layout.py",
+        "rounds = [column for column in plain if column != user]",
+        "rounds = [column for column in names if column != user]",
+        "study/test_datasets_doors.py -k two_users",
+    ),
+    Mutant(
+        "text that looks like a number is one",
+        "study/datasets/label.py",
+        "    return read if text == repr(float(text)) else text",
+        "    return read",
+        "study/test_datasets_doors.py -k reads_back",
+    ),
+    Mutant(
+        "a copy of a tally counts again",
+        "engines/saved.py",
+        "(round, hashlib.sha256(content).digest())):",
+        "(about.st_dev, about.st_ino)):",
+        "engines/test_command.py -k given_twice",
+    ),
+    Mutant(
+        "a result need not add up to its total",
+        "engines/result.py",
+        " or sums[0] != sums[1]:",
+        ":",
+        "engines/test_command.py -k not_whole",
+    ),
+]
+
+
+PAPER = [
+    Mutant(
+        "a mean of ratios is as uncertain as one of them",
+        "study/paper/gain.py",
+        "math.hypot(*relative) / len(ratios)",
+        "math.hypot(*relative)",
+        "study/paper/test_gain.py -k scatter",
+    ),
+    Mutant(
+        "ours is measured under the published calibration",
+        "study/paper/contender.py",
+        "TIGHT if self.ours else calibration",
+        "calibration",
+        "study/paper/test_contender.py -k one_thing",
+    ),
+    Mutant(
+        "more reports show less",
+        "study/paper/visibility.py",
+        "max(least, area.auc)",
+        "area.auc",
+        "study/paper/test_gain.py -k never_show_less",
+    ),
+]
