@@ -1,4 +1,4 @@
-"""What is the value now? The Bayes-optimal guess from all reports so far.
+"""What is the value now? The Bayes-optimal guess from all reports so far, or near it.
 
 The observer knows the prior and how often values change: with a chance a round the value is drawn
 anew from the prior. Memos are unknown and are filtered along with the cell that the value is in.
@@ -38,7 +38,8 @@ class Guessing:
     success, error : float64[tau]
         Share of users whose value is guessed, and its standard error.
     expected : float64[tau]
-        What the observer believes that share to be: calibrated, because the guess is optimal.
+        What the observer believes that share to be. Of the exact filter it is the success of the
+        optimal guess; particles grow too sure in long series over many values, above all of bits.
     prior : float
         Success of always guessing the most frequent value.
     exact : bool
@@ -78,7 +79,8 @@ def guess_values(
         Users, at least 1.
     method : {"auto", "exact", "particles"}
         The exact filter runs over all memos: for g up to 4, k up to 3 where there are k bits, two
-        sampled buckets. Particles hold a memo of each cell: k^2 numbers each for k bits.
+        sampled buckets. Particles hold a memo of each cell: k^2 numbers each for k bits; their
+        success is what an attack attains, and the optimal one may attain more.
     rng : int
         Seed.
 
