@@ -204,7 +204,7 @@ def _memory(pid: int) -> int:
     pids = [pid, *(int(one) for path in children for one in path.read_text().split())]
     held = 0
     for one in pids:
-        with suppress(OSError):
+        with suppress(OSError, IndexError):  # it may have ended
             status = Path(f"/proc/{one}/status").read_text()
             held += int(status.partition("VmHWM:")[2].split()[0]) << 10
     return held

@@ -14,7 +14,7 @@ import pytest
 from collecting import START, campaign
 from loloha.collector.desk import Desk
 from loloha.collector.problem import Problem
-from loloha.collector.process import Parts, Process
+from loloha.collector.process import MOST_MEMORY, Parts, Process
 from loloha.collector.store import Store
 from loloha.collector.terms import Terms
 from loloha.collector.workers import WorkersApart
@@ -46,6 +46,10 @@ def die(desk: Desk) -> None:
 
 def linger(desk: Desk) -> None:
     time.sleep(300)
+
+
+def hold(desk: Desk, size: int) -> int:
+    return len(b"." * size) and os.getpid()
 
 
 def nice(desk: Desk) -> int:
@@ -86,6 +90,19 @@ def test_what_takes_too_long_is_given_up(
     monkeypatch.setattr("loloha.collector.process.MOST_SECONDS", 0.1)
     with pytest.raises(Problem, match="its process ended"):
         process.call(linger)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process held")
+def test_a_process_that_held_much_makes_room_for_another(process: Process) -> None:
+    first = process.call(hold, 1 << 20)
+    assert process.call(hold, MOST_MEMORY) == first
+    again = process.call(hold, 1 << 20)
+    assert again != first
+    # What the collector itself holds does not count.
+    kept = b"." * MOST_MEMORY
+    process.end()
+    assert process.call(hold, 1) == process.call(hold, 1)
+    assert len(kept) == MOST_MEMORY
 
 
 def test_parts_come_one_by_one(process: Process, known: str) -> None:

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from threading import Timer
 from typing import IO, TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -29,8 +30,16 @@ MOST_SECONDS = 120.0
 
 _PROTOCOL = 5
 _KINDNESS = 5
-# For the C library of GNU: large arrays go back to the system as soon as they are done with.
-_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "524288", "MALLOC_TRIM_THRESHOLD_": "1048576"}
+# For the C library of GNU, and Arrow on it: large arrays go back to the system as soon as they are
+# done with, and threads share what is left.
+_MEMORY = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "524288",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+MOST_MEMORY = 256 << 20
+"""Bytes that a process may have held and go on: what is left behind must not add up."""
 # Nothing of the folder that the collector happens to run in is imported.
 _MAIN = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
@@ -80,7 +89,7 @@ class Process:
             Whatever the function raises.
         """
         try:
-            has_worked, found = self._asked(self._started(), (work, arguments, named))
+            has_worked, found, held = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             raise unavailable("heavy work must be done, its process ended; come back") from None
@@ -88,12 +97,14 @@ class Process:
             # Half a message may be under way.
             self.end()
             raise
+        if held > MOST_MEMORY:
+            self.end()
         if not has_worked:
             raise found
         result: Result = found
         return result
 
-    def _asked(self, running: _Running, what: Any) -> tuple[bool, Any]:
+    def _asked(self, running: _Running, what: Any) -> tuple[bool, Any, int]:
         watch = Timer(MOST_SECONDS, running.process.kill)
         watch.start()
         try:
@@ -102,9 +113,10 @@ class Process:
             if isinstance(found, Parts):
                 parts = iter(lambda: pickle.load(running.answers), None)
                 found = Parts(found.told, list(parts))
+            held = pickle.load(running.answers)
         finally:
             watch.cancel()
-        return has_worked, found
+        return has_worked, found, held
 
     def end(self) -> None:
         """Kill it; the next call begins another one."""
@@ -151,6 +163,7 @@ def serve() -> None:
         store = Store(url, take_over=False, is_ready=True)
         while True:
             _answer(answers, desk, *pickle.load(asked))
+            pickle.dump(_held(), answers, _PROTOCOL)
             answers.flush()
 
 
@@ -168,3 +181,14 @@ def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: An
     for part in parts:
         pickle.dump(part, answers, _PROTOCOL)
     pickle.dump(None, answers, _PROTOCOL)
+
+
+def _held() -> int:
+    """Most bytes that this process has held at once; 0 where the system does not say.
+
+    Not what `getrusage` says: that begins with what the parent held when this process began.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) << 10
+    return 0
