@@ -9,8 +9,18 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { INTERNAL } from "./internal.js";
 
 const at = (path) => new URL(path, import.meta.url).pathname;
+
+// Declarations of one kind stand together once minified.
+const oneKind = {
+  name: "const as let",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/src\/\w+\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(/\bconst /g, "let "),
+    })),
+};
 
 async function small(entry) {
   const { outputFiles } = await build({
@@ -18,9 +28,11 @@ async function small(entry) {
     bundle: true,
     minify: true,
     format: "esm",
+    mangleProps: RegExp(`^(?:${INTERNAL.join("|")})$`),
+    plugins: [oneKind],
     write: false,
   });
-  const compress = { passes: 3, ecma: 2022, unsafe_arrows: true, pure_getters: true };
+  const compress = { passes: 3, ecma: 2022, unsafe: true, unsafe_arrows: true, pure_getters: true };
   return (await minify(outputFiles[0].text, { module: true, ecma: 2022, compress })).code;
 }
 

@@ -76,8 +76,8 @@ FAULTS = [
     Fault(
         "eps for eps/2",
         "protocol.js",
-        "sue: bits(symmetricHalf)",
-        "sue: bits(symmetric)",
+        "sue: bits(ONE_ROUND, symmetricHalf)",
+        "sue: bits(ONE_ROUND, symmetric)",
         "thresholds",
     ),
     Fault(

@@ -15,8 +15,8 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-LARGEST = 13_000
-"""Bytes; docs/javascript.md says 13 KB."""
+LARGEST = 12_250
+"""Bytes; docs/javascript.md says 12.2 KB."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
 

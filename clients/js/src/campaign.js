@@ -7,7 +7,6 @@ import { canonical } from "./json.js";
 import { sha256 } from "./number.js";
 import { Protocol } from "./protocol.js";
 
-const TYPE = "loloha-campaign";
 const LAST_START = Date.UTC(9000, 0, 1) / 1000;
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
@@ -15,8 +14,7 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 export class Campaign {
   constructor(document) {
     const required = ["type", "version", "name", "protocol", "labels", "round", "keys"];
-    const known = document?.type === TYPE && document.version === 1;
-    must(known, CampaignError, `campaign must be of type '${TYPE}', version 1`);
+    check.release("campaign", document, "loloha-campaign", 1, CampaignError);
     check.members("campaign", document, required, ["other"]);
     this.name = check.text("name", document.name);
     this.protocol = new Protocol(document.protocol);
@@ -24,9 +22,9 @@ export class Campaign {
     this.schedule = schedule(document.round);
     this.keys = check.choice("keys", document.keys, ["assigned", "drawn"]);
     const { k, longitudinal, encoding } = this.protocol;
-    must(this.domain.k === k, CampaignError, "protocol must have as many values as there are labels");
+    must(this.domain.k === k, CampaignError, "k must be the number of labels");
     const isKept = longitudinal && encoding.keyBytes;
-    must(this.keys === "drawn" || isKept, CampaignError, "keys must be 'drawn' where users keep none");
+    must(this.keys === "drawn" || isKept, CampaignError, "keys must be drawn where users keep none");
     /** The document. */
     this.plain = document;
   }
@@ -38,15 +36,10 @@ export class Campaign {
    * @param {string} [fingerprint] SHA-256 that it must have
    */
   static async read(text, fingerprint) {
-    let document;
-    try {
-      document = JSON.parse(text);
-    } catch {
-      // That is no document either.
-    }
+    const document = check.tried(() => JSON.parse(text));
     const campaign = await Campaign.restore(document, fingerprint);
     // Members twice, 1.0 for 1 and their like are other bytes: no two readers may differ on them.
-    must(text === canonical(document), CampaignError, "campaign must be in its canonical form");
+    must(text === canonical(document), CampaignError, "campaign must be canonical");
     return campaign;
   }
 
@@ -62,7 +55,7 @@ export class Campaign {
     must(
       fingerprint === undefined || fingerprint === campaign.fingerprint,
       CampaignError,
-      "campaign must be the one that was agreed on, its rules changed; ask the user anew",
+      "campaign must be the one agreed to; ask the user anew",
     );
     return Object.freeze(campaign);
   }
@@ -71,8 +64,7 @@ export class Campaign {
   index(value) {
     const index = this.domain.index(value);
     if (index !== undefined) return index;
-    const message = "value must be one of the campaign's labels, or in its range (not shown: it is private)";
-    must(this.domain.other !== undefined, DomainError, message);
+    must(this.domain.other !== undefined, DomainError, "value must be a label or in the range (not shown)");
     return this.domain.k - 1;
   }
 

@@ -1,7 +1,7 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
 import * as check from "./check.js";
-import { BudgetError, ParameterError, StateError, must } from "./errors.js";
+import { BudgetError, DAMAGED, ParameterError, StateError, must } from "./errors.js";
 import { canonical, parse } from "./json.js";
 import { hex, hmac256, sha256, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
@@ -44,7 +44,7 @@ export class Client {
     this.#spentBefore = account.spent;
     this.setLimit(limit);
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
-    must(isKey, ParameterError, "key must be one of the protocol's, got another (not shown)");
+    must(isKey, ParameterError, "key must be one of the protocol's (not shown)");
     this.#begin(key, account.answered);
   }
 
@@ -71,7 +71,7 @@ export class Client {
     check.round(round);
     const before = this.#sent.get(round);
     if (before) return copied(before);
-    must(!this.hasAnswered(round), StateError, "round must be one that was not answered and forgotten");
+    must(!this.hasAnswered(round), StateError, "round must be one not answered yet");
     const report = this.protocol.longitudinal
       ? this.#memoised(value, limit)
       : this.#fresh(value, limit);
@@ -103,7 +103,7 @@ export class Client {
   #afford(limit) {
     // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
     const holds = limit === null || this.#lossAfter(1) <= limit * (1 + 1e-12);
-    must(holds, BudgetError, "loss must stay within the limit; send nothing, or ask for a higher one");
+    must(holds, BudgetError, "loss must stay within the limit; send nothing");
   }
 
   #remember(round, report) {
@@ -172,8 +172,8 @@ export class Client {
     this.#spentBefore = spent;
     this.#begin(null, wait ? answered : []);
     return (
-      `Key, memo and sent reports are forgotten. The ${spent} spent so far stays spent; new ` +
-      `reports can spend up to ${this.protocol.cap} on top of it. What was counted stays counted.`
+      `Key, memo and sent reports are forgotten. What was sent stays counted, the ${spent} spent ` +
+      `so far stays spent; new reports can spend up to ${this.protocol.cap} on top of it.`
     );
   }
 
@@ -207,19 +207,12 @@ export class Client {
 
   /** The client that `save` wrote; it goes on exactly where that one was. */
   static async load(text, options) {
-    let state;
-    try {
-      state = parse(text);
-    } catch {
-      // That is no state either.
-    }
-    return Client.restore(state, options);
+    return Client.restore(check.tried(() => parse(text)), options);
   }
 
   /** The client of a state that is parsed already. */
   static async restore(state, { protocol, rng } = {}) {
-    const known = state?.type === TYPE && state.version === VERSION;
-    must(known, StateError, `state must be of type '${TYPE}', version ${VERSION}`);
+    check.release("state", state, TYPE, VERSION, StateError);
     let client;
     try {
       const stored = new Protocol(state.protocol);
@@ -229,18 +222,16 @@ export class Client {
       client.#restore(state);
       possible(state.checksum === (await client.plain()).checksum);
     } catch {
-      // The cause could quote the state.
-      throw new StateError("state must be one that a client can be in; it is damaged");
+      throw new StateError(DAMAGED);
     }
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
-    must(isFor, StateError, "state must be for the given protocol, it is for another one");
+    must(isFor, StateError, "state must be for the given protocol");
     client.#rng = rng ?? client.#rng;
     return client;
   }
 
   #restore(state) {
     const { encoding } = this.protocol;
-    const count = (n) => possible(Number.isSafeInteger(n) && n >= 0);
     const answer = (plain) => {
       const y = encoding.answerFrom(plain);
       possible(encoding.isAnswer(y));
@@ -262,12 +253,10 @@ export class Client {
     this.#reports = state.reports;
     this.#spentBefore = state.spent_before;
     this.#secret = unhex(state.secret);
-    count(this.#reports);
-    possible(areRounds(this.#answered));
+    possible(check.isCount(this.#reports) && areRounds(this.#answered));
     for (const x of this.#memo.keys()) possible(check.isInteger(x, 0, encoding.memoSymbols - 1));
     for (const [round, { key }] of this.#sent) {
-      count(round);
-      possible(this.hasAnswered(round) && encoding.isKey(key));
+      possible(check.isCount(round) && this.hasAnswered(round) && encoding.isKey(key));
     }
     possible(this.#memo.size <= encoding.memoCells);
     possible(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));

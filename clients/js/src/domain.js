@@ -9,6 +9,7 @@ const LARGEST_BINS = 2 ** 24;
 const LONGEST_NUMBER = 400;
 const MORE_DIGITS = 6;
 const SMALLEST_PLAIN = -6;
+const RANGE = "range must be [low, high]";
 const DECIMAL = /^([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,9}))?$/i;
 // What Python's str.strip takes away: to JavaScript some of these are no blanks, and one more is.
 const BLANKS = "(?:(?!\\ufeff)[\\s\\x1c-\\x1f\\x85])+";
@@ -19,7 +20,7 @@ export function domain(labels, other) {
   const found = Array.isArray(labels) ? list(labels) : range(labels);
   if (other === undefined) return found;
   check.text("other", other);
-  must(!found.has(other), CampaignError, "other must differ from the labels");
+  must(!found.has(other), CampaignError, "labels must differ");
   return { ...found, k: found.k + 1, other, text: (v) => (v === found.k ? other : found.text(v)) };
 }
 
@@ -30,7 +31,7 @@ function list(labels) {
     if (!Number.isInteger(label) || Math.abs(label) > LARGEST) check.text("labels", label);
     index.set(clean(String(label)), i);
   }
-  must(index.size === labels.length, CampaignError, "labels must all be different");
+  must(index.size === labels.length, CampaignError, "labels must differ");
   const isNumeric = [...index.keys()].every((label) => whole(label) === label);
   return {
     k: labels.length,
@@ -51,9 +52,9 @@ function range(labels) {
   check.members("labels", labels, ["range", "bins"]);
   const ends = labels.range;
   const bins = check.integer("bins", labels.bins, 1, LARGEST_BINS);
-  must(Array.isArray(ends) && ends.length === 2, CampaignError, "range must be [low, high]");
+  must(Array.isArray(ends) && ends.length === 2, CampaignError, RANGE);
   for (const end of ends) check.real("range", end, -LARGEST, LARGEST);
-  must(ends[0] < ends[1], CampaignError, "range must have low < high");
+  must(ends[0] < ends[1], CampaignError, RANGE);
   const [low, high] = ends.map((end) => decimal(String(end)));
   return {
     k: bins,
@@ -81,7 +82,7 @@ const clean = (text) => text.normalize("NFC").replace(AROUND, "");
 function refuseMissing(value) {
   const isBlank = typeof value === "string" && clean(value) === "";
   const isThere = value !== undefined && value !== null && !Number.isNaN(value) && !isBlank;
-  must(isThere, DomainError, "value must be there, got none; send nothing for such a round");
+  must(isThere, DomainError, "value must be there; report nothing");
 }
 
 /** The texts by which a label may be known that `value` is, the most literal first. */
@@ -98,7 +99,7 @@ function spellings(value) {
       if (!Number.isFinite(value)) return [];
       return [Number.isInteger(value) ? String(BigInt(value)) : floatText(value)];
     default:
-      throw new DomainError("value must be text, a number or true/false");
+      throw new DomainError("value must be text, a number or a boolean");
   }
 }
 
@@ -123,7 +124,7 @@ function decimal(value) {
 /** Integers that are to each other as the decimals are. */
 function aligned(decimals) {
   const least = Math.min(...decimals.map(([, power]) => power));
-  return decimals.map(([integer, power]) => integer * 10n ** BigInt(power - least));
+  return decimals.map(([integer, power]) => integer * ten(power - least));
 }
 
 // -- the texts of equal parts: each true, and no two alike
@@ -134,38 +135,28 @@ function aligned(decimals) {
  */
 function edgesOf(low, high, bins) {
   const power = Math.min(0, low[1], high[1]);
-  const scale = 10n ** BigInt(-power);
   const [a, b] = aligned([low, high, [0n, power]]);
-  const shared = [a * bins, b - a, scale * bins].reduce(gcd);
-  const [first, step, denominator] = [a * bins, b - a, scale * bins].map((one) => one / shared);
-  const decimals = decimalsOf(denominator, step);
+  const [first, step, denominator] = [a * bins, b - a, ten(-power) * bins];
+  const decimals = decimalsOf(first, step, denominator);
   return (i) => {
     const number = first + BigInt(i) * step;
-    if (denominator === 1n) return String(number);
-    const size = (number < 0n ? -number : number) * 10n ** BigInt(decimals);
+    const size = (number < 0n ? -number : number) * ten(decimals);
     const more = size % denominator ? "…" : "";
     return (number < 0n ? "-" : "") + written(size / denominator, decimals, more);
   };
 }
 
-const gcd = (one, other) => {
-  let [x, y] = [one < 0n ? -one : one, other];
-  while (y) [x, y] = [y, x % y];
-  return x;
-};
+const ten = (power) => 10n ** BigInt(power);
 
-/** How many decimals edges are written with, that are `step` / `denominator` apart. */
-function decimalsOf(denominator, step) {
+/** How many decimals the edges (first + i step) / denominator are written with. */
+function decimalsOf(first, step, denominator) {
   let apart = 0;
-  for (let width = step; width < denominator; width *= 10n) apart += 1;
-  let rest = denominator;
-  const powers = [2n, 5n].map((prime) => {
-    let power = 0;
-    for (; rest % prime === 0n; rest /= prime) power += 1;
-    return power;
-  });
-  const full = Math.max(...powers);
-  return rest === 1n && full <= apart + MORE_DIGITS ? full : apart + MORE_DIGITS - 1;
+  while (step * ten(apart) < denominator) apart += 1;
+  const most = apart + MORE_DIGITS;
+  for (let full = 0; full <= most; full++) {
+    if ([first, step].every((one) => (one * ten(full)) % denominator === 0n)) return full;
+  }
+  return most - 1;
 }
 
 /** number / 10^decimals, with what follows marked by `more`. */
@@ -173,9 +164,7 @@ function written(number, decimals, more) {
   const digits = String(number);
   const power = digits.length - 1 - decimals;
   const bare = (text) => (more || !text.includes(".") ? text : text.replace(/\.?0+$/, "")) + more;
-  if (number && power < SMALLEST_PLAIN) {
-    return `${bare(digits.length > 1 ? `${digits[0]}.${digits.slice(1)}` : digits)}e${power}`;
-  }
+  if (number && power < SMALLEST_PLAIN) return `${bare(digits.replace(/^.(?=.)/, "$&."))}e${power}`;
   const padded = digits.padStart(decimals + 1, "0");
   const point = padded.length - decimals;
   return bare(decimals ? `${padded.slice(0, point)}.${padded.slice(point)}` : padded);

@@ -6,7 +6,7 @@
  */
 
 import { isInteger } from "./check.js";
-import { bigEndian, bitLength, bytesFor, hex, unhex } from "./number.js";
+import { ascending, bigEndian, bitLength, bytesFor, hex, unhex } from "./number.js";
 
 /** Symbols 0..g-1: the value itself, or its hash under the user's own key. */
 export const symbolEncoding = (k, g, family) => ({
@@ -102,7 +102,7 @@ function buckets(k, b, d) {
         const candidate = rng.below(newest + 1);
         chosen.add(chosen.has(candidate) ? newest : candidate);
       }
-      return [...chosen].sort((one, other) => one - other);
+      return [...chosen].sort(ascending);
     },
     isKey: (key) =>
       Array.isArray(key) &&

@@ -21,6 +21,9 @@ export const StateError = kind("StateError");
 /** The collector gave no answer that settles anything. */
 export const Unreachable = kind("Unreachable");
 
+/** Of a state that no device can have written. The cause is not told: it could quote the state. */
+export const DAMAGED = "state must be what was written; it is damaged";
+
 /** Throws an error of a kind unless what must be so is so. */
 export function must(holds, Kind, message) {
   if (!holds) throw new Kind(message);

@@ -15,7 +15,7 @@ const MERSENNE = 2 ** 31 - 1;
 function linear(k, g) {
   let size = g;
   while (size < k) size *= g;
-  must(isPrime(g) && size * g <= LARGEST_TABLE, ParameterError, "g must be a smaller prime, or hash 'affine'");
+  must(isPrime(g) && size * g <= LARGEST_TABLE, ParameterError, "g must be a smaller prime, or hash affine");
   return {
     keyBits: bitLength(size - 1),
     draw: (rng) => 1 + rng.below(size - 1),
@@ -112,6 +112,6 @@ export const HASHES = Object.keys(FAMILIES);
 
 /** The family called `name`, one of `HASHES`, for k values and g symbols. */
 export function hashFamily(name, k, g) {
-  must(name !== "affine" || k <= 2 ** 22, ParameterError, "k must be at most 2^22 for hash 'affine'");
+  must(name !== "affine" || k <= 2 ** 22, ParameterError, "k must be at most 2^22, or hash another");
   return FAMILIES[name](k, g);
 }

@@ -3,9 +3,11 @@
 /** Bits that hold the integer 0 <= n < 2^53. */
 export const bitLength = (n) => (n ? n.toString(2).length : 0);
 
+export const ascending = (one, other) => one - other;
+
 export const bytesFor = (bits) => Math.ceil(bits / 8);
 
-export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const hex = (bytes) => Array.from(bytes, (byte) => bigEndian(byte, 1)).join("");
 
 /** The bytes that lower-case hexadecimal digits stand for, null if they do not. */
 export const unhex = (text) =>

@@ -1,6 +1,6 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
-import { isObject } from "./check.js";
+import { isObject, tried } from "./check.js";
 import { ParameterError, Unreachable, must } from "./errors.js";
 
 const LARGEST_ANSWER = 2 ** 26;
@@ -11,15 +11,7 @@ const PROBLEM = "urn:loloha:problem:";
  * Why a report is never counted. Others settle nothing: what cannot be read may have been mangled on
  * the way, or be for a later release of the collector, and early reports only have to wait.
  */
-const FINAL = [
-  "foreign_campaign",
-  "bad_reporter",
-  "bad_key",
-  "bad_y",
-  "bad_ticket",
-  "late",
-  "conflict",
-];
+const FINAL = /^(foreign_campaign|bad_(reporter|key|y|ticket)|late|conflict)$/;
 
 export class Post {
   /**
@@ -44,11 +36,12 @@ export class Post {
   /** The answer to a request; with a body it is a POST. */
   async fetch(url, asked) {
     const { attempts, first, longest, sleep } = this.patience;
+    const last = asked.keepalive ? 1 : attempts;
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#once(url, asked);
       if (answer !== null && !BUSY.includes(answer.status)) return answer;
       const after = answer?.after ?? 0;
-      if (attempt >= attempts || after > longest) {
+      if (attempt >= last || after > longest) {
         throw new Unreachable(`collector must answer: ${answer?.detail ?? "it cannot be reached"}`);
       }
       // A random part, so that devices do not come back together.
@@ -57,10 +50,13 @@ export class Post {
     }
   }
 
-  /** What became of a report: {settled, refusal, reason}; `stop` where nobody answered. */
-  async report({ url, token }, message) {
+  /**
+   * What became of a report: {settled, refusal, reason}; `stop` where nobody answered. One that is
+   * kept alive is a single request, which outlives the page.
+   */
+  async report({ url, token }, message, keepalive = false) {
     try {
-      const asked = { token, body: message, largest: LARGEST_RECEIPT };
+      const asked = { token, body: message, largest: LARGEST_RECEIPT, keepalive };
       return verdict(await this.fetch(`${url}/reports`, asked), message);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
@@ -68,16 +64,9 @@ export class Post {
     }
   }
 
-  /** The same by one request that outlives the page. */
-  async once({ url, token }, message) {
-    const asked = { token, body: message, largest: LARGEST_RECEIPT, keepalive: true };
-    const answer = await this.#once(`${url}/reports`, asked);
-    return answer === null ? { settled: false } : verdict(answer, message);
-  }
-
   /** One answer, null if there was none. */
   async #once(url, { token, body, largest = LARGEST_ANSWER, keepalive = false }) {
-    must(token === null || /^[!-~]+$/.test(token), ParameterError, "token must be visible ASCII characters");
+    must(token === null || /^[!-~]+$/.test(token), ParameterError, "token must be visible ASCII");
     const headers = { Accept: "application/json" };
     if (token !== null) headers.Authorization = `Bearer ${token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -115,18 +104,14 @@ async function bounded(response, largest) {
 }
 
 function answerOf(response, text) {
-  let json = null;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    // A page of a gateway, for example.
-  }
+  // Undefined for the page of a gateway, for example.
+  const json = tried(() => JSON.parse(text));
   const { status, headers } = response;
-  const after = Number(headers.get("retry-after") ?? 0);
+  const after = Number(headers.get("retry-after")) || 0;
   const media = (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
   const isProblem = media === "application/problem+json" && isObject(json) && json.status === status;
   const detail = isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`;
-  return { status, text, json, media, isProblem, detail, after: after >= 0 ? after : 0 };
+  return { status, text, json, media, isProblem, detail, after };
 }
 
 /** A status code is no receipt: only what this service says of this report settles it. */
@@ -137,9 +122,9 @@ function verdict({ status, json, media, isProblem, detail }, message) {
   const isReceipt = status === 200 && media === "application/json" && isOurs && isCounted(json);
   if (isReceipt) return { settled: true };
   const reason = isProblem && isOurs && json.type === PROBLEM + json.reason ? json.reason : null;
-  if (FINAL.includes(reason) && status < 500) return { settled: true, refusal: detail };
+  if (FINAL.test(reason) && status < 500) return { settled: true, refusal: detail };
   return { settled: false, reason: detail };
 }
 
 const isCounted = ({ accepted, duplicates, refused }) =>
-  (accepted === 1 ? duplicates === 0 : accepted === 0 && duplicates === 1) && refused?.length === 0;
+  ["[1,0,[]]", "[0,1,[]]"].includes(JSON.stringify([accepted, duplicates, refused]));

@@ -52,45 +52,43 @@ const PARAMETERS = {
   m0(name, spec) {
     const [identity] = table(largestKeep(spec.eps_inf, spec.g ?? 2), spec.g ?? 2);
     const left = spec.memo && check.real(name, spec.m0, 0, 1) * SCALE < SCALE - identity;
-    must(left, ParameterError, "m0 must be below all but the identity of a joint memo");
+    must(left, ParameterError, "m0 must be below what a joint memo leaves");
   },
 };
 
 // -- the registry
 
-/** One round of symbols. */
-const symbols = (parameters, symbolsOf) => ({
-  parameters: ["k", "eps", ...parameters],
+// Each has: its parameters, checked in this order; the encoding; the thresholds of the first round
+// and, where there is an eps_1, of the second, for g symbols.
+
+const ONE_ROUND = ["k", "eps"];
+const TWO_ROUNDS = ["k", "eps_inf", "eps_1"];
+
+/** Symbols, of which `symbolsOf` a specification says how many; the first round may be a table for life. */
+const symbols = (parameters, symbolsOf, optional) => ({
+  parameters,
+  optional,
   encoding(spec) {
     const g = symbolsOf(spec);
     return symbolEncoding(spec.k, g, spec.hash && hashFamily(spec.hash, spec.k, g));
   },
-  first: (spec) => [largestKeep(spec.eps, symbolsOf(spec))],
-});
-
-/** Two rounds of symbols. */
-const symbolChain = (parameters, symbolsOf) => ({
-  ...symbols([], symbolsOf),
-  parameters: ["k", "eps_inf", "eps_1", "calibration", ...parameters],
-  first: (spec) => [largestKeep(spec.eps_inf, symbolsOf(spec))],
-  second(spec, first) {
-    const g = symbolsOf(spec);
-    const contrast = (spec.memo ? tableContrast : keepContrast)(g, first);
-    return [secondKeep(contrast, spec.eps_inf, spec.eps_1, g, spec.calibration)];
+  first({ memo, m0 }, eps, g) {
+    const keep = largestKeep(eps, g);
+    return memo ? table(keep, g, m0) : [keep];
+  },
+  second({ memo, eps_inf, eps_1, calibration }, first, g) {
+    const contrast = (memo ? tableContrast : keepContrast)(g, first);
+    return [secondKeep(contrast, eps_inf, eps_1, g, calibration)];
   },
 });
 
-/** Two rounds of hashed symbols, of which the first may be one table for life. */
-const loloha = (parameters, symbolsOf) => ({
-  ...symbolChain(["hash", ...parameters], symbolsOf),
-  optional: ["memo", "m0"],
-  first(spec) {
-    const g = symbolsOf(spec);
-    const keep = largestKeep(spec.eps_inf, g);
-    return spec.memo ? table(keep, g, spec.m0) : [keep];
-  },
-  spent: (spec, answers) => tableLoss(spec.eps_inf, symbolsOf(spec), spec.m0, answers),
-});
+/** Two rounds of them. */
+const symbolChain = (parameters, symbolsOf, optional) =>
+  symbols([...TWO_ROUNDS, "calibration", ...parameters], symbolsOf, optional);
+
+/** Two rounds of hashed ones. */
+const loloha = (parameters, symbolsOf) =>
+  symbolChain(["hash", ...parameters], symbolsOf, ["memo", "m0"]);
 
 /** What so many answers of one table spend: B_m = ln(1 + w g! / ((g-m)! u)), rounded up. */
 function tableLoss(epsInf, g, m0, answers) {
@@ -106,22 +104,15 @@ function tableLoss(epsInf, g, m0, answers) {
   return Math.max(epsInf, loss * (1 + 2 ** -50));
 }
 
-/** One round of bits. */
-const bits = (first) => ({
-  parameters: ["k", "eps"],
+/** Bits; the second round keeps a set bit half the time where that bounds its reach. */
+const bits = (parameters, channel, isReached) => ({
+  parameters,
   encoding: (spec) => oneHot(spec.k),
-  first: (spec) => first(spec.eps),
-});
-
-/** Two rounds of bits; the second keeps a set bit half the time where that bounds its reach. */
-const bitChain = (first, isReached) => ({
-  ...bits(),
-  parameters: ["k", "eps_inf", "eps_1"],
-  first: (spec) => first(spec.eps_inf),
-  second(spec, thresholds) {
-    const reached = !isReached || isReached(spec.eps_inf, spec.eps_1);
+  first: (spec, eps) => channel(eps),
+  second({ eps_inf, eps_1 }, first) {
+    const reached = !isReached || isReached(eps_inf, eps_1);
     must(reached, ParameterError, "eps_1 must be within reach of the second round");
-    return secondBits(thresholds, spec.eps_1, !isReached);
+    return secondBits(first, eps_1, !isReached);
   },
 });
 
@@ -130,15 +121,15 @@ const two = () => 2;
 const asked = (spec) => spec.g;
 
 const REGISTRY = {
-  grr: symbols([], values),
-  blh: symbols(["hash"], two),
-  olh: symbols(["hash", "g", "calibration"], asked),
-  sue: bits(symmetricHalf),
-  oue: bits(half),
-  rappor: bitChain(symmetricHalf),
-  "l-osue": bitChain(half),
-  "l-oue": bitChain(half, isReachedAfterHalved),
-  "l-soue": bitChain(symmetricHalf, isReachedAfterSymmetric),
+  grr: symbols(ONE_ROUND, values),
+  blh: symbols([...ONE_ROUND, "hash"], two),
+  olh: symbols([...ONE_ROUND, "hash", "g", "calibration"], asked),
+  sue: bits(ONE_ROUND, symmetricHalf),
+  oue: bits(ONE_ROUND, half),
+  rappor: bits(TWO_ROUNDS, symmetricHalf),
+  "l-osue": bits(TWO_ROUNDS, half),
+  "l-oue": bits(TWO_ROUNDS, half, isReachedAfterHalved),
+  "l-soue": bits(TWO_ROUNDS, symmetricHalf, isReachedAfterSymmetric),
   "l-grr": symbolChain([], values),
   biloloha: loloha([], two),
   ololoha: loloha(["g"], asked),
@@ -146,8 +137,8 @@ const REGISTRY = {
     parameters: ["k", "eps_inf", "b", "d", "calibration"],
     encoding: (spec) => sampledBuckets(spec.k, spec.b, spec.d),
     // With one sampled bucket two patterns differ in one bit, else in two.
-    first: ({ d, calibration, eps_inf }) =>
-      (d === 1 && calibration === "tight" ? symmetric : symmetricHalf)(eps_inf),
+    first: ({ d, calibration }, eps) =>
+      (d === 1 && calibration === "tight" ? symmetric : symmetricHalf)(eps),
   },
 };
 
@@ -158,9 +149,8 @@ export const PROTOCOLS = Object.keys(REGISTRY);
 export class Protocol {
   /** @param {object} spec what `to_dict` gives in Python: type, version and every parameter. */
   constructor(spec) {
-    const rules = check.isObject(spec) && Object.hasOwn(REGISTRY, spec.type) && REGISTRY[spec.type];
-    must(rules, ParameterError, `protocol must be one of ${PROTOCOLS}`);
-    must(spec.version === 1, ParameterError, "version must be 1; use a matching release");
+    const rules = REGISTRY[check.choice("protocol", spec?.type, PROTOCOLS)];
+    check.choice("version", spec.version, [1]);
     const { parameters, optional = [] } = rules;
     check.members("protocol", spec, ["type", "version", ...parameters], optional);
     for (const name of [...parameters, ...optional]) {
@@ -173,18 +163,19 @@ export class Protocol {
     /** Bound on all reports of one value, for ever; for one-round rules on one report. */
     this.loss = spec.eps_inf ?? spec.eps;
     this.encoding = rules.encoding(spec);
+    const { memoSymbols, memoCells } = this.encoding;
     /** Thresholds of both rounds, out of 2^53; the second is null where there is none. */
-    this.first = rules.first(spec);
-    this.second = rules.second?.(spec, this.first) ?? null;
+    this.first = rules.first(spec, this.loss, memoSymbols);
+    this.second = "eps_1" in spec ? rules.second(spec, this.first, memoSymbols) : null;
     /** Whether the answers to all memo symbols are drawn together, at enrolment. */
     this.joint = "memo" in spec;
     /** Budget that so many kept answers spend; for one-round rules so many reports. */
-    this.spent = (answers) => (this.joint ? rules.spent(spec, answers) : answers * this.loss);
-    const cells = this.encoding.memoCells;
+    this.spent = (answers) =>
+      this.joint ? tableLoss(this.loss, memoSymbols, spec.m0, answers) : answers * this.loss;
     /** Most that a user can ever spend. */
-    this.cap = this.longitudinal ? this.spent(cells) : Infinity;
-    const worth = !this.joint || this.cap <= cells * this.loss * (1 + 1e-9);
-    must(worth, ParameterError, "memo must be independent where one table spends more");
+    this.cap = this.longitudinal ? this.spent(memoCells) : Infinity;
+    const worth = !this.joint || this.cap <= memoCells * this.loss * (1 + 1e-9);
+    must(worth, ParameterError, "memo must be independent: one table spends more");
     Object.freeze(this);
   }
 
@@ -220,7 +211,7 @@ export class Protocol {
 
   checkValue(value) {
     const holds = check.isInteger(value, 0, this.k - 1);
-    must(holds, DomainError, "value must be an index of a label, got another (not shown: it is private)");
+    must(holds, DomainError, "value must be the index of a label (not shown)");
   }
 
   /** SHA-256 of the canonical specification. */

@@ -1,5 +1,7 @@
 /** Which rounds were answered: a few intervals, however many rounds there were. */
 
+import { isInteger } from "./check.js";
+
 const MOST_INTERVALS = 64;
 
 /** Whether a round is among `rounds`: disjoint [first, last], ascending, none touching the next. */
@@ -31,9 +33,5 @@ export const areRounds = (rounds) =>
   rounds.length <= MOST_INTERVALS &&
   rounds.every(
     ([first, last], i) =>
-      Number.isSafeInteger(first) &&
-      Number.isSafeInteger(last) &&
-      0 <= first &&
-      first <= last &&
-      (i === 0 || rounds[i - 1][1] + 1 < first),
+      Number.isSafeInteger(last) && isInteger(first, i && rounds[i - 1][1] + 2, last),
   );

@@ -66,7 +66,7 @@ export class Sender {
     const urls = [url].flat();
     const wanted = urls.map(fingerprintOf);
     const differ = urls.length && new Set(wanted).size === urls.length;
-    must(differ, ParameterError, "url must be different campaigns, at least one; name each once");
+    must(differ, ParameterError, "url must be one campaign, or several different ones");
     const known = await this.#read();
     const enrolled = known.consent ? [] : await this.#enrol(urls, token, known, wait);
     return this.#change(async (state) => {
@@ -75,7 +75,7 @@ export class Sender {
       must(
         String(fingerprints.sort()) === String(wanted.sort()),
         CampaignError,
-        "campaign must be the one that the user agreed to, got another; withdraw and ask anew",
+        "campaign must be the one agreed to; withdraw and ask the user anew",
       );
       const tell = found[0].campaign;
       if (state.consent && (limit === null || limit === state.limit)) return { tell };
@@ -128,9 +128,9 @@ export class Sender {
     });
     this.#outbox = [];
     return (
-      "Key, memo and unsent reports are deleted; nothing more is reported. What was sent stays " +
-      `counted and ${spent} spent so far stays spent: if you agree again, new answers are drawn ` +
-      "and spend on top of it, and a round that is answered again counts you twice."
+      "Key, memo and unsent reports are deleted. What was sent stays counted, " +
+      `${spent} spent so far stays spent: if you agree again, new reports can spend on top of it, ` +
+      "and a round that is answered again counts you twice."
     );
   }
 
@@ -167,10 +167,10 @@ export class Sender {
     const rounds = {};
     for (const [name, value] of Object.entries(values)) {
       const enrolment = state.enrolments.find(({ campaign }) => campaign.name === name);
-      must(enrolment, ParameterError, "values must be for the campaigns agreed to; check names");
+      must(enrolment, ParameterError, "values must be for the campaigns agreed to");
       const asked = round ?? enrolment.campaign.roundAt(Number(this.#clock()));
       const isBegun = round !== undefined || asked >= 0;
-      must(isBegun, StateError, "campaign must have begun, it has not; report later");
+      must(isBegun, StateError, "campaign must have begun; report later");
       check.round(asked);
       rounds[name] = await enrolment.report(value, asked, state.left(enrolment));
     }
@@ -239,7 +239,7 @@ export class Sender {
           if (gone.has(message)) continue;
           gone.add(message);
           this.#post
-            .once(enrolment, message)
+            .report(enrolment, message, true)
             .then(({ settled }) => settled && this.#settle(enrolment, round, message))
             .catch(() => {})
             .finally(() => gone.delete(message));
@@ -247,13 +247,12 @@ export class Sender {
       }
     };
     const hidden = () => page.document.visibilityState === "hidden" && leave();
-    page.addEventListener("pagehide", leave);
-    page.document.addEventListener("visibilitychange", hidden);
+    const listening = new AbortController();
+    const { signal } = listening;
+    page.addEventListener("pagehide", leave, { signal });
+    page.document.addEventListener("visibilitychange", hidden, { signal });
     this.status().catch(() => {});
-    return () => {
-      page.removeEventListener("pagehide", leave);
-      page.document.removeEventListener("visibilitychange", hidden);
-    };
+    return () => listening.abort();
   }
 
   /** Forget keys, memos and queues, and start as a new user; says what that costs. */
@@ -279,19 +278,19 @@ export class Sender {
       const made = await state.text();
       return made === text ? undefined : made;
     });
-    must(next, StateError, "storage must call what its `change` is given");
+    must(next, StateError, "storage must call what `change` is given");
     this.#outbox = next.enrolments;
     return told;
   }
 }
 
 function agreed(state) {
-  must(state.consent, StateError, "consent must be given before anything is reported; ask the user");
+  must(state.consent, StateError, "consent must be given; ask the user");
   return state;
 }
 
 function only(state) {
   const isOnly = agreed(state).enrolments.length === 1;
-  must(isOnly, StateError, "campaign must be the only one; use reportAll and deliverAll");
+  must(isOnly, StateError, "campaign must be the only one; use reportAll, deliverAll");
   return state.enrolments[0];
 }

@@ -1,12 +1,12 @@
 /** What a sender keeps: one consent, to one campaign or several under one limit. Python reads it too. */
 
 import { Campaign } from "./campaign.js";
-import { isAmount, isObject } from "./check.js";
+import { isAmount, isCount, isObject, tried } from "./check.js";
 import { Client } from "./client.js";
-import { BudgetError, ParameterError, StateError, must } from "./errors.js";
+import { BudgetError, DAMAGED, ParameterError, StateError, must } from "./errors.js";
 import { canonical, parse } from "./json.js";
 import { encode } from "./message.js";
-import { unhex } from "./number.js";
+import { ascending, unhex } from "./number.js";
 import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-sender";
@@ -14,7 +14,7 @@ const VERSION = 2;
 const LEDGER = "loloha-spent";
 /** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
 const MOST_QUEUED = 1000;
-const ADDRESS = /\/v1\/campaigns\/([0-9a-f]{64})$/;
+const ADDRESS = /^https?:\/\/[^@/]+(?:\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
 
 /** One user in one campaign. */
 export class Enrolment {
@@ -45,7 +45,7 @@ export class Enrolment {
   }
 
   get waiting() {
-    return [...this.queue.keys()].sort((one, other) => one - other);
+    return [...this.queue.keys()].sort(ascending);
   }
 
   async plain() {
@@ -60,7 +60,7 @@ export class Enrolment {
     const { url, token, ticket, queue } = plain;
     possible([token, ticket].every((one) => one === null || isVisible(one)));
     for (const [round, text] of queue) {
-      possible(Number.isSafeInteger(round) && client.hasAnswered(round));
+      possible(isCount(round) && client.hasAnswered(round));
       possible(JSON.parse(text).round === round);
     }
     return new Enrolment({ url, token, ticket, campaign, client, queue: new Map(queue) });
@@ -94,12 +94,14 @@ export class State {
   /** Forget keys, memos and queues, and start as a new user. */
   reset(options) {
     const drawn = this.enrolments.every(({ campaign }) => campaign.keys === "drawn");
-    must(drawn, StateError, "key must be assigned anew; withdraw, and agree again");
+    must(drawn, StateError, "keys must be assigned anew; withdraw and agree again");
     const said = this.enrolments.map((one) => {
       one.queue.clear();
       return one.client.reset(options);
     });
-    const spent = `Keys, memos and sent reports are forgotten. The ${this.loss} spent so far stays spent.`;
+    const spent =
+      "Key, memo and sent reports are forgotten. What was sent stays counted, " +
+      `the ${this.loss} spent so far stays spent.`;
     return said.length === 1 ? said[0] : spent;
   }
 
@@ -138,7 +140,7 @@ export class State {
       await state.#fill(parse(text));
     } catch (error) {
       // Another cause could quote the state.
-      throw error instanceof StateError ? error : damaged();
+      throw error instanceof StateError ? error : new StateError(DAMAGED);
     }
     return state;
   }
@@ -150,7 +152,7 @@ export class State {
       this.answered = plain.answered;
     } else {
       const known = type === TYPE && version === VERSION;
-      must(known, StateError, "state must be of a known type and version; use the release that wrote it");
+      must(known, StateError, "state must be of a known version; use a newer release");
       this.limit = plain.limit;
       this.spentBefore = plain.spent_before;
       this.answered = plain.answered_before ?? {};
@@ -162,23 +164,12 @@ export class State {
   }
 }
 
-const damaged = () => new StateError("state must be what a sender wrote; it is damaged");
-
-function possible(holds) {
-  if (!holds) throw damaged();
-}
+const possible = (holds) => must(holds, StateError, DAMAGED);
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {
-  let address = null;
-  try {
-    const { protocol, pathname, username, search, hash } = new URL(url);
-    const plain = /^https?:$/.test(protocol) && !username && !search && !hash;
-    address = plain ? ADDRESS.exec(pathname) : null;
-  } catch {
-    // Not an address at all.
-  }
-  must(address, ParameterError, "url must be https://HOST/v1/campaigns/FINGERPRINT, got another");
+  const address = tried(() => ADDRESS.exec(new URL(url).href));
+  must(address, ParameterError, "url must be https://HOST/v1/campaigns/FINGERPRINT");
   return address[1];
 }
 

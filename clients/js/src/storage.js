@@ -10,16 +10,24 @@ import { StateError, must } from "./errors.js";
 
 /** Keeps a state while the process lives: for tests, and where a user wants nothing kept. */
 export function memoryStorage(text = null) {
-  const turn = turns();
-  return {
-    read: async () => text,
-    change: (next) =>
-      turn(async () => {
-        const made = await next(text);
-        if (made !== undefined) text = made;
-      }),
-  };
+  return storage(
+    turns(),
+    async () => text,
+    async (made) => {
+      text = made;
+    },
+  );
 }
+
+/** A storage of which `locked` runs one task at a time; `write` gets a text, or null to delete. */
+export const storage = (locked, read, write) => ({
+  read,
+  change: (next) =>
+    locked(async () => {
+      const made = await next(await read());
+      if (made !== undefined) await write(made);
+    }),
+});
 
 /** Runs one task after the other. */
 export function turns() {
@@ -39,7 +47,7 @@ export function turns() {
 export function indexedDbStorage(name = "loloha") {
   const { indexedDB, navigator } = globalThis;
   const isAble = indexedDB && navigator?.locks;
-  must(isAble, StateError, "page must be secure (https), with IndexedDB and Web Locks");
+  must(isAble, StateError, "page must be https, with IndexedDB and Web Locks");
   const locked = (task) => navigator.locks.request(`loloha ${name}`, task);
 
   /** Run one transaction, and wait until it is on the disk. */
@@ -64,17 +72,12 @@ export function indexedDbStorage(name = "loloha") {
       (error) => unusable("readable", error),
     );
 
-  return {
-    read,
-    change: (next) =>
-      locked(async () => {
-        const made = await next(await read());
-        if (made === undefined) return;
-        await transact("readwrite", (store) =>
-          made === null ? store.delete("state") : store.put(made, "state"),
-        ).catch((error) => unusable("writable", error));
-      }),
-  };
+  const write = (made) =>
+    transact("readwrite", (store) =>
+      made === null ? store.delete("state") : store.put(made, "state"),
+    ).catch((error) => unusable("writable", error));
+
+  return storage(locked, read, write);
 }
 
 function opened(indexedDB, name) {
@@ -88,6 +91,6 @@ function opened(indexedDB, name) {
 
 function unusable(what, error) {
   throw new StateError(
-    `state must be ${what} in IndexedDB, got ${error?.name ?? "an error"}; nothing was changed`,
+    `state must be ${what}, got ${error?.name ?? "an error"}; nothing was changed`,
   );
 }

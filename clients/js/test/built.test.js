@@ -1,11 +1,13 @@
 /** The one file for pages is the client: same names, same draws, same messages. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
+import { INTERNAL } from "../internal.js";
 import * as built from "../loloha.min.js";
 import * as source from "../src/index.js";
-import { DOCUMENT } from "../testing/collector.js";
+import { canonical } from "../src/json.js";
+import { Collector, DOCUMENT, START, published } from "../testing/collector.js";
 
 const vectors = JSON.parse(
   readFileSync(new URL("../../../tests/vectors/clients.json", import.meta.url), "utf8"),
@@ -14,7 +16,7 @@ const vectors = JSON.parse(
 /** Messages and loss of a life with draws that are always the same. */
 async function life({ Campaign, Client, encode }, protocol) {
   const labels = Array.from({ length: protocol.k }, (_, v) => `label ${v}`);
-  const campaign = await Campaign.restore({ ...DOCUMENT, protocol, labels });
+  const campaign = await Campaign.read(canonical({ ...DOCUMENT, protocol, labels }));
   const rng = { bernoulli: (threshold) => threshold > 2 ** 52, below: (n) => n - 1 };
   const client = new Client(campaign.protocol, { rng });
   const reports = [0, 1, 2].map((round) => client.report(round % protocol.k, round));
@@ -30,4 +32,31 @@ test("its reports are the same", async () => {
   for (const { protocol } of vectors) {
     assert.deepEqual(await life(built, protocol), await life(source, protocol), protocol.type);
   }
+});
+
+/** What everybody but the sources calls by name: types that ship, and members of what is exchanged. */
+test("nothing that others name has a short name", () => {
+  const types = ["core", "index"].map((name) => readFileSync(new URL(`../src/${name}.d.ts`, import.meta.url), "utf8"));
+  const code = types.join("").replace(/\/\*.*?\*\//gs, "");
+  const folder = new URL("../../../src/loloha/conform/schema/", import.meta.url);
+  const schemas = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8"));
+  for (const name of INTERNAL) {
+    assert.ok(!RegExp(`\\b${name}\\b`).test(code), name);
+    assert.ok(!schemas.some((text) => RegExp(`"${name}"\\s*:`).test(text)), name);
+  }
+});
+
+test("each goes on with the state of the other", async () => {
+  const collector = new Collector(await published());
+  const storage = source.memoryStorage();
+  const sender = ({ Sender }) => new Sender(storage, { clock: () => START + 60, fetch: collector.fetch });
+  await sender(built).agree(collector.url, { limit: 9 });
+  for (const [round, one] of [source, built, source, built].entries()) {
+    assert.equal(await sender(one).report("a", { round }), round);
+    const { sent, waiting } = await sender(one).deliver();
+    assert.deepEqual([sent, waiting], [[round], []]);
+  }
+  await sender(built).withdraw();
+  assert.deepEqual(Object.keys(JSON.parse(await storage.read())), ["answered", "spent", "type", "version"]);
+  assert.ok((await sender(source).status()).loss > 0);
 });
