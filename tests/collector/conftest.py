@@ -123,7 +123,7 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
         client.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     clock = Clock(START + (TAU - 1) * HOUR + 60)
     with listening(tmp_path_factory.mktemp("store"), clock) as site:
@@ -140,13 +140,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     with browser() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def usual(chromium: Any) -> Any:
     """What most pages share, so that the charts' library is fetched and compiled once."""
     context = chromium.new_context(viewport=WINDOW)
