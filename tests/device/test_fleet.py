@@ -1,5 +1,7 @@
 """A fleet of devices against a real collector."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,11 @@ from loloha.study.fleet import run_fleet
 from sending import address, rounds
 from serving import create, get
 
-# -- a fleet
+
+@pytest.fixture(autouse=True)
+def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine an answer takes its time: what is sent again counts as a duplicate."""
+    monkeypatch.setattr("loloha.study.fleet.Collector", partial(Collector, timeout=120.0))
 
 
 @pytest.mark.parametrize("name", ["biloloha", "rappor", "l-grr", "dbitflippm", "olh"])
