@@ -3,7 +3,6 @@
 import csv
 import itertools
 import math
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -242,13 +241,10 @@ def test_assign_is_as_good_as_scipy(m: int) -> None:
     loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0), loloha.LGRR(k=1000, eps_inf=2.0, eps_1=1.0),
     loloha.BiLOLOHA(k=1 << 20, eps_inf=2.0, eps_1=1.0), loloha.RAPPOR(k=96, eps_inf=2.0, eps_1=1.0),
 ], ids=str)  # fmt: skip
-def test_long_histories_are_quick(protocol: Protocol) -> None:
+def test_long_histories_have_a_bound(protocol: Protocol) -> None:
     rng = np.random.default_rng(3)
     one, other = rng.integers(0, protocol.k, size=(2, 100_000))
-    start = time.process_time()
     found = privacy.loss_between(protocol, one, other)
-    # Some 0.5 s: the room is for a busy machine.
-    assert time.process_time() - start < 5
     assert 0 < found.bound <= privacy.window_loss(protocol, 100_000)
 
 
