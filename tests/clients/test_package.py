@@ -15,8 +15,8 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-LARGEST = 12_250
-"""Bytes; docs/javascript.md says 12.2 KB."""
+LARGEST = 12_350
+"""Bytes; docs/javascript.md says 12.3 KB."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
 

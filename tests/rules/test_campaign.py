@@ -174,6 +174,15 @@ def test_a_range_is_cut_exactly() -> None:
             hours.index(outside)
 
 
+def test_a_range_asks_for_a_number_of_it_and_not_for_the_label_of_a_part() -> None:
+    hours = campaign(domain=Range(0, 24, 4))
+    for value in (hours.labels[1], 25):
+        with pytest.raises(DomainError, match="value must be a number from 0 to 24, got another"):
+            hours.index(value)
+    with pytest.raises(DomainError, match="value must be one of the campaign's labels, got"):
+        campaign(domain=Labels((3, 5, 7, 9))).index("secret")
+
+
 @given(st.integers(1, 60), st.integers(0, 10**6))
 def test_every_number_lies_in_the_part_that_its_index_names(bins: int, step: int) -> None:
     low, high = -1.7, 3.1

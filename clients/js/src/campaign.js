@@ -64,7 +64,8 @@ export class Campaign {
   index(value) {
     const index = this.domain.index(value);
     if (index !== undefined) return index;
-    must(this.domain.other !== undefined, DomainError, "value must be a label or in the range (not shown)");
+    const { wanted, other } = this.domain;
+    must(other !== undefined, DomainError, `value must be ${wanted} (not shown)`);
     return this.domain.k - 1;
   }
 

@@ -35,6 +35,7 @@ function list(labels) {
   const isNumeric = [...index.keys()].every((label) => whole(label) === label);
   return {
     k: labels.length,
+    wanted: "a label",
     has: (label) => index.has(clean(label)),
     text: (v) => String(labels[v]),
     index(value) {
@@ -58,6 +59,7 @@ function range(labels) {
   const [low, high] = ends.map((end) => decimal(String(end)));
   return {
     k: bins,
+    wanted: `a number from ${ends[0]} to ${ends[1]}`,
     has: () => false,
     text(v) {
       const edge = edgesOf(low, high, BigInt(bins));

@@ -122,9 +122,10 @@ function verdict({ status, json, media, isProblem, detail }, message) {
   const isReceipt = status === 200 && media === "application/json" && isOurs && isCounted(json);
   if (isReceipt) return { settled: true };
   const reason = isProblem && isOurs && json.type === PROBLEM + json.reason ? json.reason : null;
-  if (FINAL.test(reason) && status < 500) return { settled: true, refusal: detail };
+  if (typeof reason === "string" && FINAL.test(reason) && status < 500) return { settled: true, refusal: detail };
   return { settled: false, reason: detail };
 }
 
+/** Whether all of it is there, of the types that a receipt has. */
 const isCounted = ({ accepted, duplicates, refused }) =>
   ["[1,0,[]]", "[0,1,[]]"].includes(JSON.stringify([accepted, duplicates, refused]));

@@ -128,16 +128,17 @@ export class Sender {
     });
     this.#outbox = [];
     return (
-      "Key, memo and unsent reports are deleted. What was sent stays counted, " +
-      `${spent} spent so far stays spent: if you agree again, new reports can spend on top of it, ` +
-      "and a round that is answered again counts you twice."
+      "Key, memo and unsent reports are deleted; nothing more is reported. What was sent stays " +
+      `counted and ${spent} spent so far stays spent: if you agree again, new answers are drawn ` +
+      "and spend on top of it, and a round that is answered again counts you twice, " +
+      "unless you wait for the next one."
     );
   }
 
   /**
    * Sanitise the user's value for a round and queue the report; nothing is sent yet.
    *
-   * @param value a label of the campaign, or a number of its range
+   * @param value a label of the campaign, or, where it asks for a range, a number in it
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number | null>} the round, one that was answered stays as it was; null if the

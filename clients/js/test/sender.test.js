@@ -93,6 +93,8 @@ test("only what this service alone says settles a report", async (context) => {
     "507": page(507),
     "a strange 200": json(200, { accepted: 2, duplicates: 0, refused: [] }),
     "a receipt of texts": json(200, { accepted: "1", duplicates: 0, refused: [] }),
+    "a receipt with a text for its refusals": json(200, { accepted: 1, duplicates: 0, refused: "" }),
+    "a receipt without its refusals": json(200, { accepted: 1, duplicates: 0 }),
     "null": json(200, null),
     "a list": json(200, []),
     "a problem of another service": json(410, { type: "about:blank", status: 410 }, "application/problem+json"),
@@ -103,6 +105,11 @@ test("only what this service alone says settles a report", async (context) => {
     "a receipt as a page": json(200, { accepted: 1, duplicates: 0, refused: [] }, "text/html"),
     "a problem of another status": json(404, { type: "urn:loloha:problem:late", status: 410 }, "application/problem+json"),
     "a refusal as plain JSON": json(410, { type: "urn:loloha:problem:late", status: 410, reason: "late" }),
+    "a list for a reason": json(
+      410,
+      { type: "urn:loloha:problem:late", status: 410, reason: ["late"] },
+      "application/problem+json",
+    ),
     "an unknown problem": () => problem(422, "new-in-a-later-version"),
     "an inherited problem": () => problem(422, "constructor"),
     "too early": () => problem(425, "early", { "retry-after": "2" }),
@@ -279,7 +286,16 @@ test("withdrawal deletes all but what was spent and which rounds were answered",
   assert.equal(await storage.read(), null);
   await sender.agree(collector.url);
   await sender.report("a");
-  assert.match(await sender.withdraw(), /2 spent so far stays spent/);
+  const said = await sender.withdraw();
+  for (const text of [
+    "nothing more is reported",
+    "What was sent stays counted",
+    "the 2 spent so far stays spent",
+    "new answers are drawn",
+    "counts you twice, unless you wait for the next one",
+  ]) {
+    assert.ok(said.includes(text), text);
+  }
   const kept = JSON.parse(await storage.read());
   const fingerprint = collector.url.slice(-64);
   assert.deepEqual(kept, { type: "loloha-spent", version: 1, spent: 2, answered: { [fingerprint]: [[0, 0]] } });

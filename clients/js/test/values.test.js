@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { domain } from "../src/domain.js";
-import { DomainError } from "../src/index.js";
+import { Campaign, DomainError } from "../src/index.js";
+import { DOCUMENT } from "../testing/collector.js";
 
 const vectors = JSON.parse(
   readFileSync(new URL("../../../tests/vectors/values.json", import.meta.url), "utf8"),
@@ -28,6 +29,14 @@ test("every value has the index of the vectors", () => {
       assert.equal(indexOf(found, value), index, `${value} in ${JSON.stringify(labels)}`);
     }
   }
+});
+
+test("a range asks for a number of it, not for the label of a part", async () => {
+  const labels = { range: [1, 100], bins: 3 };
+  const campaign = await Campaign.restore({ ...DOCUMENT, labels });
+  assert.throws(() => campaign.index(campaign.labels[1]), /value must be a number from 1 to 100 /);
+  assert.throws(() => campaign.index(101), /value must be a number from 1 to 100 /);
+  assert.throws(() => new Campaign(DOCUMENT).index("d"), /value must be a label /);
 });
 
 test("what is no value is refused, and never shown", () => {

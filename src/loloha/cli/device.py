@@ -27,8 +27,8 @@ def report(
     value: Annotated[
         str | None,
         typer.Argument(
-            help="A label of the campaign, or a number of its range. Left out, only what waits "
-            "is sent.",
+            help="A label of the campaign or, where it asks for a range, a number in it: 41, not "
+            "[40, 43). Left out, only what waits is sent.",
             show_default=False,
         ),
     ] = None,

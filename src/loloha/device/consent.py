@@ -49,8 +49,8 @@ def _one(campaign: Campaign) -> str:
     protocol, seconds = campaign.protocol, campaign.schedule.seconds
     first, memo = protocol.asked_first, protocol.asked_memo
     said = (
-        f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report shifts "
-        f"the odds between any two values by a factor of at most {_factor(first)}"
+        f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
+        f"alone, shifts the odds between any two values by a factor of at most {_factor(first)}"
     )
     if not protocol.longitudinal:
         return f"{said}, and every further report by as much again."

@@ -243,7 +243,7 @@ class Sender:
         Parameters
         ----------
         value
-            A label of the campaign, or a number of its range.
+            A label of the campaign, or, where it asks for a range, a number in it.
         round : int, optional
             By default the one that the clock says. A round is answered once: asking again changes
             nothing.

@@ -81,8 +81,8 @@ class Campaign:
         if self.domain.other is not None:
             return self.domain.k - 1
         raise DomainError(
-            "value must be one of the campaign's labels, or within its range, got another (not "
-            "shown: it is private); send nothing, or create a campaign with a label for others"
+            f"value must be {self.domain.wanted}, got another (not shown: it is private); send "
+            "nothing, or create a campaign with a label for others"
         )
 
     @property

@@ -63,6 +63,11 @@ class Labels:
         return all(str(whole(label)) == label for label in self._index)
 
     @property
+    def wanted(self) -> str:
+        """What a value must be, in words."""
+        return "one of the campaign's labels"
+
+    @property
     def k(self) -> int:
         """Number of values."""
         return len(self.labels) + (self.other is not None)
@@ -133,6 +138,11 @@ class Range:
     def is_numeric(self) -> bool:
         """Whether values are numbers: always."""
         return True
+
+    @property
+    def wanted(self) -> str:
+        """What a value must be, in words: the label of a part is no number."""
+        return f"a number from {self.low} to {self.high}"
 
     @property
     def texts(self) -> list[str]:
