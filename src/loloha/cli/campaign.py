@@ -292,7 +292,7 @@ def _show_verdict(found: dict[str, Any] | None) -> None:
     console.say(
         f"with {found['n']} reports a round: 95 % error of a rare value {found['error_95']:.3g}, "
         f"of all at once {found['error_all_95']:.3g}; values show from {visible}; "
-        f"worst-case loss {cap}"
+        f"cap {cap} (the most budget that a user can spend)"
     )
     for warning in found["warnings"]:
         console.warn(warning)

@@ -100,7 +100,7 @@ def compare(
         console.show_json({"note": found.note, "level": found.level, "rows": list(found.rows)})
         return
     console.show(console.visible(found.note))
-    console.show_table(SHOWN, [[row[name] for name in SHOWN] for row in found.rows])
+    console.show_table(SHOWN, [[row[name] for name in SHOWN] for row in found.rows], keys=2)
     uniform = found.rows[0]["mse_uniform"]
     console.show(f"Always answering 'uniform' has a mean squared error of {uniform:.4g}.")
     if out is not None:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with stable keys.")]
 LONG_ENOUGH_TO_TELL = 1.0
 WIDEST = 10_000
+BETWEEN = 3
+"""Characters between two columns of a table."""
+FOLDED = 30
+"""Characters from which on a column of text may be folded."""
 
 
 def say(text: str) -> None:
@@ -67,26 +71,83 @@ def to_json(content: Any) -> str:
     return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """Print rows below a header; numbers to the right, text to the left."""
+def show_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", keys: int = 1
+) -> None:
+    """Print rows below a header; numbers to the right, text to the left.
+
+    No number is broken: what a terminal is too narrow for follows below as another table of the
+    same rows, which begins with the same ``keys`` first columns.
+    """
+    to = _console()
+    if not to.is_terminal:
+        # Whoever reads a pipe wants each row on one line.
+        to.width = WIDEST
+    made = [_Column(name, [row[place] for row in rows]) for place, name in enumerate(columns)]
+    for part in _parts(made, keys, to.width):
+        _show_part(to, part, title)
+        title = ""
+
+
+class _Column:
+    """One column as it is printed, and the least width that breaks no number and no word of it."""
+
+    def __init__(self, name: str, cells: Sequence[Any]) -> None:
+        self.name = name
+        self.numeric = bool(cells) and all(map(_is_number, cells))
+        self.cells = [shorten(cell) for cell in cells]
+        longest = max(map(_width, self.cells), default=0)
+        least = longest if self.numeric else min(longest, FOLDED)
+        self.width = max([least, *map(_width, name.split())])
+
+
+def _parts(columns: Sequence[_Column], keys: int, width: int) -> Iterator[Sequence[_Column]]:
+    """The columns in as few tables as the width allows, in their order."""
+    leading = list(columns[:keys])
+    part = list(leading)
+    for column in columns[keys:]:
+        wanted = sum(one.width + BETWEEN for one in (*part, column))
+        if wanted > width and len(part) > keys:
+            yield part
+            part = list(leading)
+        part.append(column)
+    yield part
+
+
+def _show_part(to: Console, columns: Sequence[_Column], title: str) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for place, column in enumerate(columns):
-        numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+    narrow = sum(max(one.width, _width(one.name)) + BETWEEN for one in columns) > to.width
+    for one in columns:
+        table.add_column(
+            Text(_stacked(one.name, one.width) if narrow else one.name),
+            justify="right" if one.numeric else "left",
+            overflow="fold",
+            no_wrap=one.numeric,
+        )
+    for row in zip(*(one.cells for one in columns), strict=True):
         # As Text, so that nothing in a label is taken for markup.
-        table.add_row(*(Text(shorten(cell)) for cell in row))
-    to = _console()
-    if not to.is_terminal:
-        # Whoever reads a pipe wants each row on one line.
-        to.width = WIDEST
+        table.add_row(*map(Text, row))
     with to.capture() as printed:
         to.print(table)
     show("\n".join(line.rstrip() for line in printed.get().splitlines()))
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _stacked(name: str, width: int) -> str:
+    """A name on as many lines as its column is wide enough for."""
+    import textwrap
+
+    return "\n".join(textwrap.wrap(name, max(width, 1), break_long_words=False)) or name
 
 
 def shorten(cell: Any) -> str:

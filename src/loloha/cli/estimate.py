@@ -95,7 +95,8 @@ def estimate(
     if as_json:
         console.show_json(_records(rows))
     elif out is None:
-        console.show_table(list(rows), list(zip(*(_plain(c) for c in rows.values()), strict=True)))
+        cells = list(zip(*(_plain(c) for c in rows.values()), strict=True))
+        console.show_table(list(rows), cells, keys=2)
     else:
         console.show(f"Estimates: {out} ({len(rows['round'])} rows)")
 

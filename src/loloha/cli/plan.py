@@ -10,6 +10,7 @@ import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
+from loloha.cli.parameter import flag, parameters_of, required
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from loloha.design.frontier import Point
     from loloha.design.planning import Plan
     from loloha.design.sizing import Requirement, Sizing
+    from loloha.rules.protocols import Protocol
 
 BACKWARDS = "Planning backwards"
 ALPHA = 0.5
@@ -178,6 +180,8 @@ def plan(
             console.show_text(f"- {row.label}: {row.note}")
     console.show()
     console.show_text(f"Recommended: {found.reason}")
+    if found.recommendation is not None and found.recommendation.protocol is not None:
+        _show_made(found.recommendation.protocol)
     if found.least_eps_2 is not None:
         console.show_text(
             f"At full accuracy for these two budgets any one round loses {found.least_eps_2:.4g} "
@@ -276,27 +280,31 @@ def _show_rows(found: Plan) -> None:
     percent = f"{100 * found.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
     free = () if found.eps_2 is None else ("eps_1", "eps_inf")
+    # A protocol made without a hash has the usual family: where that is not meant, it is named.
+    differs = any("hash" in _options(row.protocol) for row in found.rows if row.protocol)
+    named = ("hash",) if differs else ()
     console.show_table(
         (
-            "protocol", "g", "V*", "above optimum", f"{percent} error", "all at once",
-            "visible from", "bytes", "a key's users", *free, "cap", "one round", "change shows",
+            "protocol", "g", *named, f"{percent} error", "visible from", "cap", "one round",
+            "change shows", "bytes", *free, "all at once", "V*", "above optimum", "a key's users",
             "server, one round",
         ),
         [
             (
                 f"* {row.label}" if row is found.recommendation else f"  {row.label}",
                 row.g,
-                row.variance,
-                None if row.above_optimum is None else f"{100 * row.above_optimum:.3g} %",
+                *((_hash(row.protocol),) if named else ()),
                 _share(row.error_one),
-                _share(row.error_all),
                 _share(row.visible_one),
-                row.report_bytes,
-                None if row.shared is None else f"{row.shared:.3g}",
-                *((row.eps_first, row.eps_value) if free else ()),
                 row.cap,
                 row.eps_round,
                 None if row.change is None else f"{row.change:.3f}",
+                row.report_bytes,
+                *((row.eps_first, row.eps_value) if free else ()),
+                _share(row.error_all),
+                row.variance,
+                None if row.above_optimum is None else f"{100 * row.above_optimum:.3g} %",
+                None if row.shared is None else f"{row.shared:.3g}",
                 row.server_cost,
             )
             for row in found.rows
@@ -304,6 +312,33 @@ def _show_rows(found: Plan) -> None:
         ],
         title=f"{found.n} reports a round over {found.k} values, {found.held}; * recommended",
     )  # fmt: skip
+
+
+def _show_made(protocol: Protocol) -> None:
+    """Print what makes the recommended protocol: it need not be what its budgets alone make."""
+    made, cls = _options(protocol), type(protocol)
+    flags = " ".join(f"{flag(name)} {value}" for name, value in made.items())
+    values = ", ".join(f"{name}={value!r}" for name, value in {"k": protocol.k, **made}.items())
+    home = "loloha." if cls.__module__.startswith("loloha.") else ""
+    console.show(f"As a campaign: loloha campaign create NAME --protocol {protocol.name} {flags}")
+    console.show(f"In Python: {home}{cls.__name__}({values})")
+
+
+def _options(protocol: Protocol) -> dict[str, Any]:
+    """The parameters beside k that make this protocol; those left out follow from them."""
+    cls = type(protocol)
+    needed = [name for name in parameters_of(cls) if name in required(cls)]
+    made = {name: getattr(protocol, name) for name in needed}
+    plain = cls(**made)
+    for name in parameters_of(cls):
+        if name not in made and getattr(plain, name) != getattr(protocol, name):
+            made[name] = getattr(protocol, name)
+    del made["k"]
+    return made
+
+
+def _hash(protocol: Protocol) -> str | None:
+    return getattr(protocol, "hash", None)
 
 
 def _share(frequency: float) -> str:

@@ -157,7 +157,7 @@ class Memoising(LocalHashing, SymbolChain):
 
 @dataclass(frozen=True, kw_only=True)
 class BiLOLOHA(Memoising):
-    """LOLOHA with g = 2: the least worst-case loss and the fastest server. MATH section 4."""
+    """LOLOHA with g = 2: the smallest cap and the fastest server. MATH section 4."""
 
     name: ClassVar[str] = "biloloha"
     summary: ClassVar[str] = "hash to g = 2 symbols, two rounds of GRR"
