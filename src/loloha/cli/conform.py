@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,10 +38,11 @@ def conform(
     own draws are audited. Ends with 1 if anything differs.
     """
     from loloha.conform import suite
+    from loloha.study.audit.program import words_of
 
     with console.working("compare") as progress:
         results = suite.conform(
-            shlex.split(command), only=only or (), patience=patience, progress=progress
+            words_of(command), only=only or (), patience=patience, progress=progress
         )
     if as_json:
         console.show_json([_plain(result) for result in results])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from loloha.errors import LolohaError, ParameterError
+from loloha.errors import LolohaError
 from loloha.rules.rng import Rng
+from loloha.study.audit.program import Program
 
 LONGEST_LINE = 1 << 22
 LOOK_EVERY = 0.2
@@ -26,14 +26,15 @@ class Port:
 
     Parameters
     ----------
-    process : Popen
+    program : Program
         With pipes for standard input and output, as text.
     patience : float
         Seconds to wait for a line.
     """
 
-    def __init__(self, process: subprocess.Popen[str], patience: float) -> None:
-        self._process = process
+    def __init__(self, program: Program, patience: float) -> None:
+        self._program = program
+        self._process = program.process
         self._patience = patience
         self._silent_since: float | None = None
         self._is_over = threading.Event()
@@ -128,7 +129,7 @@ class Port:
             since = self._silent_since
             if since is not None and monotonic() - since > self._patience:
                 self._is_over.set()
-                self._process.kill()
+                self._program.kill()
 
     def close(self) -> None:
         """Stop watching."""
@@ -151,21 +152,13 @@ def connect(command: Sequence[str], *, patience: float = 30.0) -> Iterator[Port]
     ParameterError
         If there is no such program.
     """
+    program = Program(command, encoding="utf-8")
+    port = Port(program, patience)
     try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        )
-    except OSError as error:
-        raise ParameterError(
-            f"command must be a program and its arguments, got {list(command)}: {error.strerror}"
-        ) from error
-    with process:
-        port = Port(process, patience)
-        try:
-            yield port
-        finally:
-            port.close()
-            process.kill()
+        yield port
+    finally:
+        port.close()
+        program.close()
 
 
 def _drawn(asked: dict[str, Any], rng: Rng) -> int | bool:

@@ -264,7 +264,7 @@ def test_the_command_line(capsys: Any, tmp_path: Path) -> None:
     assert "VIOLATED" in capsys.readouterr().out
     assert main([*line, "--users", "200", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out
-    assert main([*line, "--users", "200", "--command", "/no/such/program"]) == 1
+    assert main([*line, "--users", "200", "--command", "/no/such/program"]) == 2
     assert "command must be a program" in capsys.readouterr().err
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import itertools
 import queue
-import shlex
-import subprocess
 import threading
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from loloha.errors import AuditError, ParameterError
+from loloha.errors import AuditError
 from loloha.rules.protocols import Protocol
 from loloha.study.audit.device import History, Transcript
+from loloha.study.audit.program import Program, words_of
 
 # Lines that may be under way: less than a pipe holds, so that neither side waits for the other.
 _LINES = 2048
@@ -39,27 +38,17 @@ class CommandDevice:
 
     Raises
     ------
+    ParameterError
+        If it cannot be started.
     AuditError
-        If it cannot be started; later, if it dies, is late, or answers what is no report.
+        Later, if it dies, is late, or answers what is no report.
     """
 
     def __init__(self, protocol: Protocol, command: str, *, timeout: float = 10.0) -> None:
         self.protocol, self.timeout = protocol, timeout
         self.users = itertools.count()
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise ParameterError(
-                f"command must be words as a shell splits them, got {command!r}; {error}"
-            ) from None
-        try:
-            self.process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-            )
-        except (OSError, IndexError, ValueError) as error:
-            raise AuditError(
-                f"command must be a program that runs, got {command!r}; {error}"
-            ) from None
+        self.program = Program(words_of(command), bufsize=0)
+        self.process = self.program.process
         self.lines: queue.Queue[bytes] = queue.Queue(_LINES * 2)
         self.stopped = threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
@@ -77,14 +66,9 @@ class CommandDevice:
         self.close()
 
     def close(self) -> None:
-        """End the program, whatever it does."""
+        """End the program and all that it started, whatever they do."""
         self.stopped.set()
-        self.process.kill()
-        self.process.wait()
-        self.reader.join(self.timeout)
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self.program.close(self.reader)
 
     def run(self, histories: Iterable[History]) -> Iterator[Transcript]:
         """Answer for a new user each, in order."""
