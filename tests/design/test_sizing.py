@@ -61,6 +61,19 @@ def test_the_most_frugal_comes_first() -> None:
         assert all(row.note for row in found.rows if row.found is None)
 
 
+def test_a_budget_that_a_campaign_would_be_refused_for_is_marked() -> None:
+    rows = loloha.plan_for(error=0.005, k=360, n=500, protocols=["l-osue", "l-grr"]).rows
+    reached = [row for row in rows if row.found is not None]
+    assert reached
+    for row in reached:
+        assert row.found is not None
+        assert ("weak privacy" in row.note) == (row.found > 5), row
+    assert any(row.found and row.found > 5 for row in rows)
+    strong = loloha.plan_for(error=0.1, k=360, n=5000, protocols=["l-osue"]).rows[0]
+    assert strong.found is not None
+    assert (strong.found <= 5, strong.note) == (True, "")
+
+
 def test_nothing_is_enough_where_noise_has_a_floor() -> None:
     # Two symbols of a hash: at eps = infinity half of all reports still support a value by chance.
     (row,) = loloha.plan_for(error=0.01, k=96, n=10_000, protocols=["biloloha"]).rows

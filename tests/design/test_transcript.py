@@ -280,6 +280,17 @@ def test_the_worst_loss_of_long_histories() -> None:
     assert privacy.worst_loss(loloha.GRR(k=9, eps=0.5), 4, 1) == pytest.approx((2.0, 2.0))
 
 
+@pytest.mark.parametrize("protocol", [
+    loloha.BiLOLOHA(k=96, eps_inf=1.0, eps_1=0.5), loloha.OLOLOHA(k=9, g=3, eps_inf=1.0, eps_1=0.9),
+    loloha.RAPPOR(k=4, eps_inf=1.0, eps_1=0.5),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("tau", [5, 10, 23])
+def test_more_changes_never_lose_less(protocol: Protocol, tau: int) -> None:
+    """As a pair with few changes is one of those with more."""
+    lowers = [privacy.worst_loss(protocol, tau, changes).lower for changes in range(tau + 2)]
+    assert lowers == sorted(lowers)
+
+
 # -- what is refused
 
 

@@ -261,7 +261,7 @@ def _show_needed(found: Sizing, *, as_json: bool) -> None:
         return
     console.show_table(
         ("protocol", f"{'largest' if found.unknown == 'k' else 'least'} {found.unknown}", "g",
-         "error", "all at once", "visible from", "cap", "why none"),
+         "error", "all at once", "visible from", "cap", "note"),
         [_needed(row) for row in found.rows],
         title=f"{found.goal} of at most {_share(found.target)}, eps_1 = {found.alpha:.4g} eps_inf",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from loloha.design.holding import check_held
 from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
 from loloha.design.search import largest_k, least_eps, least_n
+from loloha.design.verdict import LARGEST_EPS
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
@@ -40,7 +41,7 @@ class Requirement:
     prospect : Prospect or None
         What the protocol sees there.
     note : str
-        Why none will do.
+        Why none will do; or that its privacy is weak, as `loloha campaign create` refuses it.
     """
 
     label: str
@@ -264,8 +265,15 @@ def _required(
         if number is None:
             found.append(Requirement(label, None, None, f"no {unknown} is enough"))
         else:
-            found.append(Requirement(label, number, rows_at(number)[label]))
+            reached = rows_at(number)[label]
+            found.append(Requirement(label, number, reached, _weakness(reached)))
     return found
+
+
+def _weakness(reached: Prospect) -> str:
+    """That a campaign of it would be refused unless weak privacy is accepted; empty if not."""
+    eps = reached.protocol.asked_memo if reached.protocol else 0.0
+    return f"weak privacy: eps_inf {eps:.4g} is above {LARGEST_EPS:g}" if eps > LARGEST_EPS else ""
 
 
 def _look(style: dict[str, str]) -> dict[str, str]:

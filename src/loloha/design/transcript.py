@@ -220,11 +220,21 @@ def worst_loss(protocol: Protocol, rounds: int, changes: int) -> WorstLoss:
 
 
 def _attained(protocol: Protocol, rounds: int, changes: int) -> float:
+    """The most that is found with 1, 2, 4, ... changes, or one in each round, as far as allowed.
+
+    These numbers are the same for every limit, so that a higher one never finds less.
+    """
+    rounds = min(rounds, _ROUNDS_AT_MOST)
+    tried = [*(1 << i for i in range((rounds - 1).bit_length())), rounds - 1]
+    return max(_away(protocol, rounds, one) for one in {*tried} if one <= changes)
+
+
+def _away(protocol: Protocol, rounds: int, changes: int) -> float:
     """The most that staying, or moving half a stretch later, is away from moving to and fro.
 
     Where enumeration is too much, of the first rounds: the rest can only add to it.
     """
-    worst, rounds = 0.0, min(rounds, _ROUNDS_AT_MOST)
+    worst = 0.0
     while rounds > 1 and not worst:
         stretch = -(-rounds // (changes + 1))
         moving = np.arange(rounds) // stretch % 2
