@@ -64,7 +64,7 @@ bench-peers: $(PEERS)/.installed ## measure the same work by other tools, in an 
 reproduce: $(VENV)/.installed ## make the paper's whole evaluation anew, both calibrations
 	$(BIN)/loloha reproduce all --calibration tight --jobs $(WORKERS) --out $(OUT) $(DATA_OPTION)
 
-reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in seconds
+reproduce-quick: $(VENV)/.installed ## the same at a reduced size, in about a minute
 	$(BIN)/loloha reproduce all --calibration tight --quick --jobs $(WORKERS) --out $(OUT)-quick $(DATA_OPTION)
 
 torture: $(VENV)/.installed ## trouble collectors and devices 50 times each, on each store; then HOSTILE seconds of attacks
@@ -114,6 +114,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 comma := ,
 define install
+@echo "installing $(1) into $(VENV), a minute or two ..."
 @if command -v uv >/dev/null 2>&1 && \
 	uv pip install --quiet --python $(BIN)/python $(WHEEL_OPTIONS) -e '$(1)'; then :; \
 elif $(BIN)/python -m pip --version >/dev/null 2>&1; then \

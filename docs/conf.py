@@ -22,7 +22,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 # The tables that benchmarks write are parts of other pages.
-exclude_patterns = ["_build", "*-table.md"]
+exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

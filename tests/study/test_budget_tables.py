@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import loloha
 from loloha.design.transcript import worst_loss
+from loloha.server.estimate import unbiased
 from loloha.study import budget_tables
+from loloha.study.population import supports
 
 PAGE = (Path(__file__).parents[2] / "docs" / "budget-tables.md").read_text(encoding="utf-8")
 
@@ -28,6 +31,41 @@ def test_a_row_over_the_loss_is_on_the_page(eps: float) -> None:
 
 def test_a_row_over_the_rounds_is_on_the_page() -> None:
     assert line(budget_tables.horizon_row(32)) in PAGE
+
+
+def numbers(row: str) -> list[float]:
+    """The cells of a row of the page's first table."""
+    (found,) = [one for one in PAGE.split("\n\n**")[0].splitlines() if one.startswith(f"| {row} |")]
+    return [float(cell) for cell in found.strip("| ").split("|")]
+
+
+def test_the_factors_by_which_a_budget_wins_are_those_of_the_table() -> None:
+    """Proven and at best apart, at eps = 1 and 2; the break-even at best, over eps."""
+    text = (Path(__file__).parents[2] / "docs" / "budget.md").read_text(encoding="utf-8")
+    text = " ".join(text.split())
+    rows = [numbers("1"), numbers("2")]
+
+    def factors(ololoha: int, budget: int) -> str:
+        found = sorted(row[ololoha] / row[budget] for row in rows)
+        return " to ".join(f"{one:.2g}" if one < 100 else f"{one:.0f}" for one in found)
+
+    best, proven = 5, 4
+    assert f"even at best below a loss of about 14: by a factor of {factors(best, 1)} at" in text
+    assert f"with one change, of {factors(best, 3)} with ten" in text
+    assert f"proven of OLOLOHA by {factors(proven, 1)}, and by {factors(proven, 3)}." in text
+    assert numbers("12")[1] < numbers("12")[best]
+    assert numbers("16")[1] > numbers("16")[best]
+
+
+def test_one_round_each_counts_who_speaks_in_a_round() -> None:
+    """At a large eps nothing else is left of its error."""
+    k, rounds, eps, protocol = 220, 20, 12.0, loloha.OLH(k=220, eps=12.0)
+    values = np.repeat(np.arange(10 * k)[:, None] % k, rounds, axis=1)
+    counts = supports(protocol, budget_tables.only_once(values, 4), rng=4)
+    found = unbiased(protocol, counts.supports, counts.reach)
+    predicted = budget_tables.once(k, rounds, eps)
+    assert np.mean((found - 1 / k) ** 2) * len(values) == pytest.approx(predicted, rel=0.1)
+    assert predicted == pytest.approx((rounds - 1) * (1 / k) * (1 - 1 / k), rel=0.02)
 
 
 def test_ololoha_is_compared_at_the_loss_that_the_page_states() -> None:

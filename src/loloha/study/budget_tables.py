@@ -82,8 +82,12 @@ def _largest(k: int, rounds: int, eps: float, g: int, share: float, end: str) ->
 
 
 def once(k: int, rounds: int, eps: float) -> float:
-    """n V* where each user answers one round only, drawn at enrolment, by OLH: eps for all."""
-    return rounds * float(variance(OLH(k=k, eps=eps), 1))
+    """n Var of a value of 1/k where each user answers one round, drawn at enrolment, by OLH.
+
+    V* of n / rounds reports, and f (1 - f) (rounds - 1) for who speaks in a round: a sample of the
+    n users, whatever eps is.
+    """
+    return rounds * float(variance(OLH(k=k, eps=eps), 1)) + (rounds - 1) * (k - 1) / k**2
 
 
 def mean_noise(protocol: DyadicLH) -> float:
@@ -171,16 +175,23 @@ def seldom(column: Any, tau: int, change: float, rng: np.random.Generator) -> In
     return values
 
 
+def only_once(values: Ints, seed: int) -> Ints:
+    """The values of which each user tells one, of a round drawn at enrolment; -1 elsewhere."""
+    n, tau = values.shape
+    told = np.full_like(values, -1)
+    # A stream of its own: that which drew the values must not choose when they are told.
+    rows, drawn = np.arange(n), np.random.default_rng([seed, n, tau]).integers(0, tau, n)
+    told[rows, drawn] = values[rows, drawn]
+    return told
+
+
 def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
     """All errors on one population."""
     n, tau = values.shape
     truth = np.stack([np.bincount(values[:, t], minlength=k) / n for t in range(tau)])
     protocol = DyadicLH(k=k, eps=eps, rounds=tau, changes=changes)
     found = dyadic.simulate(protocol, values, rng=seed)
-    alone = np.full_like(values, -1)
-    # A stream of its own: that which drew the values must not choose when they are told.
-    rows, drawn = np.arange(n), np.random.default_rng([seed, n, tau]).integers(0, tau, n)
-    alone[rows, drawn] = values[rows, drawn]
+    alone = only_once(values, seed)
 
     def of(rule: Any, sent: Ints) -> float:
         counts = supports(rule, sent, rng=seed)

@@ -130,7 +130,8 @@ async function show() {
   byId("message").textContent = JSON.stringify(message, null, 2);
   byId("leaves-lead").textContent =
     `Key ${last.report.key} and symbol ${last.report.y}, which speaks for ${speaksFor(last.report).join(", ") || "no value at all"}. ` +
-    "It has the same size for every value and history. The reporter is new in each round.";
+    "It has the same size for every value and history. The reporter is new in each round; " +
+    "the key stays, and joins your rounds as far as few others have the same one.";
   const found = estimate();
   world.found = found;
   byId("estimate-lead").textContent =
