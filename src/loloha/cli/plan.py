@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BACKWARDS = "Planning backwards"
 ALPHA = 0.5
+LEVEL, CALIBRATION, WEIGH = 0.95, "tight", "cap"
 
 
 def register(app: typer.Typer) -> None:
@@ -103,11 +104,11 @@ def plan(
             "--all-values", help="Want it for all values at once.", rich_help_panel=BACKWARDS
         ),
     ] = False,
-    level: Annotated[float, typer.Option(help="Level of the errors.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the errors.")] = LEVEL,
     calibration: Annotated[
         str,
         typer.Option(metavar="tight|published", help="Of the protocols that have both."),
-    ] = "tight",
+    ] = CALIBRATION,
     weigh: Annotated[
         str,
         typer.Option(
@@ -115,7 +116,7 @@ def plan(
             help="What decides among equally good errors: the cap, the loss of any one round, or "
             "how surely a change shows.",
         ),
-    ] = "cap",
+    ] = WEIGH,
     protocol: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +141,11 @@ def plan(
     from loloha.errors import ParameterError
 
     if frontier:
+        _only_frontier(
+            n=n, eps_1=eps_1, eps_2=eps_2, error=error, visible=visible, all_values=all_values,
+            level=level != LEVEL, calibration=calibration != CALIBRATION, weigh=weigh != WEIGH,
+            protocol=protocol, attributes=attributes,
+        )  # fmt: skip
         _show_frontier(k, eps_inf, hash_, out, as_json=as_json)
         return
     if out is not None:
@@ -212,6 +218,19 @@ def _show_attributes(
     _show_rows(found.shared)
     _show_rows(found.drawn)
     console.show_text(f"Recommended: {found.reason}")
+
+
+def _only_frontier(**given: Any) -> None:
+    """Refuse what --frontier would ignore."""
+    from loloha.errors import ParameterError
+
+    ignored = [
+        f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)
+    ]
+    if ignored:
+        raise ParameterError(
+            f"--frontier must come without {', '.join(ignored)}, which it would ignore; leave out"
+        )
 
 
 def _show_frontier(

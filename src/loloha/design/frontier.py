@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loloha.design import limits
@@ -49,7 +50,7 @@ def frontier(
     eps_inf : float
         Loss of all reports of one value, for ever.
     eps_2 : sequence of float, optional
-        By default twelve numbers from 0.2 to 2 times eps_inf.
+        By default up to twelve numbers from 0.2 to 2 times eps_inf, those that a chain can hold.
     hash : str, optional
         Family of the hashes, linear by default.
 
@@ -68,23 +69,31 @@ def frontier(
     given pair of budgets needs at least ``limits.eps_2``. Source: MATH section 16.
     """
     k, eps_inf = limits.checked_k(k), checks.eps("eps_inf", eps_inf)
-    if eps_2 is None:
-        eps_2 = [eps_inf * 0.2 * 10 ** (i / (POINTS - 1)) for i in range(POINTS)]
-    if not len(eps_2):
-        raise ParameterError("eps_2 must hold at least one number, got none; leave it out")
+    if eps_2 is not None:
+        if not len(eps_2):
+            raise ParameterError("eps_2 must hold at least one number, got none; leave it out")
+        return tuple(_point(k, eps_inf, once, hash) for once in eps_2)
     found = []
-    for once in eps_2:
-        protocol = OLOLOHA.holding(k=k, eps_inf=eps_inf, eps_2=once, hash=hash)
-        found.append(
-            Point(
-                eps_2=float(once),
-                eps_1=protocol.eps_1,
-                g=protocol.symbols,
-                noise=protocol.noise,
-                optimum=limits.variance(k, protocol.eps_1),
-            )
-        )
+    for i in range(POINTS):
+        once = eps_inf * 0.2 * 10 ** (i / (POINTS - 1))
+        if checks.SMALLEST_EPS <= once <= checks.LARGEST_EPS:
+            with suppress(ParameterError):
+                found.append(_point(k, eps_inf, once, hash))
+    if not found:
+        # Says why: the hash, or a first report that would lose less than can be computed.
+        _point(k, eps_inf, max(eps_inf, checks.SMALLEST_EPS), hash)
     return tuple(found)
+
+
+def _point(k: int, eps_inf: float, once: float, hash: str | None) -> Point:
+    protocol = OLOLOHA.holding(k=k, eps_inf=eps_inf, eps_2=once, hash=hash)
+    return Point(
+        eps_2=float(once),
+        eps_1=protocol.eps_1,
+        g=protocol.symbols,
+        noise=protocol.noise,
+        optimum=limits.variance(k, protocol.eps_1),
+    )
 
 
 def plot(points: Sequence[Point], *, ax: Axes | None = None) -> Axes:

@@ -115,12 +115,26 @@ class Memoising(LocalHashing, SymbolChain):
                 "known loses more than a first report alone"
             )
         best: Self | None = None
+        beyond: list[float] = []
         for one in cls._candidates(params):
             budgets: dict[str, Any] = third(one.pop("symbols"), **held)
+            beyond = [
+                eps
+                for eps in budgets.values()
+                if not checks.SMALLEST_EPS <= eps <= checks.LARGEST_EPS
+            ]
+            if beyond:
+                continue
             made = cls(**budgets, **one)
             if best is None or made.noise < best.noise:
                 best = made
         if best is None:
+            if beyond:
+                raise ParameterError(
+                    f"{' and '.join(held)} must leave the third budget in "
+                    f"[{checks.SMALLEST_EPS:g}, {checks.LARGEST_EPS:g}], got {beyond[0]:.4g}; "
+                    "move one of them"
+                )
             raise ParameterError("g must leave something to choose from, got nothing; leave it out")
         return best
 
@@ -229,19 +243,20 @@ class OLOLOHA(ChosenG, Memoising):
 
 
 def third(g: int, **held: float) -> dict[str, float]:
-    """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf."""
+    """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf.
 
-    def contrast(eps: float) -> float:
-        return -math.expm1(-eps) / (1 + (g - 1) * math.exp(-eps))
-
-    def loss(contrast: float) -> float:
-        return math.log1p(g * contrast / (1 - contrast))
-
+    With u = e^-eps, lambda_1 = lambda_2 lambda_inf solved for e^eps - 1: neither side cancels or
+    overflows for eps in 1e-6..700. Source: MATH section 16.
+    """
     # Rounded towards less loss: what is held is never passed.
     if "eps_inf" in held:
-        eps_1 = loss(contrast(held["eps_2"]) * contrast(held["eps_inf"]))
+        u, v = math.exp(-held["eps_2"]), math.exp(-held["eps_inf"])
+        odds = math.expm1(-held["eps_2"]) * math.expm1(-held["eps_inf"])
+        eps_1 = math.log1p(odds / (u + v + (g - 2) * u * v))
         return {"eps_1": eps_1 * (1 - 1e-13), "eps_inf": held["eps_inf"]}
-    eps_inf = loss(contrast(held["eps_1"]) / contrast(held["eps_2"]))
+    u, v = math.exp(-held["eps_1"]), math.exp(-held["eps_2"])
+    odds = math.expm1(-held["eps_1"]) * (1 + (g - 1) * v)
+    eps_inf = math.log1p(odds / (u * math.expm1(held["eps_1"] - held["eps_2"])))
     return {"eps_1": held["eps_1"], "eps_inf": eps_inf * (1 + 1e-13)}
 
 
