@@ -118,12 +118,13 @@ def _cores() -> int:
 
 def _save(found: Comparison, out: Path) -> None:
     from matplotlib.figure import Figure
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
+    from loloha.server.frame import write_csv
     from loloha.study.figure import save
 
     frame = found.to_frame(backend="pyarrow")
-    csv.write_csv(frame, out / "comparison.csv")
+    write_csv(frame, out / "comparison.csv")
     parquet.write_table(frame, out / "comparison.parquet")
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -202,12 +202,14 @@ def _write(rows: dict[str, Any], out: Path) -> None:
     import secrets
 
     import pyarrow
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
+
+    from loloha.server.frame import write_csv
 
     table = pyarrow.table(rows)
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
-        (csv.write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)

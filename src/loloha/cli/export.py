@@ -82,14 +82,14 @@ def _write(parts: list[dict[str, Any]], out: Path) -> int:
     import secrets
 
     import pyarrow
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
-    from loloha.server.frame import series_to_frame
+    from loloha.server.frame import series_to_frame, write_csv
 
     table = pyarrow.concat_tables([series_to_frame(part) for part in reversed(parts)])
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
-        (csv.write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)

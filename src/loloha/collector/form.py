@@ -18,7 +18,7 @@ from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.series import Asked, series_of
 from loloha.collector.store import Round
-from loloha.server.frame import SERIES, series_to_frame
+from loloha.server.frame import SERIES, series_to_frame, write_csv
 
 Form = Literal["json", "csv", "parquet"]
 MEDIA = {
@@ -111,11 +111,9 @@ def _frame(series: shape.Series, rounds: slice, values: slice) -> Any:
 
 def _as_csv(tables: Iterable[Any]) -> Iterator[bytes]:
     """With a header."""
-    from pyarrow import csv
-
     for place, table in enumerate(tables):
         sink = io.BytesIO()
-        csv.write_csv(table, sink, csv.WriteOptions(include_header=not place))
+        write_csv(table, sink, header=not place)
         yield from cut(sink.getvalue())
 
 

@@ -19,6 +19,9 @@ SERIES = (
 )  # fmt: skip
 HTML_ROWS = 10
 """How many rows a notebook shows of a long result."""
+# What a spreadsheet would run or swallow; more apostrophes before it, so that one can be taken off.
+_FORMULA = r"^('*[=+\-@\t\r])"
+_NUMBER = r"^[+-]?[0-9]+([.][0-9]+)?$"
 CELL_STYLE = ' style="padding: .1em .6em"'
 FRAME_STYLE = "font-variant-numeric: tabular-nums"
 
@@ -126,6 +129,34 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
             for column, cell in zip(columns.values(), row, strict=True):
                 column.append(cell)
     return to_frame(columns, backend, instants="start")
+
+
+def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
+    """Write an Arrow table as CSV in which no text is a formula.
+
+    A text that begins with =, +, -, @, a tab or a carriage return, after apostrophes or none, gets
+    one more apostrophe in front: a spreadsheet shows it, and runs nothing. Texts that are numbers,
+    and numbers, stay. Parquet and JSON hold texts as they are.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    to : path or file
+    header : bool
+        Whether names of the columns come first.
+    """
+    import pyarrow as pa
+    from pyarrow import compute, csv
+
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            text = table.column(place).cast(kind)
+            told = compute.replace_substring_regex(text, pattern=_FORMULA, replacement=r"'\1")
+            numbers = compute.match_substring_regex(text, pattern=_NUMBER)
+            told = compute.if_else(numbers, text, told)
+            table = table.set_column(place, field.name, told)
+    csv.write_csv(table, to, csv.WriteOptions(include_header=header))
 
 
 def normal_quantile(probability: float) -> float:

@@ -13,7 +13,7 @@ from loloha import __version__
 from loloha.design import privacy
 from loloha.errors import ParameterError
 from loloha.rules.protocols import Protocol
-from loloha.server.frame import to_frame
+from loloha.server.frame import to_frame, write_csv
 from loloha.study.datasets import Dataset
 from loloha.study.evaluation import Evaluation, evaluate
 from loloha.study.figure import Series, draw_run, save
@@ -150,11 +150,11 @@ class Trial:
         top : int
             How many values to draw over the rounds.
         """
-        from pyarrow import csv, parquet
+        from pyarrow import parquet
 
         table = self.table()
         parquet.write_table(table, folder / "estimates.parquet")
-        csv.write_csv(table, folder / "estimates.csv")
+        write_csv(table, folder / "estimates.csv")
         figure = draw_run(
             self.series,
             self.protocol,
