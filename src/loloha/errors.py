@@ -30,7 +30,15 @@ class MergeError(LolohaError):
 
 
 class CampaignError(LolohaError, ValueError):
-    """A campaign document is invalid or not the one that was agreed on."""
+    """A campaign document is invalid or not the one that was agreed on.
+
+    Attributes
+    ----------
+    status : int or None
+        How a collector answered (HTTP), where it refused.
+    """
+
+    status: int | None = None
 
 
 class ExtraError(LolohaError, ImportError):

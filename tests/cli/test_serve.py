@@ -19,6 +19,7 @@ def test_a_port_in_use_is_said_before_a_key_is_drawn(
         assert main(["serve", "--store", f"sqlite:///{store}", "--port", str(port)]) == 1
     said = capsys.readouterr().err
     assert f"port {port} of 127.0.0.1 must be free" in said
+    assert "a collector may run there already" in said
     assert "key" not in said
     assert not store.exists()
 

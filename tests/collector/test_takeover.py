@@ -61,6 +61,20 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
     assert send(second, path, sent).json()["duplicates"] == 9
 
 
+def test_a_store_in_use_a_moment_ago_is_taken_over_with_a_word(
+    serve: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve()
+    assert "took the store over" not in caplog.text
+    clock.now += 30
+    serve()
+    assert "took the store over from a collector that used it 30 s ago" in caplog.text
+    caplog.clear()
+    clock.now += 3_600
+    serve()
+    assert "took the store over" not in caplog.text
+
+
 def test_whoever_only_looks_takes_nothing_over(
     serve: Any, one: Campaign, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

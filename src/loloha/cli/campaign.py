@@ -242,7 +242,7 @@ def _domain(
     from loloha.rules.campaign import Labels, Range
 
     if labels is not None and range_ is None and bins is None:
-        return Labels(tuple(_labels(labels)), other)
+        return Labels(tuple(_labels(labels, other)), other)
     if labels is None and range_ is not None and bins is not None:
         return Range(*range_, bins, other)
     raise ParameterError(
@@ -250,10 +250,17 @@ def _domain(
     )
 
 
-def _labels(given: str) -> list[str | int]:
+def _labels(given: str, other: str | None) -> list[str | int]:
     from loloha.study.datasets.domain import read_domain
 
-    if "," in given or not Path(given).is_file():
+    if not Path(given).is_file():
+        if "," not in given and other is None:
+            raise ParameterError(
+                f"labels must be at least two, or a file of them, got {given!r}: no such file, "
+                "hence taken as one label; check the path"
+            )
+        return [label.strip() for label in given.split(",")]
+    if "," in given:
         return [label.strip() for label in given.split(",")]
     return [one if isinstance(one, int) else str(one) for one in read_domain(Path(given)).labels]
 
@@ -275,13 +282,28 @@ def _send(
                 campaign, given, token=token, accept_weak_privacy=accept_weak_privacy
             )
     except CampaignError as error:
-        raise CampaignError(f"{error} ({ADMIN_KEY} holds the admin key)") from None
+        if error.status not in (401, 403):
+            raise
+        raise CampaignError(f"{error}; {_about_key(key)}") from None
     return {
         "url": created.url,
         "created": created.new,
         "token": created.token,
         "terms": created.terms,
     }
+
+
+def _about_key(key: str | None) -> str:
+    """Which key is wanted. Only this side says whether one was given, so it helps nobody else."""
+    if not key:
+        return (
+            f"no admin key was given: `export {ADMIN_KEY}=...` with the one that the first "
+            "`loloha serve` showed, or that `loloha admin add` draws"
+        )
+    return (
+        f"the key in {ADMIN_KEY} is not one of this collector's: copy it again, or draw another "
+        "by `loloha admin add` beside its store"
+    )
 
 
 def _show_verdict(found: dict[str, Any] | None) -> None:

@@ -62,6 +62,8 @@ def report(
 
     The value itself is never sent. A round is answered once.
     """
+    from loloha.device.agreement_file import AgreementFile
+    from loloha.device.file import DAMAGED
     from loloha.device.sender import Sender
 
     if withdraw and (value is not None or consent):
@@ -70,7 +72,14 @@ def report(
         raise ParameterError(
             "limit must be agreed on by the user, got it alone; add --consent and --campaign URL"
         )
-    with Sender(state) as sender:
+    try:
+        opened = Sender(state)
+    except StateError as error:
+        if not (withdraw and DAMAGED in str(error)):
+            raise
+        _tell_withdrawn(AgreementFile.erase(state), as_json=as_json)
+        return
+    with opened as sender:
         if withdraw:
             _withdraw(sender, state, as_json=as_json)
             return
@@ -101,7 +110,10 @@ def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
             f"consent must have been given, {str(state)!r} holds none, and nothing was "
             "deleted; check the path"
         )
-    said = sender.withdraw()
+    _tell_withdrawn(sender.withdraw(), as_json=as_json)
+
+
+def _tell_withdrawn(said: str, *, as_json: bool) -> None:
     if as_json:
         console.show_json({"withdrawn": True, "meaning": said})
     else:

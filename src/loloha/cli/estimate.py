@@ -97,6 +97,13 @@ def estimate(
     elif out is None:
         cells = list(zip(*(_plain(c) for c in rows.values()), strict=True))
         console.show_table(list(rows), cells, keys=2)
+        if names is None:
+            console.say("value is the number of a label; --campaign FILE shows the labels")
+        if mean and len(counted) > 1:
+            console.say(
+                "bound is that of one round: users may keep their memos, and then more rounds "
+                "lessen only part of the noise"
+            )
     else:
         console.show(f"Estimates: {out} ({len(rows['round'])} rows)")
 

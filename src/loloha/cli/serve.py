@@ -189,7 +189,8 @@ def _listen(settings: Settings) -> socket.socket:
         listening.close()
         raise LolohaError(
             f"port {settings.port} of {settings.host} must be free to listen on, got "
-            f"{error.strerror}; choose another by --port or --host"
+            f"{error.strerror}; a collector may run there already, perhaps on this store, which a "
+            "second one would take over: stop it first, or choose another by --port or --host"
         ) from None
     listening.listen(BACKLOG)
     return listening

@@ -163,6 +163,11 @@ def _table(path: str, given: dict[str, Any]) -> Dataset:
     """A user's file; what the loader warns of is told in a line each."""
     from loloha.study import datasets
 
+    if not Path(path).exists():
+        raise datasets.DataError(
+            f"TABLE must be an existing file or a data set ({', '.join(BUILT_IN)}), got {path!r}; "
+            "check the path, or see `loloha data list`"
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", datasets.PrivacyWarning)
         try:

@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
 # Processes: whatever they do, answers are given and reports committed meanwhile.
 _WORKERS_APART = {"computing": (1, 8), "decoding": (1, 64)}
+RECENTLY = 60
+"""Seconds: a running collector notes the time in its store twice as often."""
 NUMBERS_A_REQUEST = 1 << 18
 """Numbers of an answer that cost as much as one more request."""
 
@@ -102,10 +104,11 @@ class Context:
         kept = self._kept_reports()
         store = Store(self.settings.store, keeps=kept.pack if kept else None, take_over=False)
         try:
+            seen = store.seen()
             self._timekeeper = Timekeeper(
                 self.clock,
                 self._steady,
-                seen=store.seen(),
+                seen=seen,
                 accepted=self.settings.accept_clock,
             )
             committer = Committer(
@@ -116,6 +119,7 @@ class Context:
                 tidy=lambda: self._tidy(store, kept),
             )
             store.take_over()
+            self._warn_of_another(seen)
             self._drop_kept(store, kept)
         except BaseException:
             # Nothing was counted here yet: whoever wrote before may go on.
@@ -125,6 +129,16 @@ class Context:
             raise
         self._store, self._committer = store, committer
         committer.start()
+
+    def _warn_of_another(self, seen: int) -> None:
+        """Tell of a collector that used the store a moment ago: it may run still."""
+        ago = int(self.clock()) - seen
+        if 0 <= ago <= RECENTLY:
+            _log.warning(
+                "took the store over from a collector that used it %d s ago: if that one still "
+                "runs, it counts nothing any more; stop one of the two",
+                ago,
+            )
 
     @staticmethod
     def _drop_kept(store: Store, kept: Any) -> None:

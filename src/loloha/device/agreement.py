@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from loloha.device.client import Account, Client
 from loloha.device.connection import path_of
+from loloha.device.file import DAMAGED
 from loloha.device.rounds import Rounds, are_rounds, including
 from loloha.device.state import UNREADABLE
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
@@ -24,7 +25,10 @@ LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
-_BEYOND_REPAIR = "it is damaged; delete it, and agree again only if the user does"
+_BEYOND_REPAIR = (
+    f"{DAMAGED}; withdraw, which deletes it (`loloha report --state FILE --withdraw`), and agree "
+    "again only if the user does"
+)
 
 
 def fingerprint_of(url: str) -> str:
@@ -319,7 +323,7 @@ class Ledger:
             return cls(_amount(plain["spent"]), answered)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise StateError(
-                "ledger must be what a sender wrote, it is damaged; delete it only if the user "
+                f"ledger must be what a sender wrote, {DAMAGED}; delete it only if the user "
                 "accepts that what was spent before is not counted"
             ) from None
 

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock, get_ident
 from typing import Final, TypeVar
 
-from loloha.device.agreement import Agreement, Enrolment, Ledger
+from loloha.device.agreement import STATE_TYPE, Agreement, Enrolment, Ledger
 from loloha.device.file import StateFile, read_json, read_private, write_private
 from loloha.errors import StateError
 
 R = TypeVar("R")
+
+
+def _is_ledger(path: str) -> bool:
+    try:
+        Ledger.from_plain(read_json(path, read_private(path)))
+    except StateError:
+        return False
+    return True
 
 
 class _Unread:
@@ -75,6 +84,47 @@ class AgreementFile:
         else:
             self._agreement = Agreement.from_plain(read_json(self.file.path, content))
         return self._agreement
+
+    @staticmethod
+    def erase(path: str | os.PathLike[str]) -> str:
+        """Delete a damaged state and what was left beside it, for a user who withdraws.
+
+        The ledger of what was spent before stays, unless it is damaged itself.
+
+        Returns
+        -------
+        str
+            What was deleted and what that means, to show to the user.
+
+        Raises
+        ------
+        StateError
+            If the file is in use, or does not look as if a sender had written it.
+        """
+        file = StateFile(path)
+        ledger = file.path + ".spent"
+        try:
+            content = file.read() or b""
+            ours = STATE_TYPE.encode() in content or os.path.lexists(ledger)
+            # A crash of the machine can leave nothing, or zeros.
+            if content.strip(b"\0 \r\n") and not ours:
+                raise StateError(
+                    f"state must look as if a sender had written it, {file.path!r} does not; "
+                    "nothing was deleted: check the path, and delete it yourself if it is one"
+                )
+            file.delete()
+            kept = "What was spent before it stays counted."
+            if not _is_ledger(ledger):
+                Path(ledger).unlink(missing_ok=True)
+                kept = "Nothing is known of what was spent."
+        finally:
+            file.close()
+        return (
+            f"The damaged state at {file.path!r} is deleted, with key, memo and unsent reports; "
+            "nothing more is reported. What was sent stays counted, and what this state had spent "
+            f"can no longer be read. {kept} If you agree again, new answers are drawn and spend on "
+            "top of all that."
+        )
 
     def agreed(self) -> Agreement:
         """As `now`, where the user has agreed."""

@@ -274,5 +274,7 @@ def _expect(answer: Answer, what: str) -> dict[str, Any]:
     """What a good answer says."""
     said = answer.json()
     if answer.status not in _GOOD or not isinstance(said, dict):
-        raise CampaignError(f"collector must {what}: {answer.detail}")
+        error = CampaignError(f"collector must {what}: {answer.detail}")
+        error.status = answer.status
+        raise error
     return said

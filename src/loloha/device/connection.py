@@ -174,7 +174,8 @@ class Connection:
                 reason = f"take the request, it said: {answer.detail}"
             if attempt < self._patience.attempts:
                 self._patience.wait(attempt, asked)
-        raise Unreachable(f"collector must {reason}")
+        # The address has no user name (see `_split`), and the token is none of it.
+        raise Unreachable(f"collector at {self._url.netloc} must {reason}")
 
     def close(self) -> None:
         """Close the connection; the next request opens it again."""

@@ -19,6 +19,9 @@ try:
 except ImportError:  # pragma: no cover - Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
+DAMAGED = "it is damaged"
+"""In the text of every error about a file that nothing can be made of any more."""
+
 # Release 0.1.0 wrote eight other characters after the hyphen.
 _TEMPORARY = re.compile(r"\.loloha-[0-9a-z_]{8,16}")
 
@@ -67,8 +70,8 @@ def read_json(path: str, content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         raise StateError(
-            f"state must be JSON at {path!r}; it is damaged: withdraw, and agree again only if the "
-            "user does"
+            f"state must be JSON at {path!r}; {DAMAGED}; withdraw, which deletes it (`loloha "
+            "report --state FILE --withdraw`), and agree again only if the user does"
         ) from None
 
 

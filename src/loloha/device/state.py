@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from loloha.device.file import DAMAGED
 from loloha.device.rounds import Rounds, are_rounds, holds, including
 from loloha.errors import LolohaError, StateError
 from loloha.rules.protocols import REGISTRY, Protocol, protocol_from_dict
@@ -21,7 +22,7 @@ KEPT_ROUNDS = 64
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
 _BEYOND_REPAIR = (
-    "it is damaged; withdraw, and agree again only if the user does: an older copy lacks answers "
+    f"{DAMAGED}; delete it, and agree again only if the user does: an older copy lacks answers "
     "that were given since, and would give them a second time"
 )
 UNREADABLE = (

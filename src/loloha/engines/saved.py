@@ -42,6 +42,10 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
     found: dict[int, list[Path]] = {}
     seen: dict[object, Path] = {}
     for path in paths:
+        if not path.exists():
+            raise WireError(
+                f"tally must be a file or folder that exists, got {str(path)!r}; check the path"
+            )
         files = sorted(path.glob("round-*.tally")) if path.is_dir() else [path]
         if not files:
             raise WireError(

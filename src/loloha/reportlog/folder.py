@@ -125,6 +125,10 @@ class ReportLog:
         WireError
             If the log has no folder of this campaign.
         """
+        if not self.root.is_dir():
+            raise WireError(
+                f"log must be an existing folder, got {str(self.root)!r}; check the path"
+            )
         if not self.folder.is_dir():
             others = sum(1 for _ in self.root.glob("campaign=*"))
             raise WireError(

@@ -16,6 +16,25 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
+_CAUSES = (
+    ("unable to open database file", "a file that cannot be opened (see its folder's permissions)"),
+    ("readonly database", "a file that is read-only (see its permissions)"),
+    ("file is not a database", "a file that is no SQLite database"),
+    ("disk is full", "a full disk"),
+    ("no space left", "a full disk"),
+    ("database is locked", "a lock that another process holds"),
+    ("connection refused", "connection refused (does the server run at that host and port?)"),
+    ("timeout expired", "no connection in time (see host, port and firewall)"),
+    ("could not translate host", "an unknown host"),
+    ("failed to resolve host", "an unknown host"),
+    ("no password supplied", "no password where one is needed"),
+    ("password authentication failed", "a wrong user or password"),
+    ("no pg_hba.conf entry", "a server that does not let this user in (see pg_hba.conf)"),
+    ("fatal:  database", "no database of that name"),
+    ("fatal:  role", "no user of that name"),
+    ("permission denied", "permission denied"),
+)
+"""Parts of what drivers say at a failure, and the cause in words."""
 _SECONDS_TO_WAIT = 5
 _SECONDS_TO_RUN = 60
 # More than threads that read: nobody waits for a connection.
@@ -34,13 +53,21 @@ class Database:
     ------
     ParameterError
         If the URL names neither.
+    StoreError
+        If the folder of an SQLite file is missing.
     """
 
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
         self.dialect = self.url.get_backend_name()
         if self.dialect == "sqlite":
-            _make_private(Path(self.url.database or ""))
+            path = Path(self.url.database or "")
+            if not path.parent.is_dir():
+                raise StoreError(
+                    f"store must be in a folder that exists, got none at {str(path.parent)!r}; "
+                    "make it, or correct the path"
+                )
+            _make_private(path)
         self.writer = _engine(self.url, writes=True)
         self.reader = _engine(self.url, writes=False)
 
@@ -110,12 +137,21 @@ def _translated() -> Iterator[None]:
         yield
     except DBAPIError as error:
         # The statement's parameters stay out: they are reporters and digests.
-        cause = type(error.orig).__name__
+        cause = _cause(error.orig)
         raise StoreError(f"store must be reachable and writable, got {cause}; try again") from None
     except SQLAlchemyError as error:
         raise StoreError(
             f"store must be reachable and writable, got {type(error).__name__}; try again"
         ) from None
+
+
+def _cause(error: BaseException | None) -> str:
+    """What a driver complains of, in words of our own: its text may hold names and values."""
+    said = str(error).lower()
+    for part, words in _CAUSES:
+        if part in said:
+            return words
+    return type(error).__name__
 
 
 def _make_private(path: Path) -> None:

@@ -1,0 +1,168 @@
+"""What a newcomer types wrong: each answer names the cause and what to do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loloha.cli import main
+from test_docs import LOOKED_UP, commands, name_of
+
+OLOLOHA = ["--protocol", "ololoha", "--eps-inf", "2", "--eps-1", "1"]
+NOBODY = "http://127.0.0.1:9/v1/campaigns/" + 64 * "a"
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*line: str) -> str:
+        assert main(list(line)) in (1, 2)
+        said = capsys.readouterr()
+        assert not said.out
+        return said.err
+
+    return run
+
+
+@pytest.fixture
+def document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["campaign", "create", "h", *OLOLOHA, "--labels", "a,b,c"]) == 0
+    path = tmp_path / "campaign.json"
+    path.write_text(capsys.readouterr().out)
+    return str(path)
+
+
+def test_a_missing_path_is_named(fails: Any, document: str) -> None:
+    assert "log must be an existing folder, got 'NOLOG'" in fails(
+        "tally", "NOLOG", "--campaign", document
+    )
+    for path in ("nosuch", "nosuch/round-0.tally"):
+        assert f"exists, got '{path}'" in fails("estimate", path)
+    said = fails("compare", "nosuch")
+    assert "adult" in said
+    assert "loloha data list" in said
+
+
+def test_a_file_of_labels_that_is_missing_is_no_label(fails: Any) -> None:
+    said = fails("campaign", "create", "h", *OLOLOHA, "--labels", "nofile.txt")
+    assert "no such file, hence taken as one label" in said
+
+
+def test_one_label_and_all_others_are_a_domain(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "yes", "--other", "no", "--json"]
+    assert main(line) == 0
+    assert '"yes"' in capsys.readouterr().out
+
+
+def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
+    fails: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.device.connection.Patience.wait", lambda *_: None)
+    monkeypatch.setenv("LOLOHA_ADMIN_KEY", "a secret of the tests")
+    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to"]
+    said = fails(*line, "http://127.0.0.1:9")
+    assert "collector at 127.0.0.1:9 must answer" in said
+    assert "secret" not in said
+    assert "collector at 127.0.0.1:9" in fails("fleet", "adult", "--campaign", NOBODY)
+
+
+def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
+    fails: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+    import time
+
+    from collecting import ADMIN_KEY
+    from loloha.collector.settings import Settings
+    from serving import Served
+
+    settings = Settings(store=f"sqlite:///{tmp_path}/c.db", admin_key=ADMIN_KEY, rate_limit="")
+    with Served(settings, time.time) as url:
+        line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to", url]
+        monkeypatch.delenv("LOLOHA_ADMIN_KEY", raising=False)
+        assert "`export LOLOHA_ADMIN_KEY=...`" in fails(*line)
+        monkeypatch.setenv("LOLOHA_ADMIN_KEY", "not the key of this one")
+        said = fails(*line)
+    assert "is not one of this collector's" in said
+    assert "not the key" not in said
+
+
+def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="the collector's extra is not installed")
+    pytest.importorskip("psycopg", reason="the collector's extra is not installed")
+    serve = ("serve", "--port", "0", "--store")
+    missing = fails(*serve, f"sqlite:///{tmp_path}/nowhere/x.db")
+    assert "folder that exists" in missing
+    assert "nowhere" in missing
+    said = fails(*serve, "postgresql://somebody:secret@127.0.0.1:1/x")
+    assert "connection refused" in said
+    assert "secret" not in said
+    assert "somebody" not in said
+    (tmp_path / "text.db").write_text("no database\n" * 100)
+    assert "no SQLite database" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
+
+
+@pytest.mark.parametrize("content", [b'{"type": "loloha-sender", "vers', b"", b"\0" * 64])
+def test_a_damaged_state_can_be_withdrawn(
+    fails: Any, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, ledger = tmp_path / "bad.json", tmp_path / "bad.json.spent"
+    spent = b'{"type": "loloha-spent", "version": 1, "spent": 2.0, "answered": {}}'
+    state.write_bytes(content)
+    ledger.write_bytes(spent)
+    (tmp_path / ".loloha-0123456789abcdef").write_bytes(b"left by a killed writer")
+    assert "withdraw" in fails("report", "1", "--state", str(state))
+    assert state.exists()
+    assert main(["report", "--state", str(state), "--withdraw"]) == 0
+    assert "stays counted" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.json.lock", "bad.json.spent"}
+    assert ledger.read_bytes() == spent
+    # And with a ledger that is damaged, too, it goes as well.
+    state.write_bytes(b"[]")
+    ledger.write_bytes(b"?")
+    assert main(["report", "--state", str(state), "--withdraw"]) == 0
+    assert "Nothing is known" in capsys.readouterr().out
+    assert not ledger.exists()
+
+
+def test_a_withdrawal_deletes_no_file_of_somebody_else(fails: Any, tmp_path: Path) -> None:
+    path = tmp_path / "thesis.json"
+    path.write_text("years of work")
+    assert "nothing was deleted" in fails("report", "--state", str(path), "--withdraw")
+    assert path.read_text() == "years of work"
+
+
+def test_a_state_of_a_newer_release_is_not_damaged(fails: Any, tmp_path: Path) -> None:
+    path = tmp_path / "new.json"
+    path.write_text('{"type": "loloha-sender", "version": 9}')
+    assert "use the release" in fails("report", "--state", str(path), "--withdraw")
+    assert path.exists()
+
+
+def test_a_mean_says_how_to_get_labels_and_what_its_bound_is(
+    tmp_path: Path, document: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import loloha
+    from loloha.engines.saved import save
+
+    protocol = loloha.OLOLOHA(k=3, eps_inf=2.0, eps_1=1.0)
+    for round in range(2):
+        tally = protocol.tally()
+        for value in range(9):
+            tally.add(protocol.client().report(value % 3, round=round))
+        save(tmp_path, round, tally)
+    files = [str(path) for path in sorted(tmp_path.glob("*.tally"))]
+    assert main(["estimate", *files, "--mean"]) == 0
+    said = capsys.readouterr().err
+    assert "--campaign FILE" in said
+    assert "bound is that of one round" in said
+    assert main(["estimate", *files, "--campaign", document]) == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", LOOKED_UP, ids=name_of)
+def test_documented_simulations_say_how_many_rounds(path: Path) -> None:
+    """A collector takes few rounds of Adult at a time, and a log of all of them is asked about."""
+    for number, line in commands(path.read_text(encoding="utf-8")):
+        many = "--users" in line and int(line[line.index("--users") + 1]) * 24 > 20_000_000
+        if line[:2] == ["fleet", "adult"] or (line[:2] == ["log", "generate"] and many):
+            assert "--rounds" in line, number
