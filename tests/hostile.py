@@ -200,13 +200,18 @@ def attackers(battle: Battle) -> dict[str, Callable[[str], None]]:
 
 def _memory(pid: int) -> int:
     """Bytes that a process and those that it started have held at most, one by one."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    pids = [pid, *(int(one) for path in children for one in path.read_text().split())]
     held = 0
-    for one in pids:
-        with suppress(OSError, IndexError):  # it may have ended
-            status = Path(f"/proc/{one}/status").read_text()
-            held += int(status.partition("VmHWM:")[2].split()[0]) << 10
+    # Threads and processes end while they are looked at.
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task").glob("*/children")
+        pids = [pid]
+        for path in children:
+            with suppress(OSError):
+                pids += map(int, path.read_text().split())
+        for one in pids:
+            with suppress(OSError, IndexError):
+                status = Path(f"/proc/{one}/status").read_text()
+                held += int(status.partition("VmHWM:")[2].split()[0]) << 10
     return held
 
 

@@ -38,7 +38,7 @@ _MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": "1048576",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-MOST_MEMORY = 256 << 20
+MOST_MEMORY = 192 << 20
 """Bytes that a process may have held and go on: what is left behind must not add up."""
 # Nothing of the folder that the collector happens to run in is imported.
 _MAIN = (
