@@ -53,6 +53,8 @@ def test_secrets_are_hidden() -> None:
         ("surprise = 1", "surprise must be valid"),
         ('admin_key = "short"', "admin_key must be valid"),
         ('rate_limit = "often"', "rate_limit must be valid"),
+        ('trusted_proxies = "notanip"', "trusted_proxies must be valid"),
+        ('trusted_proxies = "127.0.0.1, 10.0.0.1/8"', "trusted_proxies must be valid"),
         ("late_seconds = -1", "late_seconds must be"),
         ("port = ", "settings must be valid"),
         ("largest_body = 1", "largest_body must be valid"),
@@ -69,3 +71,8 @@ def test_bad_settings_are_refused(tmp_path: Path, text: str, says: str) -> None:
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="config must be"):
         Settings.read(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("proxies", ["", "*", "127.0.0.1", "10.0.0.0/8, ::1", "fd00::/8,"])
+def test_proxies_are_addresses_or_networks(proxies: str) -> None:
+    assert Settings.read(trusted_proxies=proxies).trusted_proxies == proxies

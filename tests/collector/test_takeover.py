@@ -59,6 +59,8 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
     second = serve()
     assert send(first, path, sent).status_code == 503
     assert send(second, path, sent).json()["duplicates"] == 9
+    told = first.get("/healthz")
+    assert (told.status_code, "taken over" in told.json()["detail"]) == (503, True)
 
 
 def test_a_store_in_use_a_moment_ago_is_taken_over_with_a_word(

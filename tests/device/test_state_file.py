@@ -15,6 +15,7 @@ from collecting import Clock
 from devices import HOURS, sender, url
 from faulty import Collector
 from loloha.device.client import Client
+from loloha.device.file import StateFile, read_private, write_private
 from loloha.device.sender import Sender
 from loloha.errors import LolohaError, StateError
 
@@ -375,3 +376,23 @@ def test_a_state_that_cannot_be_deleted_stays_agreed(
         one.withdraw()
         assert one.loss == 4.0
     assert not (tmp_path / "state").exists()
+
+
+def test_a_state_without_measure_is_neither_read_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    with path.open("wb") as file:
+        # Holes: a gigabyte that takes no place.
+        file.truncate(1 << 30)
+    with pytest.raises(StateError, match="at most 256 MiB"):
+        read_private(str(path))
+    opened = StateFile(path)
+    with pytest.raises(StateError, match="at most 256 MiB"):
+        opened.read()
+    opened.close()
+    monkeypatch.setattr("loloha.device.file.LARGEST_STATE", 4)
+    write_private(str(path), b"1234")
+    with pytest.raises(StateError, match="at most"):
+        write_private(str(path), b"12345")
+    assert read_private(str(path)) == b"1234"

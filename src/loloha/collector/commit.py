@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from loloha.collector.metric import Metrics
-from loloha.collector.store import Store
+from loloha.collector.store import Store, TakenOverError
 from loloha.collector.submission import (
     Receipt,
     SmallUpload,
@@ -80,6 +80,7 @@ class Committer:
         self._arrived = threading.Condition()
         self._stopping = False
         self._failed = -math.inf
+        self._taken_over = False
         # While no commit is under way it begins in the future.
         self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -100,6 +101,20 @@ class Committer:
         """Whether a commit failed or hangs: the last one, some seconds ago at most."""
         hangs = monotonic() - self._began > HANGING_SECONDS
         return hangs or monotonic() - self._failed < FAILING_SECONDS
+
+    def must_work(self) -> None:
+        """Refuse where it is `failing`.
+
+        Raises
+        ------
+        StoreError
+            If so; says whether another collector has taken the store over.
+        """
+        if not self.failing:
+            return
+        if self._taken_over:
+            raise TakenOverError("store was taken over by another collector; stop this one")
+        raise StoreError("store must take reports, the last commit failed; see its disk")
 
     async def commit(self, upload: Upload) -> Receipt:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
@@ -182,6 +197,7 @@ class Committer:
             submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
+            self._taken_over = False
             if self._failed > -math.inf:
                 _log.warning("reports are counted again")
             self._failed = -math.inf
@@ -191,6 +207,7 @@ class Committer:
             # Once, not for each upload of an outage.
             if not self.failing:
                 _log.warning("reports are not counted: %s", error)
+            self._taken_over = isinstance(error, TakenOverError)
             self._failed = monotonic()
             self._metrics.failures.inc()
             _answer(taken, [error] * len(taken))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Self
 
@@ -59,7 +60,8 @@ class Settings(BaseSettings):
         Names under which the collector may be asked. By default those of this machine where it
         listens on loopback, else any.
     trusted_proxies : str
-        Addresses whose X-Forwarded-For is believed, separated by commas; by default none.
+        IP addresses or networks whose X-Forwarded-For is believed, separated by commas, or "*" for
+        all; by default none.
     accept_clock : bool
         Believe the clock, although the store has seen no other time for long.
     """
@@ -110,6 +112,21 @@ class Settings(BaseSettings):
         if rate:
             parse(rate)
         return rate
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_addresses(cls, proxies: str) -> str:
+        for one in filter(None, map(str.strip, proxies.split(","))):
+            try:
+                if one != "*":
+                    ip_network(one)
+            except ValueError:
+                # The server would take it for a name that no connection has.
+                raise ValueError(
+                    "must be IP addresses or networks such as 10.0.0.0/8, separated by commas, or "
+                    "*; correct them"
+                ) from None
+        return proxies
 
     @classmethod
     def settings_customise_sources(

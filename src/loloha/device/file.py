@@ -25,6 +25,9 @@ DAMAGED = "it is damaged"
 # Release 0.1.0 wrote eight other characters after the hyphen.
 _TEMPORARY = re.compile(r"\.loloha-[0-9a-z_]{8,16}")
 
+LARGEST_STATE = 256 << 20
+"""Bytes of a state: a larger one is neither read nor written."""
+
 
 def resolved(path: str | os.PathLike[str]) -> str:
     """The file that a path means: absolute, ``~`` expanded, links followed."""
@@ -49,11 +52,11 @@ def read_private(path: str) -> bytes:
     Raises
     ------
     StateError
-        If it cannot be read.
+        If it cannot be read, or is too large.
     """
     try:
         with _open(path) as file:
-            return file.readall()
+            return _content(file, path)
     except OSError as error:
         raise _unreadable(path, error) from error
 
@@ -134,7 +137,7 @@ class StateFile:
             _lock(self._state)
             if not _is(self.path, self._state) or os.fstat(self._state.fileno()).st_nlink > 1:
                 raise StateError("state must be one file with one name; delete its other names")
-            content = self._state.readall()
+            content = _content(self._state, self.path)
             # Who wrote it may have been killed just before this.
             os.fsync(self._state.fileno())
             sync_folder(os.path.dirname(self.path))
@@ -222,6 +225,7 @@ class StateFile:
 
 def _write(path: str, content: bytes, check: Callable[[], None] | None = None) -> FileIO:
     """Replace a file, durably; the new one, open and locked."""
+    _must_fit(len(content), path)
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".loloha-{secrets.token_hex(8)}")
     try:
@@ -259,6 +263,20 @@ def _open(path: str) -> FileIO:
         file.close()
         raise StateError(f"state must be a regular file at {path!r}; check the path")
     return file
+
+
+def _content(file: FileIO, path: str) -> bytes:
+    """All of an open file, whose size is looked at before any of it is read."""
+    _must_fit(os.fstat(file.fileno()).st_size, path)
+    return file.readall()
+
+
+def _must_fit(size: int, path: str) -> None:
+    if size > LARGEST_STATE:
+        raise StateError(
+            f"state must have at most {LARGEST_STATE >> 20} MiB at {path!r}, got {size >> 20}; "
+            "check the path, or deliver what waits"
+        )
 
 
 def _opened(path: str, flags: int) -> int:

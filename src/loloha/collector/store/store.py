@@ -30,6 +30,10 @@ from loloha.rules.campaign import Campaign
 from loloha.server.tally import Tally
 
 
+class TakenOverError(StoreError):
+    """Another collector writes to the store now."""
+
+
 class Store:
     """Campaigns and counts in one database. One process writes at a time, the newest.
 
@@ -222,7 +226,7 @@ class Store:
 
     def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
         if connection.execute(epoch).scalar_one() != self._epoch:
-            raise StoreError(
+            raise TakenOverError(
                 "store must be written by one collector, another has taken it over since; "
                 "stop this one"
             )
