@@ -32,8 +32,11 @@ LONG = {"user": ["u", "u", "w"], "round": [1, 0, 0], "value": ["b", "a", "b"]}
 
 def study(source: Any, **options: Any) -> Dataset:
     """Load with the domain read off the data, whose warning a test of its own is about."""
-    with pytest.warns(PrivacyWarning):
-        return datasets.table(source, **options)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", UserWarning)
+        found = datasets.table(source, **options)
+    assert PrivacyWarning in [one.category for one in seen]
+    return found
 
 
 def cells(data: Dataset) -> list[list[Any]]:
@@ -45,6 +48,20 @@ def csv(tmp_path: Path, text: str, name: str = "table.csv") -> Path:
     file = tmp_path / name
     file.write_text(text)
     return file
+
+
+def test_words_for_a_missing_value_that_become_labels_are_told(tmp_path: Path) -> None:
+    """Once each, in any case, and nothing else of the cells; not where the domain is given."""
+    file = csv(tmp_path, f"user,page\nann,{SECRET}\nbob,NA\ncy,n/a\ndee,na\neve,None\n")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        data = datasets.table(file)
+    assert data.k == 5
+    assert [one.category for one in seen] == [PrivacyWarning, UserWarning]
+    assert "include NA, N/A, None, which" in str(seen[1].message)
+    assert not any(SECRET in str(one.message) for one in seen)
+    datasets.table(csv(tmp_path, "user,page\nann,a\nbob,NA\n"), domain=["a", "NA"])
+    assert cells(study(csv(tmp_path, "user,page\nann,1\nbob,NA\ncy,2\n"))) == [[1], [None], [2]]
 
 
 def test_a_wide_table_has_a_row_a_user_and_a_column_a_round() -> None:

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from loloha.errors import LolohaError
 from loloha.rules.campaign import Labels, Range
 from loloha.study import datasets
-from loloha.study.datasets import DataError, PrivacyWarning
+from loloha.study.datasets import DataError
 
 FUZZ = settings(
     max_examples=int(os.environ.get("LOLOHA_FUZZ", "20")),
@@ -170,7 +170,7 @@ def ways(array: pa.Array, folder: Path, name: str) -> Any:
 def load(source: Any, **options: Any) -> Any:
     """The data set, or the typed error that refused it; anything else fails the test."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+        warnings.simplefilter("ignore", UserWarning)
         try:
             return datasets.table(source, **options)
         except LolohaError as error:

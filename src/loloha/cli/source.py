@@ -169,7 +169,7 @@ def _table(path: str, given: dict[str, Any]) -> Dataset:
             "check the path, or see `loloha data list`"
         )
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", datasets.PrivacyWarning)
+        warnings.simplefilter("always", UserWarning)
         try:
             found = datasets.table(path, **given)
         except ParameterError as error:

@@ -51,6 +51,10 @@ class Tally:
     def add(self, report: Report) -> None:
         """Count one report.
 
+        A report does not say which protocol it is of: one that could be of this protocol, as a
+        BiLOLOHA key and symbol could be of an OLOLOHA, is counted. Messages and logs carry the
+        campaign's fingerprint, and are refused.
+
         Raises
         ------
         WireError

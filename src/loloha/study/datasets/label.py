@@ -6,7 +6,7 @@ import datetime
 import decimal
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,17 @@ from loloha.study.datasets.dataset import MISSING, DataError, narrowest
 # Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
+GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
+"""What programs write for a missing value, in any case; in text it is a label."""
 OUTSIDE = -2
 
 Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+
+
+def gap_words(labels: Iterable[Hashable]) -> list[str]:
+    """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
+    found = {label.casefold() for label in labels if isinstance(label, str)}
+    return [word for word in GAP_WORDS if word.casefold() in found]
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:

@@ -21,6 +21,7 @@ from loloha.study.datasets.label import (
     Indices,
     encode,
     encode_for,
+    gap_words,
     kind,
     parse_all,
     sort_labels,
@@ -136,6 +137,14 @@ def table(
             PrivacyWarning,
             stacklevel=2,
         )
+        if words := gap_words(labels):
+            warnings.warn(
+                f"labels that were read off the data include {', '.join(words)}, which many "
+                "programs write for a missing value; it counts as a value here: leave such cells "
+                "blank if nothing was reported",
+                UserWarning,
+                stacklevel=2,
+            )
     title = name or (Path(source).stem if isinstance(source, (str, Path)) else "table")
     provenance = (
         f"User table {title!r}, domain {'given' if is_public else 'read off the data'} "
