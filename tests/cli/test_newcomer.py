@@ -60,9 +60,10 @@ def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
     monkeypatch.setenv("LOLOHA_ADMIN_KEY", "a secret of the tests")
     line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to"]
     said = fails(*line, "http://127.0.0.1:9")
-    assert "collector at 127.0.0.1:9 must answer" in said
+    assert "collector must answer" in said
+    assert "(asked: 127.0.0.1:9)" in said
     assert "secret" not in said
-    assert "collector at 127.0.0.1:9" in fails("fleet", "adult", "--campaign", NOBODY)
+    assert "(asked: 127.0.0.1:9)" in fails("fleet", "adult", "--campaign", NOBODY)
 
 
 def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(

@@ -264,7 +264,7 @@ DRIPS = {
 def test_an_answer_is_whole_in_time_or_none(drip: tuple[bytes, bytes]) -> None:
     with dripping(*drip) as url, Connection(url, timeout=0.1, patience=ONCE) as connection:
         began = time.monotonic()
-        with pytest.raises(Unreachable, match=r"collector at 127.* must answer"):
+        with pytest.raises(Unreachable, match="collector must answer"):
             connection.post("/x", b"y", "text/plain")
         # A whole request takes at most six times the timeout of a step.
         assert time.monotonic() - began < 60

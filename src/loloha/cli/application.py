@@ -69,7 +69,8 @@ class Program(TyperGroup):
             console.fail(str(error))
             raise typer.Exit(MISUSED) from None
         except LolohaError as error:
-            console.fail(str(error))
+            asked = getattr(error, "address", "")
+            console.fail(f"{error} (asked: {asked})" if asked else str(error))
             raise typer.Exit(FAILED) from None
         except BrokenPipeError:
             # Whoever read our output has seen enough: typer ends this quietly.

@@ -26,7 +26,16 @@ _BUSY = frozenset((429, 500, 502, 503, 504))
 
 
 class Unreachable(LolohaError):
-    """The collector gave no answer, or asked to come back, for as long as we had patience."""
+    """The collector gave no answer, or asked to come back, for as long as we had patience.
+
+    Attributes
+    ----------
+    address : str
+        Host and port that were asked, for whoever typed them; no part of the message, which an
+        application may log.
+    """
+
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,8 +183,9 @@ class Connection:
                 reason = f"take the request, it said: {answer.detail}"
             if attempt < self._patience.attempts:
                 self._patience.wait(attempt, asked)
-        # The address has no user name (see `_split`), and the token is none of it.
-        raise Unreachable(f"collector at {self._url.netloc} must {reason}")
+        failed = Unreachable(f"collector must {reason}")
+        failed.address = self._url.netloc
+        raise failed
 
     def close(self) -> None:
         """Close the connection; the next request opens it again."""
