@@ -13,7 +13,7 @@ from loloha.collector.context import Context
 from loloha.collector.document import described, problems, takes
 from loloha.collector.etag import tagged
 from loloha.collector.problem import Problem
-from loloha.collector.query import known_parameters
+from loloha.collector.query import Whole, known_parameters
 from loloha.collector.secret import hashed, new_secret
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design.verdict import require_strong_privacy, verdict
@@ -21,7 +21,7 @@ from loloha.errors import LolohaError
 from loloha.rules.campaign import Campaign
 from loloha.rules.campaign.schedule import to_text
 
-Newest = Annotated[int, Query(ge=1, le=1000, description="How many, the newest ones")]
+Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 _CAMPAIGNS_A_REQUEST = 50
 _KNOWN = {"campaign", "terms", "token", "expected_users", "accept_weak_privacy"}
 

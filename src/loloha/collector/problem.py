@@ -40,6 +40,8 @@ STATUS_OF = {
     Refusal.CAMPAIGN: 409,
 }
 RETRY_SECONDS = 2
+# Whatever is quoted in it: an error is no echo.
+_LONGEST_DETAIL = 1000
 
 
 class Problem(HTTPException):
@@ -65,7 +67,7 @@ class Problem(HTTPException):
         headers: dict[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(status, detail, headers)
+        super().__init__(status, detail[:_LONGEST_DETAIL], headers)
         self.kind = kind
         self.extra = extra or {}
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from typing import Annotated, Any
 
 from fastapi import Request  # noqa: TC002 - read by the framework
+from pydantic import BeforeValidator
 
 from loloha.collector.problem import Problem
 
 _MANY = {"value"}
+_DIGITS = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+def _digits(text: Any) -> Any:
+    # Else "1_0", "00" and " 0" were numbers: several addresses of one thing.
+    if isinstance(text, str) and not _DIGITS.fullmatch(text):
+        raise ValueError("must be an integer, in digits without zeros in front")
+    return text
+
+
+Whole = Annotated[int, BeforeValidator(_digits)]
+"""An integer of a path or query, written in the one way that it has."""
 
 
 def known_parameters(request: Request) -> None:

@@ -11,7 +11,7 @@ from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
-from loloha.collector.query import known_parameters
+from loloha.collector.query import Whole, known_parameters
 from loloha.collector.series import Asked
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _MOST_BINS = 1 << 21
 
-Number = Annotated[int, Path(ge=0, le=LARGEST_ROUND)]
-Bound = Annotated[int | None, Query(ge=0, le=LARGEST_ROUND)]
+Number = Annotated[Whole, Path(ge=0, le=LARGEST_ROUND)]
+Bound = Annotated[Whole | None, Query(ge=0, le=LARGEST_ROUND)]
 Level = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals")]
-Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the most frequent")]
-Newest = Annotated[int, Query(ge=1, le=1000, description="How many rounds, the newest ones")]
+Top = Annotated[Whole | None, Query(ge=1, le=100_000, description="Only the most frequent")]
+Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many rounds, the newest ones")]
 
 
 def routes(context: Context) -> APIRouter:
@@ -115,7 +115,7 @@ def routes(context: Context) -> APIRouter:
         last: Bound = None,
         newest: Newest = 100,
         value: Annotated[
-            list[int] | None, Query(max_length=1000, description="Indices of values")
+            list[Whole] | None, Query(max_length=1000, description="Indices of values")
         ] = None,
         top: Top = None,
         level: Level = 0.95,

@@ -14,6 +14,20 @@ from loloha.rules.report import LARGEST_ROUND
 
 SMALLEST_EPS, LARGEST_EPS = 1e-6, 700.0
 
+_LONGEST_SHOWN = 80
+
+
+def shown(value: Any) -> str:
+    """A public value as errors quote it: its repr, cut where it is long."""
+    try:
+        text = value[:_LONGEST_SHOWN] if isinstance(value, str | bytes) else value
+        told = repr(text)
+    except ValueError:
+        # Of more digits than Python writes.
+        return f"something of type {type(value).__name__}"
+    cut = len(told) > _LONGEST_SHOWN or (text is not value and len(text) < len(value))
+    return f"{told[:_LONGEST_SHOWN]}..." if cut else told
+
 
 def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
     """``value`` as an int in low..high; accepts NumPy integers, refuses bool, floats, strings."""
@@ -22,7 +36,9 @@ def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
     except TypeError:
         number = None
     if number is None or not low <= number <= high:
-        raise ParameterError(f"{name} must be an integer in {low}..{high}, got {value!r}; {advice}")
+        raise ParameterError(
+            f"{name} must be an integer in {low}..{high}, got {shown(value)}; {advice}"
+        )
     return number
 
 
@@ -38,7 +54,7 @@ def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
         number = math.nan
     if not low <= number <= high:
         raise ParameterError(
-            f"{name} must be a number in [{low:g}, {high:g}], got {value!r}; {advice}"
+            f"{name} must be a number in [{low:g}, {high:g}], got {shown(value)}; {advice}"
         )
     return number
 
@@ -63,7 +79,7 @@ def level(value: Any) -> float:
     """A chance strictly between 0 and 1."""
     number = float(value) if _is_real(value) else math.nan
     if not 0 < number < 1:
-        raise ParameterError(f"level must be inside (0, 1), got {value!r}; 0.95 is usual")
+        raise ParameterError(f"level must be inside (0, 1), got {shown(value)}; 0.95 is usual")
     return number
 
 
@@ -81,7 +97,9 @@ def limit(value: Any, least: float, advice: str) -> float | None:
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
-        raise ParameterError(f"{name} must be one of {sorted(options)}, got {value!r}; choose one")
+        raise ParameterError(
+            f"{name} must be one of {sorted(options)}, got {shown(value)}; choose one"
+        )
     return value
 
 

@@ -156,7 +156,8 @@ class Campaign:
         if document.get("type") != TYPE or not _is_version(document.get("version")):
             raise CampaignError(
                 f"campaign must be of type {TYPE!r}, version {VERSION}, got "
-                f"{document.get('type')!r}, version {document.get('version')!r}; "
+                f"{checks.shown(document.get('type'))}, "
+                f"version {checks.shown(document.get('version'))}; "
                 "use a matching release of loloha"
             )
         missing = required - set(document)

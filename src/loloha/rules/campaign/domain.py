@@ -41,7 +41,7 @@ class Labels:
         for label in self.labels:
             if isinstance(label, bool) or not isinstance(label, (str, int)):
                 raise CampaignError(
-                    f"labels must be texts or integers, got {label!r}; write it as text"
+                    f"labels must be texts or integers, got {checks.shown(label)}; write it as text"
                 )
             if isinstance(label, int):
                 checks.integer("label", label, -LARGEST, LARGEST, "write it as text")
@@ -124,8 +124,8 @@ class Range:
         object.__setattr__(self, "bins", bins)
         if not self.low < self.high:
             raise CampaignError(
-                f"range must be [low, high] with low < high, got {[self.low, self.high]!r}; "
-                "swap or widen it"
+                f"range must be [low, high] with low < high, got "
+                f"{checks.shown([self.low, self.high])}; swap or widen it"
             )
         _check_other(self.other, ())
 
@@ -218,7 +218,8 @@ def _check_other(other: Any, labels: Container[str]) -> None:
     check_text("other", other, _LONGEST_LABEL)
     if clean(other) in labels:
         raise CampaignError(
-            f"other must differ from the labels, got {other!r}; drop it from one of the two"
+            f"other must differ from the labels, got {checks.shown(other)}; "
+            "drop it from one of the two"
         )
 
 
@@ -239,7 +240,7 @@ def check_text(name: str, text: Any, longest: int) -> None:
     ):
         raise CampaignError(
             f"{name} must be 1..{longest} printable characters without spaces at the ends, "
-            f"got {text!r}; shorten or clean it"
+            f"got {checks.shown(text)}; shorten or clean it"
         )
 
 

@@ -99,7 +99,7 @@ def from_text(text: Any) -> int:
         moment = None
     if moment is None or moment.tzinfo is None or moment.microsecond:
         raise CampaignError(
-            f"start must be a moment with its offset from UTC, in whole seconds, got {text!r}; "
-            "for example '2026-01-01T00:00:00Z'"
+            f"start must be a moment with its offset from UTC, in whole seconds, got "
+            f"{checks.shown(text)}; for example '2026-01-01T00:00:00Z'"
         )
     return (moment - _EPOCH) // timedelta(seconds=1)

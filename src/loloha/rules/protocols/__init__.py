@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loloha.errors import ParameterError
+from loloha.rules import checks
 from loloha.rules.protocols.base import SPEC_VERSION, Protocol, Realised
 from loloha.rules.protocols.dbitflip import DBitFlipPM
 from loloha.rules.protocols.grr import LGRR
@@ -82,7 +83,7 @@ def protocol_from_dict(spec: Mapping[str, Any]) -> Protocol:
     name, version = params.pop("type"), params.pop("version")
     if type(version) is not int or version != SPEC_VERSION:
         raise ParameterError(
-            f"version must be {SPEC_VERSION}, got {version!r}; use a matching release"
+            f"version must be {SPEC_VERSION}, got {checks.shown(version)}; use a matching release"
         )
     cls = _registered(name)
     # A document says what was chosen, not what it was chosen for.
@@ -97,6 +98,6 @@ def _registered(name: Any) -> type[Protocol]:
     cls = REGISTRY.get(name.lower()) if isinstance(name, str) else None
     if cls is None:
         raise ParameterError(
-            f"protocol must be one of {sorted(REGISTRY)}, got {name!r}; choose one"
+            f"protocol must be one of {sorted(REGISTRY)}, got {checks.shown(name)}; choose one"
         )
     return cls

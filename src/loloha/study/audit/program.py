@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from loloha.errors import ParameterError
+from loloha.rules import checks
 
 SHOWN_ERRORS = 1 << 16
 """Bytes of a program's standard error that are passed on; the rest is read and dropped."""
@@ -35,10 +36,10 @@ def words_of(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         raise ParameterError(
-            f"command must be words as a shell splits them, got {command!r}; {error}"
+            f"command must be words as a shell splits them, got {checks.shown(command)}; {error}"
         ) from None
     if not words:
-        raise ParameterError(f"command must name a program, got {command!r}; name one")
+        raise ParameterError(f"command must name a program, got {checks.shown(command)}; name one")
     return words
 
 
@@ -75,7 +76,8 @@ class Program:
             if not isinstance(error, (OSError, ValueError)):
                 raise
             raise ParameterError(
-                f"command must be a program that runs, got {shlex.join(words)!r}; {error}"
+                f"command must be a program that runs, got "
+                f"{checks.shown(shlex.join(words))}; {error}"
             ) from None
         self._errors = threading.Thread(target=self._pass_on, daemon=True)
         self._errors.start()
