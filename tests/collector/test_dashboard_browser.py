@@ -41,6 +41,29 @@ def test_campaigns_are_listed_the_newest_first_and_chosen(visit: Open, site: Sit
     until(page, "name => document.querySelector('#name').textContent === name", shown[0])
 
 
+@pytest.mark.parametrize("asked", ["deadbeef", "0" * 64])
+def test_a_campaign_that_is_not_here_is_said_to_be_none(
+    visit: Open, site: Site, asked: str
+) -> None:
+    page = visit()
+    assert page.locator("#problem").is_hidden()
+    page.goto(f"{site.url}/?again#campaign={asked}")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "No such campaign here" in page.locator("#problem").text_content()
+    page.get_by_role("link", name="Pages").click()
+    page.wait_for_selector("#problem", state="hidden")
+
+
+def test_withheld_rounds_are_not_said_to_be_shown(visit: Open, site: Site) -> None:
+    page = visit(frequent())
+    rounds = site.get(path(frequent()) + "/rounds?newest=100")["rounds"]
+    reported = [one for one in rounds if one["round"] >= 0 and one["n"] > 0]
+    withheld = sum(not one["shown"] for one in reported)
+    assert withheld == 1
+    told = page.locator("#tiles > div").first.text_content()
+    assert f"in {len(reported)} rounds, 1 withheld" in told
+
+
 def test_map_shows_the_series(visit: Open, site: Site) -> None:
     page = visit(frequent())
     series = site.get(path(frequent()) + "/series?newest=100&top=40")

@@ -20,7 +20,8 @@ export function read() {
   for (const [name, text] of given) {
     if (NUMBERS.includes(name) && /^\d{1,16}$/.test(text)) choice[name] = Number(text);
     else if (FLAGS.includes(name)) choice[name] = text === "1";
-    else if (name === "campaign" && /^[0-9a-f]{64}$/.test(text)) choice.campaign = text;
+    // What is no fingerprint is nobody's: the page says that it is not here.
+    else if (name === "campaign") choice.campaign = /^[0-9a-f]{64}$/.test(text) ? text : "unknown";
     else if (name === "order" && ["domain", "frequency"].includes(text)) choice.order = text;
     else if (name === "values") choice.values = numbersOf(text);
   }

@@ -20,6 +20,8 @@ let choice = read();
 let model = {};
 let timer = null;
 let turn = 0;
+// Whether the address asked for a campaign that is not here, so that another one is shown.
+let isElsewhere = false;
 
 // Fetching
 
@@ -51,7 +53,10 @@ async function fetchAll(late) {
     return;
   }
   const campaign = campaigns.find((one) => one.fingerprint === choice.campaign) ?? campaigns.at(-1);
-  if (choice.campaign && campaign.fingerprint !== choice.campaign) choice = fresh(null);
+  if (choice.campaign && campaign.fingerprint !== choice.campaign) {
+    choice = fresh(null);
+    isElsewhere = true;
+  }
   if (model.campaign?.fingerprint !== campaign.fingerprint) forget();
   model.campaign = campaign;
   listOnce(campaigns);
@@ -151,22 +156,29 @@ function theme() {
 
 function settle(error) {
   const now = new Date().toISOString().slice(11, 19);
-  show("problem", error !== null);
+  show("problem", error !== null || isElsewhere);
   document.body.dataset.state = error ? "failed" : "ready";
   if (error) {
     const kept = model.campaign ? " What you see was fetched before." : "";
-    byId("problem").replaceChildren(make("h2", {}, "No answer that could be shown"), make("p", {}, `${error.message}${kept} Trying again by itself.`));
+    alarm("No answer that could be shown", `${error.message}${kept} Trying again by itself.`);
     say("status", "Trying again …");
   } else {
+    if (isElsewhere) alarm("No such campaign here", "The address asks for one that this collector does not have. What you see is its newest.");
     // Not on every poll: a screen reader would read it out each time.
     say("status", "Live");
     byId("status").title = `Asked at ${now} UTC, and every ${POLL / 1000} s`;
   }
 }
 
+function alarm(title, text) {
+  const place = byId("problem");
+  if (place.textContent !== title + text) place.replaceChildren(make("h2", {}, title), make("p", {}, text));
+}
+
 // What the reader does
 
 function choose(patch, how = {}) {
+  isElsewhere = false;
   choice = { ...choice, ...patch };
   write(choice, how);
   refresh();

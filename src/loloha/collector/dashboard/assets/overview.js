@@ -78,9 +78,10 @@ export function showTiles(model) {
   const real = rounds.filter((one) => one.round >= 0);
   const found = reading(estimates);
   const reports = real.reduce((sum, one) => sum + one.n, 0);
-  const entries = [
-    ["Reports counted", count(reports), `in ${quantity(real.filter((one) => one.n > 0).length, "round")} shown`],
-  ];
+  const reported = real.filter((one) => one.n > 0);
+  const withheld = reported.filter((one) => !one.shown).length;
+  const where = `in ${quantity(reported.length, "round")}${withheld ? `, ${count(withheld)} withheld` : ""}`;
+  const entries = [["Reports counted", count(reports), where]];
   if (found) {
     entries.push(
       ["Most frequent", percent(found.largest, 1), `${found.label}, ± ${percent(found.largestError, 1)}, in round ${estimates.round}`],
