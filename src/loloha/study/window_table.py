@@ -5,6 +5,7 @@ The table of ``docs/frontier.md``; equal seeds give equal figures, with numba or
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -83,4 +84,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sys.stdout.write(text())
