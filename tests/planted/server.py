@@ -235,6 +235,13 @@ SERVER = [
         "design/test_shuffling.py -k keys",
     ),
     Mutant(
+        "what tells two values apart is lost where it is rarer than rounding",
+        "design/blanket.py",
+        "tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)",
+        "tilted = self._back(power)[above] - self._error(power, n)",
+        "design/test_shuffling_bounds.py -k hide_nobody",
+    ),
+    Mutant(
         "values are rounded down to the lattice",
         "design/blanket.py",
         "np.concatenate([below, below + 1])",

@@ -13,6 +13,11 @@ P. Wang, 2025). Proof: let c be the sum of others. Among M + 1 hidden answers th
 any, so their chance, over that of M + 1 draws from others / c, is the mean of c one[y] / others[y];
 M is Bin(n - 1, c), and Pr[M = m] / (m + 1) = Pr[M' = m + 1] / (n c) for M' of Bin(n, c). Who has
 another key is recognised too: each of ``others`` is then divided by the number of keys.
+
+What is computed stays on the safe side of rounding: chances are moved by a few units in the last
+place to where more is told, and bounds on the errors of a Fourier transform, and on what lies
+outside of its window, are added to what is told at most and taken from what is told at least. Where
+they outgrow delta, no gain is claimed.
 """
 
 from __future__ import annotations
@@ -27,6 +32,11 @@ Divergence = Callable[[float], float]
 
 # What lies outside of a window has a chance below e^-48.
 _NATS = 48.0
+_OUTSIDE = 4 * math.exp(-_NATS)
+# Units of rounding: of one number that took a few operations, as a share of it.
+_ROUNDED = 8 * 2.0**-52
+# e^x is not computed beyond it.
+_LARGEST = 690.0
 # Steps of a lattice to the deviation of one user; points at most.
 _STEPS, _POINTS = 10, 1 << 18
 # Where data sets are gone through, one user in so many is left out: fewer hide less. So it is with
@@ -56,17 +66,19 @@ def hidden(classes: Classes, n: int, keys: float) -> Divergence:
     function, as (.)+ is, the mean can but grow.
     """
     one, two, others = (np.asarray(part, dtype=np.float64) for part in classes)
-    chances = others / keys
+    chances = others / keys * (1 - _ROUNDED)
 
     def divergence(eps: float) -> float:
-        values = (one - math.exp(eps) * two) / chances
+        cost = math.exp(eps) * two
+        values = (one - cost + _ROUNDED * (one + cost)) / chances
         step = _step(values, chances, n)
-        below = np.floor(values / step)
-        over = values / step - below
+        values = values / step
+        below = np.floor(values)
         places = np.concatenate([below, below + 1]).astype(np.int64)
-        split = np.concatenate([chances * (1 - over), chances * over])
+        # As exact as the value, however near to 0: what is tiny may be what balances the rest.
+        split = np.concatenate([chances * (below + 1 - values), chances * (values - below)])
         law = _Sum.of(places, split, n, _tilt(places, split))
-        return float((law.places * law.of_draws(n))[law.places > 0].sum() * step / n)
+        return min(1.0, law.positive_part(n) * step / n)
 
     return divergence
 
@@ -80,14 +92,12 @@ def attained(classes: Classes, n: int, keys: float) -> Divergence:
     chances = others / keys
 
     def divergence(eps: float) -> float:
-        apart = one - math.exp(eps) * two
+        cost = math.exp(eps) * two
+        apart = one - cost - _ROUNDED * (one + cost)
         values = apart / chances / _step(apart / chances, chances, n)
         places = np.rint(values).astype(np.int64)
         law = _Sum.of(places, chances, n, _tilt(values, chances))
-        gained = law.of_draws(n - 1, law.transform(places, apart))
-        # Far below the middle the law is not known as well, and no threshold any good.
-        known = law.tilt * (law.places - law.middle) > -8
-        return float(max(0.0, np.cumsum(gained[known][::-1]).max()))
+        return law.best_threshold(n - 1, places, apart, one + cost)
 
     return divergence
 
@@ -107,10 +117,15 @@ def of_two_symbols(p: float, q: float, n: int, keys: float) -> Divergence:
         rows.append(_sums_of_two(held, left, p, q))
 
     def divergence(eps: float) -> float:
-        gain, cost = p - math.exp(eps) * q, math.exp(eps) * p - q
-        apart = (np.maximum(gain * np.roll(law, 1, axis=1) - cost * law, 0.0) for law in rows)
-        worst = (part.sum(axis=1).max() for part in apart)
-        return float(sum(w * one for w, one in zip(weights, worst, strict=True)))
+        grown = math.exp(eps)
+        gain = p - grown * q + _ROUNDED * (p + grown * q)
+        cost = grown * p - q - _ROUNDED * (grown * p + q)
+        total = _OUTSIDE
+        for weight, (law, error) in zip(weights, rows, strict=True):
+            most, least = law + error[:, None], np.maximum(law - error[:, None], 0.0)
+            apart = np.maximum(gain * np.roll(most, 1, axis=1) - cost * least, 0.0)
+            total += weight * float(apart.sum(axis=1).max())
+        return min(1.0, total * (1 + 1e-9))
 
     return divergence
 
@@ -127,6 +142,8 @@ def meeting(divergences: list[Divergence], local: float, delta: float, *, above:
     low, high, ends = 0.0, local, [excess(0.0), -1.0]
     if ends[0] <= 0:
         return 0.0
+    if above and excess(local * (1 - _CLOSE)) > 0:
+        return local
     while (close := _CLOSE * high) < high - low:
         squared = (high**2 * ends[0] - low**2 * ends[1]) / (ends[0] - ends[1])
         middle = min(max(math.sqrt(squared), low + close / 2), high - close / 2)
@@ -153,11 +170,13 @@ class _Sum(NamedTuple):
     @classmethod
     def of(cls, places: Any, chances: Any, n: int, tilt: float) -> _Sum:
         """Of draws from ``places`` with these chances, else 0; up to n of them."""
-        rest = max(0.0, 1 - float(chances.sum()))
+        # Too much of it, if anything: what adds nothing may but come more often.
+        rest = max(0.0, 1 - float(chances.sum())) + _ROUNDED * math.sqrt(len(chances))
         tilted = chances * np.exp(tilt * places)
         scale, widest = float(tilted.sum()) + rest, int(np.abs(places).max())
         mean = float(tilted @ places) / scale
-        reach = _reach(n * (float(tilted @ places**2) / scale - mean**2), 2.0 * widest)
+        variance = max(0.0, float(tilted @ (places - mean) ** 2) + rest * mean**2) / scale
+        reach = _reach(n * variance, 2.0 * widest)
         points, middle = _points(2 * math.ceil(reach) + 2 * widest + 2), round(n * mean)
         law = cls(middle - points // 2 + np.arange(points), middle, tilt, None, scale)
         return law._replace(one=(law.transform(places, chances) + rest) / scale)
@@ -167,17 +186,65 @@ class _Sum(NamedTuple):
         points, tilted = len(self.places), chances * np.exp(self.tilt * places)
         return np.fft.rfft(np.bincount(places % points, weights=tilted, minlength=points))
 
-    def of_draws(self, n: int, another: Any = 1.0) -> Any:
-        """Chances of ``places``, above the middle at least, of n draws and another one."""
+    def positive_part(self, n: int) -> float:
+        """At least the mean of the sum of n draws where it is positive."""
+        raised = n * math.log(self.scale)
+        if raised > _LARGEST:
+            return math.inf
+        above = self.places > 0
+        places = self.places[above]
+        power = self.one**n
+        tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)
+        told = float((places * tilted) @ np.exp(raised - self.tilt * places))
+        # What is outside of the window is no likelier in the tilted law; farther out it falls fast.
+        told += _OUTSIDE * math.exp(raised) * (abs(self.middle) + len(self.places))
+        return told * (1 + _drift(n))
+
+    def best_threshold(self, n: int, places: Any, apart: Any, size: Any) -> float:
+        """At most what the best threshold on n draws and another one, of weights ``apart``, tells.
+
+        ``size``: what the weights are differences of.
+        """
+        # Far below the middle the law is not known as well, and no threshold any good.
+        known = self.tilt * (self.places - self.middle) > -8
+        back = n * math.log(self.scale) - self.tilt * self.places[known]
+        if back.max(initial=0.0) > _LARGEST:
+            return 0.0
+        back = np.exp(back)
+        power = self.one**n
+        weight = float(size @ np.exp(self.tilt * places))
+        error = 2 * weight * self._error(power, n)
+        told = self._back(power * self.transform(places, apart - _drift(n) * size))[known]
+        gained = (told - error) * back
+        thresholds = np.cumsum(gained[::-1]) - _OUTSIDE * weight * back[::-1]
+        return float(thresholds.max(initial=0.0))
+
+    def _back(self, transformed: Any) -> Any:
+        """The law that was transformed, at ``places``."""
         points = len(self.places)
-        law = np.roll(np.fft.irfft(self.one**n * another, points), -(int(self.places[0]) % points))
-        back = n * math.log(self.scale) - self.tilt * self.places
-        return law * np.exp(np.minimum(back, 700))
+        return np.roll(np.fft.irfft(transformed, points), -(int(self.places[0]) % points))
+
+    def _error(self, power: Any, n: int) -> float:
+        """How far each of the tilted chances of n draws may be off, by rounding.
+
+        A transform errs by log2(points) units of the root of the sum of squares; a power by n times
+        what its base does, times the power of n - 1 (of which Hoelder's inequality has the mean).
+        """
+        points, size = len(self.places), np.abs(power)
+        mean = min(1.0, 2 * float(size.sum()) / points)
+        root = math.sqrt(2 * float(size @ size) / points)
+        fewer = mean ** (1 - 1 / n) if n else 0.0
+        return _ROUNDED * math.log2(points) * (n * fewer + root)
+
+
+def _drift(n: int) -> float:
+    """How far a chance of n draws may be off, as a share of it, if each draw's is off by some."""
+    return _ROUNDED * (32 * n + 1000)
 
 
 def _tilt(values: Any, chances: Any) -> float:
     """Where the mean of the tilted draws is 0; no further than the values' own scale allows."""
-    low, high = 0.0, 32 / float(np.abs(values).max())
+    low, high = 0.0, 64 / float(np.abs(values).max())
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
         if chances @ (values * np.exp(middle * values)) < 0:
@@ -222,10 +289,26 @@ def _sizes(n: int, keys: float) -> list[tuple[float, int]]:
     return list(zip(np.add.reduceat(law, firsts), sizes[firsts].tolist(), strict=True))
 
 
-def _sums_of_two(ones: Any, others: Any, p: float, q: float) -> Any:
-    """Laws of Bin(ones, p) + Bin(others, q), modulo more points than they have, one a row."""
+def _sums_of_two(ones: Any, others: Any, p: float, q: float) -> tuple[Any, Any]:
+    """Laws of Bin(ones, p) + Bin(others, q), modulo more points than they have, and their errors.
+
+    One a row.
+    """
     m = int((ones + others).max())
     points = _points(min(m + 2, 2 * math.ceil(_reach(m * p * q, 1.0)) + 2))
-    turn = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)
-    one, other = 1 - p + p * turn, 1 - q + q * turn
-    return np.fft.irfft(one ** ones[:, None] * other ** others[:, None], points, axis=1)
+    half = np.pi * np.arange(points // 2 + 1) / points
+    # Logarithms of 1 - p + p e^(-2i half), and of the same with q: as exact near 1 as anywhere.
+    far, up = np.sin(half) ** 2, np.sin(2 * half)
+    real = q - p + 2 * p * np.cos(half) ** 2
+    shrunk = np.log(np.maximum(np.hypot(real, p * up), 1e-300))
+    near = 4 * p * q * far < 0.5
+    shrunk[near] = np.log1p(-4 * p * q * far[near]) / 2
+    turns = [np.arctan2(p * up, real), np.arctan2(q * up, p - q + 2 * q * np.cos(half) ** 2)]
+    turn = ones[:, None] * turns[0] + others[:, None] * turns[1]
+    sizes = np.exp((ones + others)[:, None] * shrunk)
+    law = np.fft.irfft(sizes * np.exp(-1j * turn), points, axis=1)
+    bits = math.log2(points)
+    units = 1 + turn + (ones + others)[:, None] * np.maximum(-shrunk, 0.0)
+    powers = 2 * (sizes * units).sum(axis=1) / points
+    root = np.sqrt(2 * (sizes**2).sum(axis=1) / points)
+    return law, _ROUNDED * (powers + bits * root) + _OUTSIDE

@@ -18,6 +18,7 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 
 MOST_USERS = 10_000_000
 # Others look like a user with less than e^-40 then: so many of them hide nothing.
@@ -30,7 +31,8 @@ class Amplified(NamedTuple):
     Attributes
     ----------
     eps : float
-        At most; never above the loss without a shuffler.
+        At most, rounding included; never above the loss without a shuffler, and that loss where
+        rounding leaves no gain to prove.
     lower : float
         At least: attained where all others hold one value, and under some key where there are keys;
         0 where nothing is known.
@@ -124,6 +126,7 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
     It holds for every key of the user, and over the random keys of the others. `Amplified.lower`
     says how far it may be off. It covers one round only. Source: `loloha.design.blanket`.
     """
+    speakable(protocol)
     n = checks.integer("n", n, 1, MOST_USERS, "count the users of a round")
     if not (isinstance(delta, int | float) and 1e-12 <= delta <= 0.1):
         raise ParameterError(f"delta must be in [1e-12, 0.1], got {delta!r}; try 1e-6")
