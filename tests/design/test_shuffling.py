@@ -203,3 +203,15 @@ def test_what_is_said_is_json_and_on_the_command_line(capsys: Any) -> None:
 def test_numbers_out_of_range_are_refused(n: Any, delta: Any) -> None:
     with pytest.raises(ParameterError):
         privacy.shuffled(loloha.GRR(k=4, eps=1.0), n, delta)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda protocol: privacy.shuffled(protocol, 5),
+    lambda protocol: privacy.worst_loss(protocol, 5, 1),
+    lambda protocol: privacy.loss_between(protocol, [0], [1]),
+    privacy.eps_2,
+    lambda protocol: loloha.variance(protocol, 5),
+])  # fmt: skip
+def test_what_is_no_protocol_is_refused(ask: Any) -> None:
+    with pytest.raises(ParameterError, match=r"must be a loloha\.Protocol"):
+        ask(None)

@@ -331,3 +331,9 @@ def test_what_cannot_be_decoded_is_refused() -> None:
         decode(SMALL[4], [1], [[0, 1]])
     with pytest.raises(ParameterError, match="must send symbols"):
         linked_reports(loloha.RAPPOR(k=4, **BUDGETS), [[0]], rng=1)
+
+
+@pytest.mark.parametrize("ys", [[[0], [0, 1]], np.array([[2**64 - 1]], dtype=np.uint64)])
+def test_rows_of_several_lengths_and_numbers_too_large_are_refused(ys: Any) -> None:
+    with pytest.raises(WireError, match=r"several lengths|out of range"):
+        decode(loloha.LGRR(k=4, eps_inf=2.0, eps_1=1.0), None, ys)

@@ -114,8 +114,16 @@ def test_simulated_errors_are_the_stated_ones() -> None:
     assert mean_variance(protocol, [2000] * 20) > 4 * naive
 
 
+@pytest.mark.parametrize("given", [None, [None], PROTOCOLS[0].tally(), 3])
+def test_only_lists_of_tallies_are_averaged(given: Any) -> None:
+    with pytest.raises(ParameterError, match=r"list of loloha\.Tally"):
+        mean(given)
+
+
 def test_what_cannot_be_averaged_is_refused() -> None:
     protocol = PROTOCOLS[0]
+    with pytest.raises(MergeError, match="one twice"):
+        mean([protocol.tally()] * 2)
     with pytest.raises(ParameterError, match="got none"):
         mean([protocol.tally()])
     other = PROTOCOLS[1].tally()

@@ -21,6 +21,7 @@ from loloha.errors import DomainError, ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
@@ -85,7 +86,7 @@ def eps_2(protocol: Protocol) -> float:
     The other rounds may reveal two memos entirely, so it is the loss of the second round between
     any two of them: ln(p2/q2) for symbols; for bits all k may differ. Source: MATH section 11.
     """
-    if not protocol.longitudinal:
+    if not speakable(protocol).longitudinal:
         return protocol.realised.eps_first
     second = protocol.second_channel
     if second is None or not second.q:
@@ -152,7 +153,7 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
     Where there are too many keys to look through, the bound is eps_2 for each round that differs;
     where more than 128 cells differ, only those that differ most may be permuted.
     """
-    pairs = Pairs.of(*_histories(protocol, history, other))
+    pairs = Pairs.of(*_histories(speakable(protocol), history, other))
     once = eps_2(protocol)
     rounds = window_loss(protocol, pairs.differing)
     if not protocol.longitudinal:

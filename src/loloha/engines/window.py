@@ -14,6 +14,7 @@ from loloha.errors import ParameterError, WireError
 from loloha.rules import checks
 from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 from loloha.server.estimate import normal_quantile
 
 if TYPE_CHECKING:
@@ -296,18 +297,27 @@ def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
 
 def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, Ints]:
     """Keys int64[n] and symbols int64[n, T], all valid or -1."""
-    encoding = protocol.encoding
+    encoding = speakable(protocol).encoding
     if not decodable(protocol):
         raise ParameterError(
             f"protocol must have a second round over symbols, got {protocol!r}; take the mean of "
             "its rounds (loloha.mean)"
         )
-    answers = np.asarray(ys)
+    try:
+        answers = np.asarray(ys)
+    except (ValueError, OverflowError, TypeError):
+        raise WireError(
+            "ys must be integers of shape [users, rounds], got rows of several lengths; put -1 "
+            "where nothing was sent"
+        ) from None
     if answers.ndim != 2 or answers.dtype.kind not in "iu":
         raise WireError(
             f"ys must be integers of shape [users, rounds], got {answers.dtype} of shape "
             f"{answers.shape}; put -1 where nothing was sent"
         )
+    # Before a cast: what is too large for int64 would come out negative, as if not sent.
+    if answers.dtype.kind == "u" and answers.size and int(answers.max()) >= 1 << 63:
+        raise WireError("every report must be a symbol or -1, got one out of range; drop it")
     answers = answers.astype(np.int64)
     many = None if keys is None else np.asarray(keys)
     if (many is None) != (encoding.key_bits == 0) or (

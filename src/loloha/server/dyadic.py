@@ -11,11 +11,11 @@ from loloha.errors import MergeError, WireError
 from loloha.rules import checks
 from loloha.rules.counting.decode import linear_support
 from loloha.rules.dyadic import DyadicLH, Piece
+from loloha.rules.report import Report
 from loloha.server.frame import normal_quantile
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Floats, Ints
-    from loloha.rules.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,10 @@ class DyadicTally:
         WireError
             If it is not one of the protocol's, or not due in that round; nothing is counted.
         """
+        if not isinstance(report, Report):
+            raise WireError(
+                f"report must be a loloha.Report, got {type(report).__name__}; decode it first"
+            )
         key = report.key if isinstance(report.key, tuple) else ()
         self.update(np.array([key]), np.array([report.y]), round=round)
 

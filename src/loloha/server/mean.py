@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,18 @@ def mean(tallies: Sequence[Tally]) -> Estimate:
     Raises
     ------
     ParameterError
-        If no round has a report.
+        If no round has a report, or something is no tally.
     MergeError
-        If the protocols differ.
+        If the protocols differ, or one tally comes twice.
     """
-    held = [tally for tally in tallies if tally.n]
+    given = list(tallies) if isinstance(tallies, Iterable) else [None]
+    if not all(isinstance(tally, Tally) for tally in given):
+        raise ParameterError(
+            "tallies must be a list of loloha.Tally, got something else; give one for each round"
+        )
+    if len({id(tally) for tally in given}) < len(given):
+        raise MergeError("tallies must be of different rounds, got one twice; give each once")
+    held = [tally for tally in given if tally.n]
     if not held:
         raise ParameterError("tallies must hold reports, got none; give at least one round")
     protocol = held[0].protocol

@@ -10,6 +10,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 
 MOST_REPORTS = 1 << 62
 
@@ -67,6 +68,7 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> 
     drawn without replacement, which adds f(1-f) (n - reach) / ((n - 1) reach).
     Source: MATH section 1, Eq. (1), (2).
     """
+    speakable(protocol)
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
     frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
     reached = numbers(
