@@ -401,8 +401,8 @@ def test_other_stores_are_refused_without_showing_the_address(url: str) -> None:
 
 def test_errors_show_no_parameters(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
-        Store(f"sqlite:///{tmp_path}/no/such/folder.db")
-    assert "folder" not in str(caught.value)
+        Store(f"sqlite:///{tmp_path}/no/such/place.db")
+    assert "such" not in str(caught.value)
     assert caught.value.__cause__ is None
     password = "postgresql://u:pass-word@127.0.0.1:1/x"
     assert "pass-word" not in repr(Database(password))

@@ -64,8 +64,8 @@ class Database:
             path = Path(self.url.database or "")
             if not path.parent.is_dir():
                 raise StoreError(
-                    f"store must be in a folder that exists, got none at {str(path.parent)!r}; "
-                    "make it, or correct the path"
+                    "store must be in a folder that exists, its folder does not; make it, or "
+                    "correct the path"
                 )
             _make_private(path)
         self.writer = _engine(self.url, writes=True)
