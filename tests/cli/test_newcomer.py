@@ -93,7 +93,6 @@ def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> N
     serve = ("serve", "--port", "0", "--store")
     missing = fails(*serve, f"sqlite:///{tmp_path}/nowhere/x.db")
     assert "folder that exists" in missing
-    assert "nowhere" in missing
     said = fails(*serve, "postgresql://somebody:secret@127.0.0.1:1/x")
     assert "connection refused" in said
     assert "secret" not in said
