@@ -77,6 +77,19 @@ def test_a_store_in_use_a_moment_ago_is_taken_over_with_a_word(
     assert "took the store over" not in caplog.text
 
 
+def test_a_collector_that_stopped_is_no_other(
+    serve: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = serve()
+    # The second stops, the first was taken over and has nothing to say any more.
+    second = serve()
+    second.__exit__(None, None, None)
+    first.__exit__(None, None, None)
+    caplog.clear()
+    serve()
+    assert "took the store over" not in caplog.text
+
+
 def test_whoever_only_looks_takes_nothing_over(
     serve: Any, one: Campaign, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

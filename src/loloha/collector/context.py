@@ -155,6 +155,9 @@ class Context:
         if self._committer is not None:
             self._committer.stop()
         if self._store is not None:
+            # Where it fails the next one is warned of us, in vain.
+            with suppress(StoreError):
+                self._store.leave(RECENTLY + 1)
             self._store.close()
         self._committer = self._store = None
 
