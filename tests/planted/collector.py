@@ -22,7 +22,7 @@ COLLECTOR = [
         "collector/middleware.py",
         "self.share(response(problem))",
         "response(problem)",
-        "collector/test_service.py -k read_every_error",
+        "collector/test_operations.py -k read_every_error",
     ),
     Mutant(
         "what cannot be decoded costs nothing",
