@@ -28,18 +28,12 @@ Url = Annotated[
     ),
 ]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = Commands(
-        name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
-    )
-    group.command("add")(add)
-    group.command("list")(list_keys)
-    group.command("revoke")(revoke)
-    app.add_typer(group)
+group = Commands(
+    name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
+)
 
 
+@group.command()
 def add(*, store: Url = None, as_json: AsJson = False) -> None:
     """Draw an admin key, shown once; only its hash is kept."""
     from loloha.collector.secret import hashed, new_secret
@@ -53,6 +47,7 @@ def add(*, store: Url = None, as_json: AsJson = False) -> None:
         console.show(key)
 
 
+@group.command("list")
 def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
     """List the keys by the first digits of their hashes."""
     with _opened(store) as opened:
@@ -63,6 +58,7 @@ def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
         console.show("\n".join(names) or "no admin keys")
 
 
+@group.command()
 def revoke(
     key: Annotated[str, typer.Argument(help="Its name in the list, or the key itself on stdin: -")],
     *,

@@ -33,30 +33,30 @@ from loloha.cli import (
 from loloha.cli.command import Commands
 from loloha.errors import LolohaError, ParameterError
 
-COMMANDS = (
-    run,
-    compare,
-    plan,
-    explain,
-    audit,
-    demo,
-    protocols,
-    data,
-    serve,
-    admin,
-    campaign,
-    device,
-    fleet,
-    export,
-    tally,
-    estimate,
-    log,
-    reproduce,
-    conform,
+COMMANDS: tuple[Any, ...] = (
+    run.run,
+    compare.compare,
+    plan.plan,
+    explain.explain,
+    audit.audit,
+    demo.demo,
+    protocols.protocols,
+    data.group,
+    serve.serve,
+    admin.group,
+    campaign.group,
+    device.report,
+    fleet.fleet,
+    export.export,
+    tally.tally,
+    estimate.estimate,
+    log.group,
+    reproduce.reproduce,
+    conform.conform,
 )
-"""Each of these modules adds its commands by ``register(app)``."""
+"""Functions, each a command by its name, and groups of them."""
 
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 class Program(TyperGroup):
@@ -118,4 +118,7 @@ def program(
 
 
 for command in COMMANDS:
-    command.register(app)
+    if isinstance(command, Commands):
+        app.add_typer(command)
+    else:
+        app.command()(command)

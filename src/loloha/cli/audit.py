@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from loloha.study.audit import Audit
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("audit")(with_parameters()(audit))
-
-
+@with_parameters()
 def audit(
     protocol: Name,
     *,

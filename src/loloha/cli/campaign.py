@@ -25,18 +25,11 @@ Address = Annotated[
     typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT, or a document."),
 ]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = Commands(
-        name="campaign", no_args_is_help=True, help="Create, show and export campaigns."
-    )
-    group.command("create")(with_parameters(without={"k"})(create))
-    group.command("show")(show)
-    group.command("export")(export)
-    app.add_typer(group)
+group = Commands(name="campaign", no_args_is_help=True, help="Create, show and export campaigns.")
 
 
+@group.command()
+@with_parameters(without={"k"})
 def create(
     name: Annotated[str, typer.Argument(help="For people.", show_default=False)],
     *,
@@ -175,6 +168,7 @@ def create(
         _show_verdict(found["verdict"])
 
 
+@group.command()
 def show(campaign: Address, *, as_json: AsJson = False) -> None:
     """Show a campaign: its rules, its rounds, what it protects."""
     from loloha.design import privacy
@@ -190,6 +184,7 @@ def show(campaign: Address, *, as_json: AsJson = False) -> None:
     console.show_text(str(privacy.explain(found.protocol)))
 
 
+@group.command()
 def export(
     campaign: Address,
     *,

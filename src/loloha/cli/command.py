@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+from typer.models import CommandFunctionType
 
 from loloha.errors import ParameterError
 
@@ -35,5 +37,7 @@ class Command(TyperCommand):
 class Commands(typer.Typer):
     """A group of such commands."""
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:
+    def command(
+        self, name: str | None = None, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         return super().command(name, **{"cls": Command, **settings})

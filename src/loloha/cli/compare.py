@@ -21,11 +21,6 @@ SHOWN = (
 )  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("compare")(compare)
-
-
 def compare(
     table: source.Table,
     *,

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("conform")(conform)
-
-
 def conform(
     *,
     command: Annotated[

@@ -11,15 +11,10 @@ from loloha.cli import console
 from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = Commands(help="List and fetch data sets.", no_args_is_help=True)
-    group.command("list")(list_all)
-    group.command("fetch")(fetch)
-    app.add_typer(group, name="data")
+group = Commands(name="data", no_args_is_help=True, help="List and fetch data sets.")
 
 
+@group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the data sets that loloha knows, beside any table of your own."""
     from loloha.study.datasets import CATALOGUE
@@ -30,6 +25,7 @@ def list_all(*, as_json: AsJson = False) -> None:
         console.show_table(CATALOGUE[0]._fields, CATALOGUE)
 
 
+@group.command()
 def fetch(
     name: Annotated[str, typer.Argument(metavar="adult|acs", show_default=False)],
     state: Annotated[

@@ -25,11 +25,6 @@ EPS_INF, EPS_1 = 4.0, 2.0
 NAME = "Weekly hours (UCI Adult)"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo")(demo)
-
-
 def demo(
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path(

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 TOKEN = "LOLOHA_TOKEN"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report")(report)
-
-
 def report(
     value: Annotated[
         str | None,

@@ -18,11 +18,6 @@ COLUMNS = ("round", "value", "frequency", "standard_error", "low", "high", "boun
 FEW = 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("estimate")(estimate)
-
-
 def estimate(
     tallies: Annotated[
         list[Path],

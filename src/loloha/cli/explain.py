@@ -11,11 +11,7 @@ from loloha.cli.console import AsJson
 from loloha.cli.parameter import Name, find_protocol, with_parameters
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("explain")(with_parameters()(explain))
-
-
+@with_parameters()
 def explain(
     protocol: Name,
     *,

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 NEWEST = 1000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("export")(export)
-
-
 def export(
     url: Annotated[
         str,

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("fleet")(fleet)
-
-
 def fleet(
     table: Annotated[
         str,

@@ -26,15 +26,10 @@ from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = Commands(help="Make report logs, and look into them.", no_args_is_help=True)
-    group.command("generate")(generate)
-    group.command("show")(show)
-    app.add_typer(group, name="log")
+group = Commands(name="log", no_args_is_help=True, help="Make report logs, and look into them.")
 
 
+@group.command()
 def generate(
     table: Annotated[
         str,
@@ -163,6 +158,7 @@ def _write_truth(path: Path, counts: Any) -> None:
     parquet.write_table(pyarrow.table({"round": rounds, "value": values, "frequency": share}), path)
 
 
+@group.command()
 def show(
     log: Annotated[
         Path, typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False)

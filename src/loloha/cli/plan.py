@@ -25,11 +25,6 @@ ALPHA = 0.5
 LEVEL, CALIBRATION, WEIGH = 0.95, "tight", "cap"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("plan")(plan)
-
-
 def plan(
     *,
     k: Annotated[

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import parameters_of, required
 from loloha.rules.protocols import REGISTRY, Protocol
 
-if TYPE_CHECKING:
-    import typer
-
 # Enough to make one of each, and so to see what it sends; no number of it is shown.
 EXAMPLE = {"k": 16, "eps_inf": 2.0, "eps_1": 1.0, "eps": 1.0}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("protocols")(protocols)
 
 
 def protocols(*, as_json: AsJson = False) -> None:

@@ -23,11 +23,6 @@ SIZE = "Size"
 OLD_FOLDER = "cells"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("reproduce")(reproduce)
-
-
 def reproduce(
     parts: Annotated[
         list[str] | None,

@@ -29,11 +29,7 @@ Level = Annotated[float, typer.Option(help="Level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run")(with_parameters(without={"k"})(run))
-
-
+@with_parameters(without={"k"})
 def run(
     table: source.Table,
     *,

@@ -24,11 +24,6 @@ BACKLOG = 2048
 SECONDS_TO_FINISH = 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("serve")(serve)
-
-
 def serve(
     *,
     store: Annotated[

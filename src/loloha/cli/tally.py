@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("tally")(tally)
-
-
 def tally(
     log: Annotated[
         Path | None,
