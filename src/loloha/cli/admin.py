@@ -21,10 +21,7 @@ _DIGITS = 12
 Url = Annotated[
     str | None,
     typer.Option(
-        "--store",
-        metavar="URL",
-        help="As for `loloha serve`; a collector may run on it meanwhile.",
-        show_default=False,
+        "--store", metavar="URL", help="As for `loloha serve`; a collector may run on it meanwhile."
     ),
 ]
 

@@ -25,8 +25,7 @@ def audit(
         typer.Option(
             help="A program to audit instead of the shipped client. It reads lines 'user round "
             "value' and answers each with a line 'key y': key an integer, integers joined by "
-            "commas, or -; y an integer, or the packed bits in hexadecimal.",
-            show_default=False,
+            "commas, or -; y an integer, or the packed bits in hexadecimal."
         ),
     ] = None,
     users: Annotated[int, typer.Option(help="Users under each history.")] = 150_000,

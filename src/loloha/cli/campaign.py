@@ -21,8 +21,7 @@ ADMIN_KEY = "LOLOHA_ADMIN_KEY"
 DOMAIN, SCHEDULE, TERMS = "Domain", "Rounds", "The collector's terms"
 
 Address = Annotated[
-    str,
-    typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT, or a document."),
+    str, typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT, or a document.")
 ]
 
 group = Commands(name="campaign", no_args_is_help=True, help="Create, show and export campaigns.")
@@ -31,18 +30,15 @@ group = Commands(name="campaign", no_args_is_help=True, help="Create, show and e
 @group.command()
 @with_parameters(without={"k"})
 def create(
-    name: Annotated[str, typer.Argument(help="For people.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="For people.")],
     *,
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help="See `loloha protocols`.", show_default=False)
-    ],
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="See `loloha protocols`.")],
     to: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             help=f"The collector; {ADMIN_KEY} holds the admin key. Without it the document is "
             "only printed.",
-            show_default=False,
         ),
     ] = None,
     labels: Annotated[
@@ -50,27 +46,20 @@ def create(
         typer.Option(
             metavar="FILE|LABELS",
             help='All labels: a file (JSON, CSV, a label a line) or "a,b,c".',
-            show_default=False,
             rich_help_panel=DOMAIN,
         ),
     ] = None,
     range_: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            "--range", help="Numbers from LOW to HIGH.", show_default=False, rich_help_panel=DOMAIN
-        ),
+        typer.Option("--range", help="Numbers from LOW to HIGH.", rich_help_panel=DOMAIN),
     ] = None,
     bins: Annotated[
-        int | None,
-        typer.Option(help="Equal parts of the range.", show_default=False, rich_help_panel=DOMAIN),
+        int | None, typer.Option(help="Equal parts of the range.", rich_help_panel=DOMAIN)
     ] = None,
     other: Annotated[
         str | None,
         typer.Option(
-            metavar="LABEL",
-            help="One more label, for everything else.",
-            show_default=False,
-            rich_help_panel=DOMAIN,
+            metavar="LABEL", help="One more label, for everything else.", rich_help_panel=DOMAIN
         ),
     ] = None,
     start: Annotated[
@@ -78,7 +67,6 @@ def create(
         typer.Option(
             metavar="TIME",
             help="Beginning of round 0, e.g. 2026-01-01T00:00:00Z; by default now.",
-            show_default=False,
             rich_help_panel=SCHEDULE,
         ),
     ] = None,
@@ -101,36 +89,25 @@ def create(
     ] = False,
     late_seconds: Annotated[
         int | None,
-        typer.Option(
-            help="How long a round takes reports after its end.",
-            show_default=False,
-            rich_help_panel=TERMS,
-        ),
+        typer.Option(help="How long a round takes reports after its end.", rich_help_panel=TERMS),
     ] = None,
     early_seconds: Annotated[
-        int | None,
-        typer.Option(help="And before its beginning.", show_default=False, rich_help_panel=TERMS),
+        int | None, typer.Option(help="And before its beginning.", rich_help_panel=TERMS)
     ] = None,
     minimum_cohort: Annotated[
         int | None,
-        typer.Option(
-            help="Reports below which a round is not shown.",
-            show_default=False,
-            rich_help_panel=TERMS,
-        ),
+        typer.Option(help="Reports below which a round is not shown.", rich_help_panel=TERMS),
     ] = None,
     publish_every: Annotated[
         int | None,
         typer.Option(
             help="Estimates of a round change only by so many reports at a time, by default the "
             "minimum cohort; 0 shows a round once it is closed.",
-            show_default=False,
             rich_help_panel=TERMS,
         ),
     ] = None,
     users: Annotated[
-        int | None,
-        typer.Option(help="Expected number of users, for the verdict.", show_default=False),
+        int | None, typer.Option(help="Expected number of users, for the verdict.")
     ] = None,
     accept_weak_privacy: Annotated[
         bool, typer.Option("--accept-weak-privacy", help="Create it though its privacy is weak.")
@@ -188,10 +165,7 @@ def show(campaign: Address, *, as_json: AsJson = False) -> None:
 def export(
     campaign: Address,
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="By default stdout.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="By default stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
 ) -> None:
     """Write the canonical document of a campaign: its SHA-256 is the fingerprint."""

@@ -20,7 +20,6 @@ File = Annotated[
         "--campaign",
         metavar="FILE",
         help="Campaign document, or the specification of a protocol (Protocol.to_dict), as JSON.",
-        show_default=False,
     ),
 ]
 

@@ -29,29 +29,23 @@ def compare(
         typer.Option(
             metavar="NAME",
             help="Repeat it; see `loloha protocols`. By default the paper's with two rounds.",
-            show_default=False,
         ),
     ] = None,
     eps_inf: Annotated[
-        list[float] | None,
-        typer.Option(help="Repeat it; 1, 2 and 4 by default.", show_default=False),
+        list[float] | None, typer.Option(help="Repeat it; 1, 2 and 4 by default.")
     ] = None,
     alpha: Annotated[float, typer.Option(help="eps_1 / eps_inf.")] = 0.5,
     runs: Annotated[int, typer.Option(help="Repetitions of each.")] = 3,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     calibration: Annotated[str, typer.Option(metavar="tight|published")] = "tight",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Processes; one a core by default.", show_default=False),
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; one a core by default.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="Folder for a table, a figure, and the runs, so that a comparison that was "
             "stopped goes on where it was.",
-            show_default=False,
         ),
     ] = None,
     layout: source.Layout = "auto",

@@ -27,10 +27,9 @@ def list_all(*, as_json: AsJson = False) -> None:
 
 @group.command()
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="adult|acs", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="adult|acs")],
     state: Annotated[
-        str | None,
-        typer.Argument(help="For acs: postal code or name of a state.", show_default=False),
+        str | None, typer.Argument(help="For acs: postal code or name of a state.")
     ] = None,
     *,
     cache: Annotated[

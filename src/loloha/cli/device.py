@@ -23,22 +23,17 @@ def report(
         str | None,
         typer.Argument(
             help="A label of the campaign or, where it asks for a range, a number in it: 41, not "
-            "[40, 43). Left out, only what waits is sent.",
-            show_default=False,
+            "[40, 43). Left out, only what waits is sent."
         ),
     ] = None,
     *,
-    state: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The user's secret state.", show_default=False),
-    ],
+    state: Annotated[Path, typer.Option(metavar="FILE", help="The user's secret state.")],
     campaign: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             help=f"https://HOST/v1/campaigns/FINGERPRINT, the first time. {TOKEN} holds the "
             "submit token where one is needed.",
-            show_default=False,
         ),
     ] = None,
     consent: Annotated[
@@ -48,8 +43,7 @@ def report(
         bool, typer.Option("--withdraw", help="The user agrees no more: delete everything.")
     ] = False,
     limit: Annotated[
-        float | None,
-        typer.Option(help="Hard limit on the loss, with --consent.", show_default=False),
+        float | None, typer.Option(help="Hard limit on the loss, with --consent.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

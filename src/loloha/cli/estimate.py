@@ -24,15 +24,11 @@ def estimate(
         typer.Argument(
             metavar="TALLY...",
             help="Folders that `loloha tally` wrote, or files of them; those of one round add up.",
-            show_default=False,
         ),
     ],
     *,
     campaign: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Campaign with the labels of the values.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Campaign with the labels of the values.")
     ] = None,
     top: Annotated[
         int | None,
@@ -40,8 +36,7 @@ def estimate(
     ] = None,
     level: Annotated[float, typer.Option(help="Level of intervals and bounds.")] = 0.95,
     only_clear: Annotated[
-        bool,
-        typer.Option("--only-clear", help="Only values whose frequency exceeds the bound."),
+        bool, typer.Option("--only-clear", help="Only values whose frequency exceeds the bound.")
     ] = False,
     mean: Annotated[
         bool,
@@ -57,8 +52,7 @@ def estimate(
         ),
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write .csv or .parquet.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Write .csv or .parquet.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
     as_json: AsJson = False,

@@ -21,7 +21,6 @@ def explain(
             metavar="N",
             help="Say as well what a round reveals if the reports of N users arrive shuffled, "
             "without their senders.",
-            show_default=False,
         ),
     ] = None,
     delta: Annotated[

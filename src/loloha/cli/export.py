@@ -20,16 +20,10 @@ NEWEST = 1000
 
 def export(
     url: Annotated[
-        str,
-        typer.Argument(
-            metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT", show_default=False
-        ),
+        str, typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT")
     ],
     *,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help=".csv or .parquet.", show_default=False),
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help=".csv or .parquet.")],
     first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,

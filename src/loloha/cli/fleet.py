@@ -28,30 +28,21 @@ def fleet(
             metavar="TABLE",
             help="Who holds which value in which round: a table or data set, as `loloha run` "
             "takes it.",
-            show_default=False,
         ),
     ],
     *,
     data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Where the files of adult or acs lie.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help="Where the files of adult or acs lie.")
     ] = None,
     campaign: Annotated[
         str,
         typer.Option(
             metavar="URL",
             help=f"https://HOST/v1/campaigns/FINGERPRINT; {TOKEN} holds the submit token.",
-            show_default=False,
         ),
     ],
-    users: Annotated[
-        int | None, typer.Option(min=1, help="Only the first users.", show_default=False)
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="Only the first rounds.", show_default=False)
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=1, help="Only the first users.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Only the first rounds.")] = None,
     layout: Layout = "auto",
     user: User = None,
     round_: Round = None,
@@ -59,9 +50,7 @@ def fleet(
     on_unknown: OnUnknown = "error",
     first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Reports in a request.")] = 10_000,
-    seed: Annotated[
-        int | None, typer.Option(help="Make the run repeatable.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Make the run repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Let simulated users report to a collector, round by round, in batches.

@@ -36,22 +36,17 @@ def generate(
         typer.Argument(
             metavar="TABLE",
             help="CSV or Parquet file, or a data set: syn, adult, acs:MT (any state).",
-            show_default=False,
         ),
     ],
     *,
     campaign: campaign_file.File,
-    out: Annotated[
-        Path, typer.Option(metavar="LOG", help="Folder of the log.", show_default=False)
-    ],
-    seed: Annotated[int, typer.Option(help="Equal seeds make equal files.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="LOG", help="Folder of the log.")],
+    seed: Annotated[int, typer.Option(help="Equal seeds make equal files.")],
     users: Annotated[
-        int | None,
-        typer.Option(help="How many; user u holds row u modulo the table's.", show_default=False),
+        int | None, typer.Option(help="How many; user u holds row u modulo the table's.")
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(help="How many; round t is column t modulo the table's.", show_default=False),
+        int | None, typer.Option(help="How many; round t is column t modulo the table's.")
     ] = None,
     data: Annotated[
         Path | None,
@@ -77,7 +72,6 @@ def generate(
         typer.Option(
             metavar="FILE",
             help="Also write the true frequencies as .parquet: round, value, frequency.",
-            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -160,9 +154,7 @@ def _write_truth(path: Path, counts: Any) -> None:
 
 @group.command()
 def show(
-    log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False)
-    ],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Folder of a report log.")],
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -135,7 +135,6 @@ def _option(name: str) -> Any:
         flag(name),
         help=text.strip(),
         metavar=choices[1].replace('"', "").replace(", ", "|") if choices else None,
-        show_default=False,
         rich_help_panel=PANEL,
     )
     return Annotated[_scalar(having[0], name) | None, option]

@@ -29,7 +29,6 @@ def reproduce(
         typer.Argument(
             metavar="[PART]...",
             help="fig1, fig2, fig3, fig4, table1, table2, or all (the default).",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -43,7 +42,6 @@ def reproduce(
             help="Folder with adult.data, adult.test and the census person files. Without it: what "
             "`loloha data fetch` fetched, else the shipped histogram of Adult and a stand-in for "
             "the census, and every figure says so.",
-            show_default=False,
         ),
     ] = None,
     calibration: Annotated[
@@ -58,11 +56,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 2023,
     runs: Annotated[
         int | None,
-        typer.Option(
-            help="Repetitions of each point; 20 by default.",
-            show_default=False,
-            rich_help_panel=SIZE,
-        ),
+        typer.Option(help="Repetitions of each point; 20 by default.", rich_help_panel=SIZE),
     ] = None,
     quick: Annotated[
         bool,
@@ -71,23 +65,19 @@ def reproduce(
         ),
     ] = False,
     users: Annotated[
-        int | None,
-        typer.Option(help="Only the first users.", show_default=False, rich_help_panel=SIZE),
+        int | None, typer.Option(help="Only the first users.", rich_help_panel=SIZE)
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(help="Only the first rounds.", show_default=False, rich_help_panel=SIZE),
+        int | None, typer.Option(help="Only the first rounds.", rich_help_panel=SIZE)
     ] = None,
     eps_inf: Annotated[
-        list[float] | None,
-        typer.Option(help="Only these; repeat it.", show_default=False, rich_help_panel=SIZE),
+        list[float] | None, typer.Option(help="Only these; repeat it.", rich_help_panel=SIZE)
     ] = None,
     data_set: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="Only these of Syn, Adult, DB_MT, DB_DE; repeat it.",
-            show_default=False,
             rich_help_panel=SIZE,
         ),
     ] = None,

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 LARGEST_SEED = (1 << 63) - 1
 
 Seed = Annotated[
-    int | None,
-    typer.Option(help="Make the run repeatable, for study: no privacy then.", show_default=False),
+    int | None, typer.Option(help="Make the run repeatable, for study: no privacy then.")
 ]
 Top = Annotated[int, typer.Option(help="How many values to show over the rounds.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals.")]
@@ -33,13 +32,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier ru
 def run(
     table: source.Table,
     *,
-    protocol: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="See `loloha protocols`.", show_default=False),
-    ],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the results.", show_default=False)
-    ],
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="See `loloha protocols`.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     layout: source.Layout = "auto",
     user: source.User = None,
     round_: source.Round = None,

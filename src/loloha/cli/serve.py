@@ -32,32 +32,24 @@ def serve(
             metavar="URL",
             help="sqlite:///PATH or postgresql://USER@HOST/DATABASE; with a password rather as "
             "LOLOHA_STORE. By default sqlite:///loloha.db.",
-            show_default=False,
         ),
     ] = None,
     host: Annotated[
         str | None,
         typer.Option(
             help="Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS "
-            "in front before you open it.",
-            show_default=False,
+            "in front before you open it."
         ),
     ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(help="By default 8770; 0 takes any that is free.", show_default=False),
+        int | None, typer.Option(help="By default 8770; 0 takes any that is free.")
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file with settings.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="TOML file with settings.")
     ] = None,
     keep_reports: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also write a Parquet log of all (sanitised) reports.",
-            show_default=False,
-        ),
+        typer.Option(metavar="DIR", help="Also write a Parquet log of all (sanitised) reports."),
     ] = None,
     new_admin_key: Annotated[
         bool, typer.Option("--new-admin-key", help="Add an admin key, shown once.")

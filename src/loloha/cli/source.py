@@ -29,7 +29,6 @@ Table = Annotated[
         metavar="TABLE",
         help="CSV or Parquet file (wide: one user a row, one round a column; long: one report "
         "a row), or a data set: syn, adult, acs:MT (any state).",
-        show_default=False,
     ),
 ]
 Layout = Annotated[

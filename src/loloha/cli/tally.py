@@ -23,8 +23,7 @@ COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 def tally(
     log: Annotated[
-        Path | None,
-        typer.Argument(metavar="LOG", help="Folder of a report log.", show_default=False),
+        Path | None, typer.Argument(metavar="LOG", help="Folder of a report log.")
     ] = None,
     *,
     campaign: campaign_file.File,
@@ -32,14 +31,10 @@ def tally(
         str, typer.Option(metavar="duckdb|local|spark", help="What counts the reports.")
     ] = "duckdb",
     rounds: Annotated[
-        str | None,
-        typer.Option(metavar="0,3,7-9", help="Only these rounds.", show_default=False),
+        str | None, typer.Option(metavar="0,3,7-9", help="Only these rounds.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for the tallies, one file a round.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help="Folder for the tallies, one file a round.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")
@@ -61,21 +56,17 @@ def tally(
     sql: Annotated[
         str | None,
         typer.Option(
-            metavar="duckdb|postgres|spark",
-            help="Print the statement instead of running it.",
-            show_default=False,
+            metavar="duckdb|postgres|spark", help="Print the statement instead of running it."
         ),
     ] = None,
     table: Annotated[
-        str,
-        typer.Option(help="For --sql without LOG: the table of this campaign's reports."),
+        str, typer.Option(help="For --sql without LOG: the table of this campaign's reports.")
     ] = "reports",
     result: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Instead of LOG: rows that the printed statement gave, as Parquet or CSV.",
-            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
