@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
-from typer.models import CommandFunctionType
 
 from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from typer.models import CommandFunctionType
 
 
 class Command(TyperCommand):

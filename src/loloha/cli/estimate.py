@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loloha.cli import campaign_file, console
+from loloha.cli import campaign_file, console, table_file
 from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
@@ -54,7 +54,7 @@ def estimate(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write .csv or .parquet.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    force: table_file.Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Estimate how frequent each value was in each round: unbiased, so possibly below zero.
@@ -80,7 +80,9 @@ def estimate(
         [_part(round, one, level, few, only_clear, project) for round, one in found.items()], names
     )
     if out is not None:
-        _write(rows, out)
+        import pyarrow
+
+        table_file.write(pyarrow.table(rows), out)
     if as_json:
         console.show_json(_records(rows))
     elif out is None:
@@ -121,10 +123,7 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
         checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
     checks.level(level)
     if out is not None:
-        if out.suffix not in (".csv", ".parquet"):
-            raise ParameterError(f"--out must end in .csv or .parquet, got {out.name!r}; rename it")
-        if out.exists() and not force:
-            raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
+        table_file.check(out, force)
 
 
 def _mean(counted: dict[int, Any]) -> dict[str, Estimate]:
@@ -192,23 +191,6 @@ def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> dict[str, A
     if names is not None:
         rows["value"] = [names[value] for value in rows["value"]]
     return rows
-
-
-def _write(rows: dict[str, Any], out: Path) -> None:
-    import secrets
-
-    import pyarrow
-    from pyarrow import parquet
-
-    from loloha.server.frame import write_csv
-
-    table = pyarrow.table(rows)
-    draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
-    try:
-        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
-        draft.replace(out)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _records(rows: dict[str, Any]) -> list[dict[str, Any]]:
