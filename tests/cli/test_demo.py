@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -162,7 +163,7 @@ def test_a_collector_that_cannot_start_says_what_it_said(monkeypatch: pytest.Mon
     from loloha.cli import live
     from loloha.errors import LolohaError
 
-    monkeypatch.setattr(live, "_store", lambda folder: "sqlite:////nonexistent/loloha.db")
+    monkeypatch.setattr(live, "TemporaryDirectory", lambda prefix: nullcontext("/nonexistent"))
     wanted = pytest.raises(LolohaError, match="collector must start, it did not: error: ")
     with wanted, live.collector():
         pass

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -193,6 +194,27 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
     seconds = time.monotonic() - start
     if seconds >= LONG_ENOUGH_TO_TELL:
         say(f"{task}: {seconds:.1f} s")
+
+
+@contextmanager
+def counting(task: str, total: int) -> Iterator[Callable[[int], None]]:
+    """The same for pieces of work, which may end in several threads.
+
+    Yields
+    ------
+    callable
+        To be called with how many of ``total`` are done beside those before.
+    """
+    done, lock = 0, Lock()
+    with working(task) as progress:
+
+        def advance(more: int) -> None:
+            nonlocal done
+            with lock:
+                done += more
+                progress(done / total)
+
+        yield advance
 
 
 def _is_number(cell: Any) -> bool:

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.device import TOKEN
-from loloha.cli.source import Layout, OnUnknown, Round, User, Value, load_for, options
+from loloha.cli.source import (
+    Data,
+    Layout,
+    OnUnknown,
+    Round,
+    Table,
+    User,
+    Value,
+    load_for,
+    options,
+)
 from loloha.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def fleet(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="Who holds which value in which round: a table or data set, as `loloha run` "
-            "takes it.",
-        ),
-    ],
+    table: Table,
     *,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the files of adult or acs lie.")
-    ] = None,
+    data: Data = None,
     campaign: Annotated[
         str,
         typer.Option(
@@ -68,7 +63,7 @@ def fleet(
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()
-    with _progress("sending reports", int((values >= 0).sum())) as advance:
+    with console.counting("sending reports", int((values >= 0).sum())) as advance:
         receipt = run_fleet(
             campaign,
             found,
@@ -114,15 +109,3 @@ def _refuse_closed(has: range, takes: range) -> None:
         f"--rounds must be given where the collector does not take all rounds of the table, got "
         f"none: it takes {open_now} now, the table has {len(has)} from round {has[0]} on; {advice}"
     )
-
-
-@contextmanager
-def _progress(task: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, in a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    to = Console(stderr=True)
-    with Progress(console=to, transient=True, disable=not to.is_terminal) as progress:
-        bar = progress.add_task(task, total=total)
-        yield lambda done: progress.advance(bar, done)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
@@ -74,8 +73,9 @@ def collector() -> Iterator[Running]:
     # Settings of a collector that really runs here must not reach this one.
     environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
     with TemporaryDirectory(prefix="loloha-demo-") as folder:
+        options = ["--until-eof", "--port", "0", "--store", f"sqlite:///{folder}/loloha.db"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "loloha", "serve", *_options(folder)],
+            [sys.executable, "-m", "loloha", "serve", *options],
             env={**environment, "LOLOHA_ADMIN_KEY": key, "PYTHONUNBUFFERED": "1"},
             # Ends with us, however we end, and so does the collector.
             stdin=subprocess.PIPE,
@@ -97,14 +97,6 @@ def collector() -> Iterator[Running]:
             for pipe in (process.stdin, process.stderr):
                 if pipe is not None:
                     pipe.close()
-
-
-def _options(folder: str) -> list[str]:
-    return ["--until-eof", "--port", "0", "--store", _store(folder)]
-
-
-def _store(folder: str) -> str:
-    return f"sqlite:///{Path(folder) / 'loloha.db'}"
 
 
 def _address(process: subprocess.Popen[str]) -> str:
@@ -171,18 +163,9 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
     from loloha.study.fleet import run_fleet
 
     total = int((dataset.values >= 0).sum())
-    done = 0
-    lock = threading.Lock()
     task = f"{dataset.n} users report {dataset.tau} rounds over HTTP"
-    with console.working(task) as progress:
-
-        def advance(reports: int) -> None:
-            nonlocal done
-            with lock:
-                done += reports
-                progress(done / total)
-
-        receipt = run_fleet(url, campaign, dataset.values, progress=advance, rng=seed)
+    with console.counting(task, total) as progress:
+        receipt = run_fleet(url, campaign, dataset.values, progress=progress, rng=seed)
     if receipt.accepted != total:
         raise LolohaError(
             f"collector must count {total} reports, got {receipt.accepted} counted, "

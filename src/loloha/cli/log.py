@@ -13,9 +13,11 @@ from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 from loloha.cli.source import (
     PANEL,
+    Data,
     Layout,
     OnUnknown,
     Round,
+    Table,
     User,
     Value,
     load,
@@ -31,13 +33,7 @@ group = Commands(name="log", no_args_is_help=True, help="Make report logs, and l
 
 @group.command()
 def generate(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="CSV or Parquet file, or a data set: syn, adult, acs:MT (any state).",
-        ),
-    ],
+    table: Table,
     *,
     campaign: campaign_file.File,
     out: Annotated[Path, typer.Option(metavar="LOG", help="Folder of the log.")],
@@ -48,12 +44,7 @@ def generate(
     rounds: Annotated[
         int | None, typer.Option(help="How many; round t is column t modulo the table's.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=PANEL
-        ),
-    ] = None,
+    data: Data = None,
     layout: Layout = "auto",
     user: User = None,
     round_: Round = None,
