@@ -83,13 +83,12 @@ def revoke(
 @contextmanager
 def _opened(url: str | None) -> Iterator[Store]:
     """The store, which stays with the collector that has it."""
-    try:
-        from loloha.collector.settings import Settings
-        from loloha.collector.store import Store
-    except ModuleNotFoundError as error:
-        from loloha.rules import checks
+    from loloha.rules import checks
 
-        raise checks.missing(error.name or "", "admin", "collector") from None
+    checks.library("loloha.collector.settings", "admin", "collector")
+    from loloha.collector.settings import Settings
+    from loloha.collector.store import Store
+
     opened = Store(Settings.read(store=url).store, take_over=False)
     try:
         yield opened

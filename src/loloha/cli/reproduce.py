@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -16,7 +17,6 @@ from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
     from loloha.study.paper.execution import Progress
-    from loloha.study.paper.grid import Grid
     from loloha.study.paper.reproduction import Reproduction
 
 SIZE = "Size"
@@ -95,6 +95,7 @@ def reproduce(
     for library in ("jinja2", "joblib", "scipy"):
         checks.library(library, "reproduce the paper", "paper")
     from loloha.study.paper import reproduction
+    from loloha.study.paper.grid import QUICK, Grid
 
     if calibration not in (PUBLISHED, TIGHT):
         raise ParameterError(
@@ -117,7 +118,7 @@ def reproduce(
         "workloads": tuple(data_set or ()),
     }
     grid = replace(
-        _base(quick),
+        QUICK if quick else Grid(),
         seed=seed,
         calibrations=(PUBLISHED,) if calibration == PUBLISHED else (PUBLISHED, TIGHT),
         **{name: one for name, one in given.items() if one},
@@ -130,21 +131,9 @@ def reproduce(
             data_dir=data_dir,
             jobs=jobs,
             progress=progress,
-            command=_command(),
+            command=shlex.join(["loloha", *sys.argv[1:]]),
         )
     _tell(found, as_json=as_json)
-
-
-def _base(quick: bool) -> Grid:
-    from loloha.study.paper.grid import QUICK, Grid
-
-    return QUICK if quick else Grid()
-
-
-def _command() -> str:
-    import sys
-
-    return shlex.join(["loloha", *sys.argv[1:]])
 
 
 @contextmanager

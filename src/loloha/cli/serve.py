@@ -75,10 +75,9 @@ def serve(
     """
     from loloha.rules import checks
 
-    try:
-        from loloha.collector.settings import Settings
-    except ModuleNotFoundError as error:
-        raise checks.missing(error.name or "", "serve", "collector") from None
+    checks.library("loloha.collector.settings", "serve", "collector")
+    from loloha.collector.settings import Settings
+
     flags = {
         "store": store,
         "host": host,
