@@ -31,6 +31,7 @@ const RULES = {
   required: (x, names) => names.every((name) => Object.hasOwn(x, name)),
   properties: (x, all) => Object.keys(all).every((name) => !Object.hasOwn(x, name) || isValid(x[name], all[name])),
   additionalProperties: (x, allowed, { properties }) => allowed || Object.keys(x).every((name) => name in properties),
+  $ref: (x, id) => isValid(x, schema(id.split(":").at(-1))),
   oneOf: (x, all) => all.filter((rules) => isValid(x, rules)).length === 1,
 };
 const SAID = ["$schema", "$id", "title"];
