@@ -9,7 +9,8 @@ import pytest
 
 from collecting import campaign
 from loloha.collector import answer
-from loloha.collector.answer import Answers, cut, in_pieces
+from loloha.collector.answer import InPieces, cut, in_pieces
+from loloha.collector.share import Shares
 from loloha.collector.stored_campaign import Labels
 
 
@@ -54,30 +55,30 @@ def sent(one: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 25])
 def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(answer, "_BYTES", 10)
-    answers = Answers(100)
-    start, *parts = sent(answers.pieces(cut(b"x" * size), "text/plain", "a.txt"))
+    shares = Shares(100, "answers must be read; come back")
+    start, *parts = sent(InPieces(shares, cut(b"x" * size), "text/plain", "a.txt"))
     assert start["status"] == 200
     assert (b"content-length", str(size).encode()) in start["headers"]
     assert b"".join(part["body"] for part in parts) == b"x" * size
     assert max(len(part["body"]) for part in parts) <= 10
     assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
-    assert answers.shares.held == 0
+    assert shares.held == 0
 
 
 def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "_BYTES", 10)
-    answers = Answers(100)
-    with answers.shares.hold("192.0.2.2") as other:
+    shares = Shares(100, "answers must be read; come back")
+    with shares.hold("192.0.2.2") as other:
         other.grow(60)
-        assert sent(answers.pieces([b"x" * 41], "text/plain"))[0]["status"] == 503
-        assert sent(answers.pieces([b"x" * 40], "text/plain"))[0]["status"] == 200
+        assert sent(InPieces(shares, [b"x" * 41], "text/plain"))[0]["status"] == 503
+        assert sent(InPieces(shares, [b"x" * 40], "text/plain"))[0]["status"] == 200
         # Small ones always pass.
         other.grow(40)
-        assert sent(answers.pieces([b"x" * 10], "text/plain"))[0]["status"] == 200
+        assert sent(InPieces(shares, [b"x" * 10], "text/plain"))[0]["status"] == 200
 
     async def gone(_: object) -> None:
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        asyncio.run(answers.pieces([b"x" * 20], "text/plain")({"type": "http"}, None, gone))
-    assert answers.shares.held == 0
+        asyncio.run(InPieces(shares, [b"x" * 20], "text/plain")({"type": "http"}, None, gone))
+    assert shares.held == 0

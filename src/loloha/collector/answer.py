@@ -20,39 +20,33 @@ if TYPE_CHECKING:
 _NUMBERS, _BYTES = 50_000, 1 << 18
 
 
-class Answers:
-    """The bytes of answers that have still to be sent.
+class InPieces(Response):
+    """An answer in pieces, which waits for its reader after each of them.
 
     Parameters
     ----------
-    most : int
-        For all requests together.
+    shares : Shares
+        Bytes of all answers that have still to be sent.
+    pieces : sequence of bytes
+    media : str
+        Type of the whole.
+    name : str, optional
+        Under which it is to be saved.
     """
 
-    def __init__(self, most: int) -> None:
-        self.shares = Shares(most, "answers must be read by who asked, too many wait; come back")
-
-    def pieces(self, pieces: Sequence[bytes], media: str, name: str | None = None) -> Response:
-        """An answer of any type in pieces, to be saved under a name."""
-        saved = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return _InPieces(self, pieces, media, saved if name else {})
-
-
-class _InPieces(Response):
-    """Waits for its reader after each piece."""
-
     def __init__(
-        self, answers: Answers, pieces: Sequence[bytes], media: str, headers: dict[str, str]
+        self, shares: Shares, pieces: Sequence[bytes], media: str, name: str | None = None
     ) -> None:
-        self._answers = answers
+        self._shares = shares
         self._pieces = pieces
         self._size = sum(map(len, pieces))
-        super().__init__(
-            None, media_type=media, headers={"content-length": str(self._size), **headers}
-        )
+        headers = {"content-length": str(self._size)}
+        if name is not None:
+            headers["content-disposition"] = f'attachment; filename="{name}"'
+        super().__init__(None, media_type=media, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._answers.shares.hold(group_of(scope)) as held:
+        with self._shares.hold(group_of(scope)) as held:
             if self._size > _BYTES:
                 try:
                     held.grow(self._size)

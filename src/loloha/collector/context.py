@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from loloha.collector.answer import Answers
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.desk import Desk
@@ -17,9 +16,10 @@ from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
+from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.timekeeper import Timekeeper, steady_seconds
+from loloha.collector.timekeeper import Timekeeper
 from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
 
@@ -42,6 +42,12 @@ NUMBERS_A_REQUEST = 1 << 18
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
+class _Opened(NamedTuple):
+    store: Store
+    committer: Committer
+    timekeeper: Timekeeper
+
+
 class Context:
     """One running collector.
 
@@ -60,7 +66,7 @@ class Context:
         settings: Settings,
         clock: Callable[[], float],
         metrics: Metrics,
-        steady: Callable[[], float] = steady_seconds,
+        steady: Callable[[], float],
     ) -> None:
         self._steady = steady
         self.settings = settings
@@ -73,31 +79,30 @@ class Context:
             name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()
         }
         self.bodies = Bodies(settings.largest_held)
-        self.answers = Answers(settings.largest_held)
-        self._timekeeper: Timekeeper | None = None
-        self._store: Store | None = None
-        self._committer: Committer | None = None
+        self.answers = Shares(
+            settings.largest_held, "answers must be read by who asked, too many wait; come back"
+        )
+        self._opened: _Opened | None = None
 
     @property
     def store(self) -> Store:
         """The open store."""
-        if self._store is None:
-            raise StoreError("store must be open, the service is stopped; start it")
-        return self._store
+        return self._must_be_open().store
 
     @property
     def committer(self) -> Committer:
         """The thread that writes."""
-        if self._committer is None:
-            raise StoreError("store must be open, the service is stopped; start it")
-        return self._committer
+        return self._must_be_open().committer
 
     @property
     def timekeeper(self) -> Timekeeper:
         """Tells the time by which rounds are closed."""
-        if self._timekeeper is None:
+        return self._must_be_open().timekeeper
+
+    def _must_be_open(self) -> _Opened:
+        if self._opened is None:
             raise StoreError("store must be open, the service is stopped; start it")
-        return self._timekeeper
+        return self._opened
 
     def open(self) -> None:
         """Open the store, check everything, then take it over and begin to write."""
@@ -105,15 +110,12 @@ class Context:
         store = Store(self.settings.store, keeps=kept.pack if kept else None, take_over=False)
         try:
             seen = store.seen()
-            self._timekeeper = Timekeeper(
-                self.clock,
-                self._steady,
-                seen=seen,
-                accepted=self.settings.accept_clock,
+            timekeeper = Timekeeper(
+                self.clock, self._steady, seen=seen, accepted=self.settings.accept_clock
             )
             committer = Committer(
                 store,
-                clock=self._timekeeper.now,
+                clock=timekeeper.now,
                 metrics=self.metrics,
                 largest_queue=self.settings.largest_queue,
                 tidy=lambda: self._tidy(store, kept),
@@ -127,7 +129,7 @@ class Context:
                 store.give_back()
             store.close()
             raise
-        self._store, self._committer = store, committer
+        self._opened = _Opened(store, committer, timekeeper)
         committer.start()
 
     def _warn_of_another(self, seen: int) -> None:
@@ -152,14 +154,13 @@ class Context:
         # The first: who closes the store last tidies its files.
         for workers in self._workers.values():
             workers.close()
-        if self._committer is not None:
-            self._committer.stop()
-        if self._store is not None:
+        if self._opened is not None:
+            self._opened.committer.stop()
             # Where it fails the next one is warned of us, in vain.
             with suppress(StoreError):
-                self._store.leave(RECENTLY + 1)
-            self._store.close()
-        self._committer = self._store = None
+                self._opened.store.leave(RECENTLY + 1)
+            self._opened.store.close()
+        self._opened = None
 
     def _tidy(self, store: Store, kept: Any) -> None:
         """What is done every half a minute: close rounds on time, write the log of reports."""

@@ -23,37 +23,31 @@ _RUN = secrets.token_bytes(8)
 def tagged(request: Request, content: Any) -> Response:
     """JSON with the hash of its bytes as tag."""
     body = msgspec.json.encode(content)
-    tag = _quoted(hashlib.sha256(body).hexdigest()[:32])
-    return not_modified(request, tag) or _json(body, tag)
+    tag = _tag(body)
+    return not_modified(request, tag) or with_tag(
+        Response(body, media_type="application/json"), tag
+    )
 
 
 def tag_of(*parts: Any) -> str:
     """A tag of everything that an answer of this run depends on."""
-    return _quoted(hashlib.sha256(repr((_RUN, parts)).encode()).hexdigest()[:32])
+    return _tag(repr((_RUN, parts)).encode())
 
 
 def not_modified(request: Request, tag: str) -> Response | None:
     """304 if the client has what the tag stands for, else None."""
     known = request.headers.get("if-none-match", "")
     if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
-        return Response(status_code=304, headers=_headers(tag))
+        return with_tag(Response(status_code=304), tag)
     return None
 
 
 def with_tag(response: Response, tag: str) -> Response:
     """Add the tag to an answer."""
-    response.headers.update(_headers(tag))
+    # The browser may keep it, but has to ask each time whether it still holds.
+    response.headers.update({"ETag": tag, "Cache-Control": "no-cache"})
     return response
 
 
-def _json(body: bytes, tag: str) -> Response:
-    return Response(body, headers=_headers(tag), media_type="application/json")
-
-
-def _headers(tag: str) -> dict[str, str]:
-    # The browser may keep it, but has to ask each time whether it still holds.
-    return {"ETag": tag, "Cache-Control": "no-cache"}
-
-
-def _quoted(digits: str) -> str:
-    return f'"{digits}"'
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from loloha.collector import estimates, form, shape
+from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
@@ -100,7 +101,7 @@ def routes(context: Context) -> APIRouter:
         work = 0 if why else stored.work
         total, pieces = await context.compute(request, work, form.of_round, fingerprint, wanted)
         name = None if format == "json" else f"round-{round}.{format}"
-        response = context.answers.pieces(pieces, form.MEDIA[format], name)
+        response = InPieces(context.answers, pieces, form.MEDIA[format], name)
         return with_tag(response, tag_of(total, *asked))
 
     @router.get(
@@ -146,7 +147,7 @@ def routes(context: Context) -> APIRouter:
             request, work, form.of_series, fingerprint, found, asked, format
         )
         name = None if format == "json" else f"series.{format}"
-        return with_tag(context.answers.pieces(pieces, form.MEDIA[format], name), tag)
+        return with_tag(InPieces(context.answers, pieces, form.MEDIA[format], name), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",

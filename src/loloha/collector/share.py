@@ -26,7 +26,7 @@ class Shares:
     def __init__(self, most: int, advice: str) -> None:
         self.most = most
         self.held = 0
-        self._advice = advice
+        self.advice = advice
         self._by_address: Counter[str] = Counter()
 
     @contextmanager
@@ -49,15 +49,6 @@ class Shares:
             # No address is remembered that holds nothing.
             del self._by_address[address]
         return mine
-
-    def has_room(self, mine: int, own: int) -> bool:
-        """Whether all fits, and an address with more than one hold keeps to its part."""
-        return self.held <= self.most and (mine <= self.most // _PARTS or mine <= own)
-
-    @property
-    def refusal(self) -> Exception:
-        """The answer where nothing is left."""
-        return unavailable(self._advice)
 
 
 class Hold:
@@ -82,9 +73,11 @@ class Hold:
             503 if there is no room for it, or the other requests of the address hold too much.
         """
         self.size += n
-        mine = self._shares.take(self._address, n)
-        if not self._shares.has_room(mine, self.size):
-            raise self._shares.refusal
+        shares = self._shares
+        mine = shares.take(self._address, n)
+        # One hold may be large: an address with several keeps to its part.
+        if shares.held > shares.most or mine > max(self.size, shares.most // _PARTS):
+            raise unavailable(shares.advice)
 
     def release(self) -> None:
         """Hold nothing any more."""

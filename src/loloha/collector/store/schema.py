@@ -52,39 +52,26 @@ outcome = Table(
 )
 
 
-def _counts(name: str) -> Table:
+def _of_round(name: str, place: str, content: str) -> Table:
+    """Bytes of a round in numbered places."""
     return Table(
         name,
         metadata,
         _of_campaign(),
         Column("round", BigInteger, primary_key=True),
-        Column("part", Integer, primary_key=True),
-        Column("counts", LargeBinary, nullable=False),
+        Column(place, Integer, primary_key=True),
+        Column(content, LargeBinary, nullable=False),
     )
 
 
 # The published counts of a round, `CELLS` to a part, in the narrowest integers that hold them.
-cell = _counts("cell")
+cell = _of_round("cell", "part", "counts")
 
 # Counts of the reports since, until there are enough of them to be published together.
-waiting_cell = _counts("waiting_cell")
+waiting_cell = _of_round("waiting_cell", "part", "counts")
 
 # Reporters and digests, a segment a commit; gone when the round is closed.
-guard = Table(
-    "guard",
-    metadata,
-    _of_campaign(),
-    Column("round", BigInteger, primary_key=True),
-    Column("segment", Integer, primary_key=True),
-    Column("rows", LargeBinary, nullable=False),
-)
+guard = _of_round("guard", "segment", "rows")
 
 # Reports on their way to the opt-in log of reports; empty where none is kept.
-kept = Table(
-    "kept",
-    metadata,
-    _of_campaign(),
-    Column("round", BigInteger, primary_key=True),
-    Column("segment", Integer, primary_key=True),
-    Column("reports", LargeBinary, nullable=False),
-)
+kept = _of_round("kept", "segment", "reports")
