@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,20 @@ class Slow:
         return self.store.record(submissions, now)
 
 
+class AtOnce:
+    """Calls in the committer's own thread, where an event loop would be woken."""
+
+    @staticmethod
+    def call_soon_threadsafe(call: Callable[..., None], *arguments: Any) -> None:
+        call(*arguments)
+
+
+def submit(committer: Committer, upload: commit.Upload) -> Future[Receipt]:
+    future: Future[Receipt] = Future()
+    committer.submit(commit.Waiting(upload, future, AtOnce))
+    return future
+
+
 def committer_of(store: Any, tidy: Callable[[], None] | None = None) -> Committer:
     return Committer(
         store, clock=lambda: START + 60, metrics=Metrics(), largest_queue=30, tidy=tidy
@@ -50,13 +65,13 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     sent = messages(one, clients(one, 12), 0)
     committer = committer_of(slow)
     committer.start()
-    first = committer.submit(SmallUpload(entry, *text.messages(sent[0])))
+    first = submit(committer, SmallUpload(entry, *text.messages(sent[0])))
     assert slow.busy.wait(10)
-    more = [committer.submit(SmallUpload(entry, *text.messages(each))) for each in sent[:8]]
-    large = committer.submit(Submission.of(entry, batch(one, sent[6:])))
+    more = [submit(committer, SmallUpload(entry, *text.messages(each))) for each in sent[:8]]
+    large = submit(committer, Submission.of(entry, batch(one, sent[6:])))
     assert not any(future.done() for future in (first, *more, large))
     with pytest.raises(StoreError, match="room"):
-        committer.submit(Submission.of(entry, batch(one, sent * 3)))
+        submit(committer, Submission.of(entry, batch(one, sent * 3)))
     slow.go.set()
     committer.stop()
     assert slow.commits == [1, 2]
@@ -67,7 +82,7 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     assert large.result() == Receipt.of([0] * 6)
     assert store.rounds(entry)[0].n == 12
     with pytest.raises(StoreError):
-        committer.submit(SmallUpload(entry, [], bytearray()))
+        submit(committer, SmallUpload(entry, [], bytearray()))
     store.close()
 
 
@@ -85,7 +100,7 @@ def test_small_uploads_and_large_ones_take_turns(
     committer = committer_of(slow)
     large = [Submission.of(entry, batch(one, sent[4 * i : 4 * i + 4])) for i in range(4)]
     small = [SmallUpload(entry, *text.messages(each)) for each in sent[16:]]
-    futures = [committer.submit(each) for each in (*large, *small)]
+    futures = [submit(committer, each) for each in (*large, *small)]
     slow.go.set()
     committer.start()
     committer.stop()
@@ -111,12 +126,12 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
         patch.setattr(Store, "record", broken)
         for _ in range(3):
             with pytest.raises(StoreError):
-                committer.submit(upload).result(10)
+                submit(committer, upload).result(10)
         assert committer.failing
         patch.setattr("loloha.collector.commit.FAILING_SECONDS", 0.0)
         assert not committer.failing
     assert committer.failing
-    assert committer.submit(upload).result(10).accepted == 3
+    assert submit(committer, upload).result(10).accepted == 3
     assert not committer.failing
     assert [one.message for one in caplog.records] == [
         "reports are not counted: store must be reachable; try again",
@@ -141,7 +156,7 @@ def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str, error: E
     committer = committer_of(store, tidy)
     committer.start()
     sent = messages(one, clients(one, 1), 0)[0]
-    counted = committer.submit(SmallUpload(entry, *text.messages(sent)))
+    counted = submit(committer, SmallUpload(entry, *text.messages(sent)))
     assert counted.result(timeout=60) == Receipt.of([0])
     committer.stop()
     assert len(times) == 2

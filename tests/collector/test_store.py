@@ -94,7 +94,7 @@ def test_a_different_second_report_is_refused_and_counted_as_conflict(store: Sto
     assert counted(receipt) == (0, 0, [(i, Refusal.CONFLICT) for i in range(3)])
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
     (round,) = store.rounds(entry)
-    assert (round.n, round.conflicts, round.version) == (5, 3, 8)
+    assert (round.n, round.conflicts, round.duplicates, round.refused) == (5, 3, 0, {"conflict": 3})
 
 
 def test_the_guard_outlives_the_process(store: Store, store_url: str) -> None:

@@ -8,7 +8,6 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -29,12 +28,12 @@ Upload = Submission | SmallUpload
 _log = logging.getLogger(__name__)
 
 
-class _Waiting(NamedTuple):
-    """An upload, and who is to be told: on which event loop, if on any."""
+class Waiting(NamedTuple):
+    """An upload, and the future that is to be told, on which event loop."""
 
     upload: Upload
     future: Any
-    loop: asyncio.AbstractEventLoop | None
+    loop: asyncio.AbstractEventLoop
 
 
 # A commit begins no further large upload once it has so many reports: small ones wait behind it.
@@ -73,8 +72,8 @@ class Committer:
         self._metrics = metrics
         self._largest = largest_queue
         self._tidy = tidy
-        self._small: deque[_Waiting] = deque()
-        self._large: deque[_Waiting] = deque()
+        self._small: deque[Waiting] = deque()
+        self._large: deque[Waiting] = deque()
         self._next_is_small = True
         self._reports = 0
         self._arrived = threading.Condition()
@@ -120,22 +119,17 @@ class Committer:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Receipt] = loop.create_future()
-        self._enqueue(_Waiting(upload, future, loop))
+        self.submit(Waiting(upload, future, loop))
         return await future
 
-    def submit(self, upload: Upload) -> Future[Receipt]:
-        """Queue an upload; the future resolves once it is durable.
+    def submit(self, waiting: Waiting) -> None:
+        """Queue an upload; its future resolves once it is durable.
 
         Raises
         ------
         StoreError
             If too many reports wait already.
         """
-        future: Future[Receipt] = Future()
-        self._enqueue(_Waiting(upload, future, None))
-        return future
-
-    def _enqueue(self, waiting: _Waiting) -> None:
         size = max(1, waiting.upload.size)
         with self._arrived:
             full = self._reports and self._reports + size > self._largest
@@ -164,7 +158,7 @@ class Committer:
                 self._run_tidy()
                 return
 
-    def _take(self) -> list[_Waiting]:
+    def _take(self) -> list[Waiting]:
         """What waits, up to a bound; after a while without any, nothing.
 
         Small uploads and large ones by turns: a device waits for one commit of others at most.
@@ -185,14 +179,14 @@ class Committer:
             self._metrics.waiting.set(self._reports)
         return taken
 
-    def _commit(self, taken: list[_Waiting]) -> None:
+    def _commit(self, taken: list[Waiting]) -> None:
         self._began = monotonic()
         try:
             self._write(taken)
         finally:
             self._began = math.inf
 
-    def _write(self, taken: list[_Waiting]) -> None:
+    def _write(self, taken: list[Waiting]) -> None:
         try:
             submissions, places = gather([one.upload for one in taken])
             with self._metrics.commit_seconds.time():
@@ -233,18 +227,15 @@ class Committer:
             self._metrics.failures.inc()
 
 
-def _answer(taken: list[_Waiting], outcomes: Sequence[Receipt | Exception]) -> None:
+def _answer(taken: list[Waiting], outcomes: Sequence[Receipt | Exception]) -> None:
     """Tell everybody who waits; an event loop is woken once, not once for each of them."""
-    by_loop: dict[asyncio.AbstractEventLoop | None, list[tuple[Any, Any]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
     for one, outcome in zip(taken, outcomes, strict=True):
         by_loop.setdefault(one.loop, []).append((one.future, outcome))
     for loop, settled in by_loop.items():
-        if loop is None:
-            _settle(settled)
-        else:
-            # A loop that has ended has nobody left who waits.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, settled)
+        # A loop that has ended has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, settled)
 
 
 def _settle(settled: list[tuple[Any, Any]]) -> None:

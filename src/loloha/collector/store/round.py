@@ -39,8 +39,3 @@ class Round:
     def conflicts(self) -> int:
         """Reports that differ from the one that their reporter had sent before."""
         return self.refused.get("conflict", 0)
-
-    @property
-    def version(self) -> int:
-        """Grows with everything that happens in the round."""
-        return self.n + self.duplicates + sum(self.refused.values())
