@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import msgspec
@@ -23,7 +22,6 @@ from loloha.rules.campaign.schedule import to_text
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 _CAMPAIGNS_A_REQUEST = 50
-_KNOWN = {"campaign", "terms", "token", "expected_users", "accept_weak_privacy"}
 
 
 def routes(context: Context) -> APIRouter:
@@ -50,16 +48,14 @@ def routes(context: Context) -> APIRouter:
         async with context.bodies.read(request, context.settings.largest_body) as body:
             asked = _asked(body)
         try:
-            campaign = Campaign.from_dict(asked.get("campaign"))
-            terms = context.settings.terms(asked.get("terms", {}), campaign.schedule)
-            require_strong_privacy(
-                campaign, accept_weak_privacy=_flag(asked, "accept_weak_privacy")
-            )
-            users = asked.get("expected_users")
+            campaign = Campaign.from_dict(asked.campaign)
+            terms = context.settings.terms(asked.terms, campaign.schedule)
+            require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
+            users = asked.expected_users
             found = None if users is None else verdict(campaign, users).to_dict()
         except LolohaError as error:
             raise Problem(422, str(error), kind="campaign") from None
-        token = new_secret() if _flag(asked, "token") else None
+        token = new_secret() if asked.token else None
         stored, new = await context.read(
             lambda: context.store.create(
                 campaign, terms, token=hashed(token) if token else None, now=context.clock()
@@ -155,20 +151,12 @@ def show_campaign(stored: StoredCampaign, now: float) -> shape.Campaign:
     return shape.Campaign(**summary(stored, now), document=stored.campaign.to_dict())
 
 
-def _asked(body: bytes) -> dict[str, Any]:
+def _asked(body: bytes) -> shape.NewCampaign:
     try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None
-    if not isinstance(asked, dict) or not set(asked) <= _KNOWN:
+        return msgspec.json.decode(body, type=shape.NewCampaign)
+    except msgspec.ValidationError as error:
         raise Problem(
-            422, f"body must be an object with some of {sorted(_KNOWN)}; correct it", kind="body"
-        )
-    return asked
-
-
-def _flag(asked: dict[str, Any], name: str) -> bool:
-    flag = asked.get(name, False)
-    if not isinstance(flag, bool):
-        raise Problem(422, f"{name} must be true or false; correct it", kind="body")
-    return flag
+            422, f"body must be a new campaign: {error}; correct it", kind="body"
+        ) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None

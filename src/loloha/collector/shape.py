@@ -89,10 +89,10 @@ class NewCampaign(Struct, forbid_unknown_fields=True):
     """What is asked of the collector for a new campaign."""
 
     campaign: Object
-    terms: Object | UnsetType = UNSET
-    token: bool | UnsetType = UNSET
-    expected_users: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    accept_weak_privacy: bool | UnsetType = UNSET
+    terms: Object = {}
+    token: bool = False
+    expected_users: Annotated[int, Meta(ge=1)] | None = None
+    accept_weak_privacy: bool = False
 
 
 class Schedule(Struct):
