@@ -24,6 +24,8 @@ NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
 _MOST_NUMBERS = 1 << 21
 ROWS = 1 << 16
 """Rows of a table that are made at a time."""
+# What is many in a document is one in a row.
+_IN_ROWS = {"frequencies": "frequency", "standard_errors": "standard_error"}
 
 
 class Estimates:
@@ -153,39 +155,29 @@ def tables(
 
     Some thousand rows each: who writes them down never holds them all.
     """
-    for first in range(0, len(columns["labels"]), ROWS):
-        some = {name: column[first : first + ROWS] for name, column in columns.items()}
-        yield _table(stored, round, n, some, level)
-
-
-def _table(
-    stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float
-) -> Any:
     import pyarrow as pa
 
-    size = len(columns["labels"])
-    told = parameters(stored)
-    named = {
-        "round": pa.array(np.full(size, round, dtype=np.int64)),
-        "value": pa.array(columns["values"].astype(np.int64)),
-        "label": pa.array(columns["labels"], pa.string()),
-        "frequency": _floats(columns["frequencies"]),
-        "standard_error": _floats(columns["standard_errors"]),
-        "lower": _floats(columns["lower"]),
-        "upper": _floats(columns["upper"]),
-        **({"projected": _floats(columns["projected"])} if "projected" in columns else {}),
-        "n": pa.array(np.full(size, n, dtype=np.int64)),
-        "p_star": pa.array(np.full(size, told["p_star"])),
-        "q_star": pa.array(np.full(size, told["q_star"])),
-    }
+    told, campaign = parameters(stored), stored.campaign
     about = {
-        "campaign": stored.campaign.fingerprint,
-        "name": stored.campaign.name,
-        "level": level,
-        "parameters": told,
-    }
+        "campaign": campaign.fingerprint, "name": campaign.name, "level": level, "parameters": told,
+    }  # fmt: skip
     metadata = {"loloha": json.dumps(about, sort_keys=True)}
-    return pa.table(named).replace_schema_metadata(metadata)
+    for first in range(0, len(columns["labels"]), ROWS):
+        some = {name: column[first : first + ROWS] for name, column in columns.items()}
+        values, labels = some.pop("values"), some.pop("labels")
+        size = len(labels)
+        named = {
+            "round": np.full(size, round, dtype=np.int64),
+            "value": values.astype(np.int64),
+            "label": pa.array(labels, pa.string()),
+            # Unknown frequencies are null.
+            **{_IN_ROWS.get(name, name): pa.array(one, pa.float64(), from_pandas=True)
+               for name, one in some.items()},
+            "n": np.full(size, n, dtype=np.int64),
+            "p_star": np.full(size, told["p_star"]),
+            "q_star": np.full(size, told["q_star"]),
+        }  # fmt: skip
+        yield pa.table(named).replace_schema_metadata(metadata)
 
 
 def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
@@ -214,9 +206,3 @@ def _projected(frequencies: Floats) -> Any:
     if known.any():
         projected[known] = postprocess.project_simplex(frequencies[known])
     return projected
-
-
-def _floats(column: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.array(column, pa.float64(), from_pandas=True)

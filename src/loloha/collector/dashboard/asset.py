@@ -54,7 +54,7 @@ class Asset:
 @cache
 def own() -> dict[str, Asset]:
     """All files of the dashboard by name, but the page itself."""
-    return {name: one for name, one in _read().items() if name != PAGE}
+    return {name: one for name, one in _shipped("assets").items() if name != PAGE}
 
 
 @cache
@@ -75,23 +75,20 @@ def tryout() -> dict[str, Asset]:
         # What only Node can run.
         if name.endswith(".js") and name != "node.js"
     }
-    return client | {name: one for name, one in _tryout().items() if name != TRYOUT}
+    return client | {name: one for name, one in _shipped("tryout").items() if name != TRYOUT}
 
 
 @cache
 def tryout_page() -> Asset:
     """The page to try a device, which names its files."""
-    found = _tryout()[TRYOUT]
     assets = f"/assets/{digest()}"
-    text = found.body.decode().replace("{{assets}}", assets)
-    return Asset(text.replace("{{tryout}}", f"{assets}/try").encode(), found.media_type)
+    parts = {"{{assets}}": assets, "{{tryout}}": f"{assets}/try"}
+    return _filled(_shipped("tryout")[TRYOUT], parts)
 
 
 @cache
 def page() -> Asset:
     """The page, which names its files."""
-    found = _read()[PAGE]
-    text = found.body.decode()
     scripts = [name for name in sorted(own()) if name.endswith(".js") and name not in _CLASSIC]
     parts = {
         "{{preload}}": "\n".join(_PRELOAD.format(name=name) for name in scripts),
@@ -99,9 +96,14 @@ def page() -> Asset:
         "{{assets}}": f"/assets/{digest()}",
         "{{charts}}": charts_path(),
     }
+    return _filled(_shipped("assets")[PAGE], parts)
+
+
+def _filled(page: Asset, parts: dict[str, str]) -> Asset:
+    text = page.body.decode()
     for mark, part in parts.items():
         text = text.replace(mark, part)
-    return Asset(text.encode(), found.media_type)
+    return Asset(text.encode(), page.media_type)
 
 
 @cache
@@ -141,13 +143,8 @@ def _inline_styles() -> list[str]:
 
 
 @cache
-def _read() -> dict[str, Asset]:
-    return _files(resources.files(__package__).joinpath("assets"))
-
-
-@cache
-def _tryout() -> dict[str, Asset]:
-    return _files(resources.files(__package__).joinpath("tryout"))
+def _shipped(folder: str) -> dict[str, Asset]:
+    return _files(resources.files(__package__).joinpath(folder))
 
 
 def _client_folder() -> Traversable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,11 +68,10 @@ def unpack_part(packed: bytes, size: int) -> Ints:
     return np.frombuffer(packed, dtype=width).astype(np.int64)
 
 
-def whole(parts: Iterable[tuple[int, bytes]], total: int) -> Ints:
+def whole(parts: Iterable[Any], total: int) -> Ints:
     """All counts of a table, int64[total]."""
     counts = np.zeros(total, dtype=np.int64)
     for number, packed in parts:
-        first = number * CELLS
-        size = min(CELLS, total - first)
-        counts[first : first + size] = unpack_part(packed, size)
+        place = counts[number * CELLS :][:CELLS]
+        place[:] = unpack_part(packed, len(place))
     return counts

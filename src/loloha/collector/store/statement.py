@@ -20,6 +20,12 @@ from loloha.collector.store.schema import (
 _entry: sql.BindParameter[int] = sql.bindparam("entry")
 _round: sql.BindParameter[int] = sql.bindparam("at")
 
+
+def _here(table: sql.Table) -> sql.ColumnElement[bool]:
+    """Rows of one round of a campaign."""
+    return (table.c.campaign_id == _entry) & (table.c.round == _round)
+
+
 EPOCH = sql.select(writer.c.epoch).with_for_update()
 
 FIRST_OPEN = sql.select(campaign.c.first_open).where(campaign.c.id == _entry)
@@ -30,36 +36,21 @@ DELETE_CLOSED = sql.delete(guard).where(
     guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
 )
 
-GUARD = (
-    sql.select(guard.c.segment, guard.c.rows)
-    .where(guard.c.campaign_id == _entry, guard.c.round == _round)
-    .order_by(guard.c.segment)
-)
-DELETE_GUARD = sql.delete(guard).where(guard.c.campaign_id == _entry, guard.c.round == _round)
+GUARD = sql.select(guard.c.segment, guard.c.rows).where(_here(guard)).order_by(guard.c.segment)
+DELETE_GUARD = sql.delete(guard).where(_here(guard))
 INSERT_GUARD = sql.insert(guard)
 INSERT_KEPT = sql.insert(kept)
 
-OUTCOMES = sql.select(outcome.c.kind, outcome.c.count).where(
-    outcome.c.campaign_id == _entry, outcome.c.round == _round
-)
+OUTCOMES = sql.select(outcome.c.kind, outcome.c.count).where(_here(outcome))
 
-
-def parts_of(table: sql.Table) -> Any:
-    """The parts of a round that are asked for by their numbers."""
-    return sql.select(table.c.part, table.c.counts).where(
-        table.c.campaign_id == _entry,
-        table.c.round == _round,
-        table.c.part.in_(sql.bindparam("parts", expanding=True)),
-    )
-
-
-PARTS = {table: parts_of(table) for table in (cell, waiting_cell)}
-WAITING_PARTS = sql.select(waiting_cell.c.part).where(
-    waiting_cell.c.campaign_id == _entry, waiting_cell.c.round == _round
-)
-DELETE_WAITING = sql.delete(waiting_cell).where(
-    waiting_cell.c.campaign_id == _entry, waiting_cell.c.round == _round
-)
+_parts: sql.BindParameter[list[int]] = sql.bindparam("parts", expanding=True)
+ALL_PARTS = sql.select(cell.c.part, cell.c.counts).where(_here(cell))
+PARTS = {
+    table: sql.select(table.c.part, table.c.counts).where(_here(table), table.c.part.in_(_parts))
+    for table in (cell, waiting_cell)
+}
+WAITING_PARTS = sql.select(waiting_cell.c.part).where(_here(waiting_cell))
+DELETE_WAITING = sql.delete(waiting_cell).where(_here(waiting_cell))
 WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.campaign_id == _entry,
     outcome.c.kind == "waiting",

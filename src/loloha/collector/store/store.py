@@ -12,15 +12,9 @@ import sqlalchemy as sql
 from loloha.collector.store import schema
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
-from loloha.collector.store.record import (
-    ACCEPTED,
-    DUPLICATES,
-    NO_ROUND,
-    WAITING,
-    Record,
-)
+from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Record
 from loloha.collector.store.round import Round
-from loloha.collector.store.statement import EPOCH, GUARDED, by_first, insert
+from loloha.collector.store.statement import ALL_PARTS, EPOCH, GUARDED, OUTCOMES, by_first, insert
 from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
@@ -192,8 +186,8 @@ class Store:
 
     def add_admin_key(self, sha256: bytes) -> None:
         """Accept one more admin key, given by its hash."""
+        statement = insert(self.database.dialect, schema.admin_key)
         with self.database.write() as connection:
-            statement = insert(self.database.dialect, schema.admin_key)
             connection.execute(statement.on_conflict_do_nothing(), {"sha256": sha256})
 
     def remove_admin_key(self, sha256: bytes) -> None:
@@ -300,19 +294,11 @@ class Store:
 
     def tally(self, stored: StoredCampaign, round: int) -> Tally:
         """The published counts of one round; empty if there are none."""
-        cell, outcome = schema.cell, schema.outcome
-        parts = sql.select(cell.c.part, cell.c.counts).where(
-            (cell.c.campaign_id == stored.id) & (cell.c.round == round)
-        )
-        happened = sql.select(outcome.c.kind, outcome.c.count).where(
-            (outcome.c.campaign_id == stored.id) & (outcome.c.round == round)
-        )
-        tally = Tally(stored.campaign.protocol)
+        tally, place = Tally(stored.campaign.protocol), {"entry": stored.id, "at": round}
         with self.database.read() as connection:
-            counts = by_first(connection.execute(happened))
-            tally.n = counts.get(ACCEPTED, 0) - counts.get(WAITING, 0)
-            found = [(part, counts) for part, counts in connection.execute(parts)]
-        tally.counts = whole(found, len(tally.counts))
+            happened = by_first(connection.execute(OUTCOMES, place))
+            tally.n = happened.get(ACCEPTED, 0) - happened.get(WAITING, 0)
+            tally.counts = whole(connection.execute(ALL_PARTS, place), len(tally.counts))
         return tally
 
     def ping(self) -> None:
