@@ -25,6 +25,27 @@ COLLECTOR = [
         "collector/test_operations.py -k read_every_error",
     ),
     Mutant(
+        "reports that came after a failure go out with those of before",
+        "collector/store/store.py",
+        "                if not reports:\n",
+        "                if True:\n",
+        "collector/test_kept_reports.py -k came_after",
+    ),
+    Mutant(
+        "a file's name may be lost with the power",
+        "reportlog/writer.py",
+        "        sync_folder(str(target.parent))\n",
+        "",
+        "collector/test_kept_reports.py -k durable",
+    ),
+    Mutant(
+        "reports go into a file that was deleted",
+        "collector/store/database.py",
+        "            yield connection\n        self.must_be_in_place()\n",
+        "            yield connection\n",
+        "collector/test_kept_reports.py -k is_gone",
+    ),
+    Mutant(
         "what cannot be decoded costs nothing",
         "collector/upload.py",
         "        context.rate.charge(request.scope, charged)\n",

@@ -80,6 +80,7 @@ class Committer:
         self._stopping = False
         self._failed = -math.inf
         self._taken_over = False
+        self._untidy = False
         # While no commit is under way it begins in the future.
         self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -218,8 +219,19 @@ class Committer:
             return
         try:
             self._tidy()
-        except (StoreError, OSError):
+            if self._untidy:
+                _log.warning("rounds are closed, and reports logged, on time again")
+            self._untidy = False
+        except (StoreError, OSError) as error:
             # Nothing is lost: it waits in the store until the next time.
+            if not self._untidy:
+                _log.warning(
+                    "rounds are not closed, or reports not logged, on time: %s",
+                    error
+                    if isinstance(error, StoreError)
+                    else error.strerror or type(error).__name__,
+                )
+            self._untidy = True
             self._metrics.failures.inc()
         except Exception:  # noqa: BLE001
             # A fault of ours, or a damaged log: without this thread nothing would be counted again.

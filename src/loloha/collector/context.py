@@ -164,11 +164,12 @@ class Context:
 
     def _tidy(self, store: Store, kept: Any) -> None:
         """What is done every half a minute: close rounds on time, write the log of reports."""
-        if kept is not None:
-            store.take_kept(kept.deliver)
         now = self.timekeeper.now()
         store.see(now)
         store.close_rounds(now)
+        # Last: a log that cannot be written must not keep rounds open.
+        if kept is not None:
+            store.take_kept(kept.deliver)
 
     def _kept_reports(self) -> Any:
         if self.settings.keep_reports is None:

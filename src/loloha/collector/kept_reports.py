@@ -1,7 +1,8 @@
 """The opt-in log of reports: Parquet files, each report in exactly one of them.
 
-Reports wait in the store until they are delivered. A crash between writing a file and forgetting
-its reports writes the same file again, under the same name.
+Reports wait in the store until they are delivered, and are marked before they are. Whatever fails
+between writing a file and forgetting its reports, the same file is written again, under the same
+name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from loloha import reportlog
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
+from loloha.reportlog.writer import PARTIAL
 from loloha.rules.campaign import Campaign
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class KeptReports:
         self.folder = folder
 
     def prepare(self) -> None:
-        """Make the folder, and see that files can be written there.
+        """Make the folder, see that files can be written there, delete what a killed one left.
 
         Raises
         ------
@@ -45,6 +47,8 @@ class KeptReports:
             self.folder.chmod(0o700)
             with TemporaryFile(dir=self.folder):
                 pass
+            for partial in self.folder.glob(f"campaign=*/round=*/.*{PARTIAL}"):
+                partial.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
                 f"keep_reports must be a folder to write to, got {str(self.folder)!r}: "

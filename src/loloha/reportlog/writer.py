@@ -6,9 +6,11 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from loloha.device.file import sync_folder
 from loloha.reportlog import column
 from loloha.reportlog.arrow import DIGEST_DIGITS, rules, to_arrow
 from loloha.rules.campaign import Campaign
@@ -16,6 +18,8 @@ from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
 
 ROWS_PER_GROUP = 1 << 20
+PARTIAL = ".partial"
+"""How hidden names of unfinished files end."""
 # A dictionary pays while it is much shorter than a row group, and for integers only.
 LARGEST_DICTIONARY = 1 << 15
 
@@ -52,11 +56,16 @@ class Writer:
         Returns
         -------
         list of Path
-            Writing the same reports twice gives the same name: it replaces, it does not add.
+            Writing the same reports twice gives the same name: it replaces, it does not add. The
+            files and their names are durable.
         """
-        paths = [file.finish() for file in self._open.values()]
-        self._open.clear()
-        return paths
+        try:
+            for file in self._open.values():
+                file.finish()
+            # None gets its name before all are whole.
+            return [file.publish() for file in self._open.values()]
+        finally:
+            self.discard()
 
     def discard(self) -> None:
         """Drop everything not yet closed."""
@@ -80,34 +89,58 @@ class _OpenFile:
     def __init__(self, folder: Path, form: Any, encoding: Encoding) -> None:
         import pyarrow.parquet as pq
 
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f".{secrets.token_hex(8)}.partial"
+        _make_durably(folder)
+        self.path = folder / f".{secrets.token_hex(8)}{PARTIAL}"
         self.file = _HashingFile(self.path.open("xb"))
-        # Pseudonyms and bits do not compress, and symbols need one dictionary bit or a few.
-        self.writer = pq.ParquetWriter(
-            self.file,
-            form,
-            compression="none",
-            use_dictionary=_dictionaries(encoding),
-            write_statistics=["key", "y"] if "key" in form.names else False,
-        )
+        try:
+            # Pseudonyms and bits do not compress, and symbols need one dictionary bit or a few.
+            self.writer = pq.ParquetWriter(
+                self.file,
+                form,
+                compression="none",
+                use_dictionary=_dictionaries(encoding),
+                write_statistics=["key", "y"] if "key" in form.names else False,
+            )
+        except BaseException:
+            self.delete()
+            raise
 
     def append(self, batch: Any) -> None:
         self.writer.write_batch(batch, row_group_size=ROWS_PER_GROUP)
 
-    def finish(self) -> Path:
+    def finish(self) -> None:
+        """Write what is left, durably."""
         self.writer.close()
         self.file.flush()
         os.fsync(self.file.raw.fileno())
         self.file.close()
+
+    def publish(self) -> Path:
+        """Give the file its name, durably."""
         target = self.path.with_name(self.file.digest() + ".parquet")
         self.path.replace(target)
+        sync_folder(str(target.parent))
         return target
 
     def discard(self) -> None:
-        self.writer.close()
-        self.file.close()
+        """Leave nothing of it, unless it has its name; a full disk must not keep what filled it."""
+        with suppress(OSError):
+            self.writer.close()
+        self.delete()
+
+    def delete(self) -> None:
+        """Close the file and delete it."""
+        with suppress(OSError):
+            self.file.close()
         self.path.unlink(missing_ok=True)
+
+
+def _make_durably(folder: Path) -> None:
+    """Make a folder and those above it; their names outlive a loss of power."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(str(one.parent))
 
 
 class _HashingFile:

@@ -60,6 +60,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
         self.dialect = self.url.get_backend_name()
+        self._identity: os.stat_result | None = None
         if self.dialect == "sqlite":
             path = Path(self.url.database or "")
             if not path.parent.is_dir():
@@ -68,6 +69,9 @@ class Database:
                     "correct the path"
                 )
             _make_private(path)
+            self._file = path.resolve()
+            with suppress(OSError):
+                self._identity = self._file.stat()
         self.writer = _engine(self.url, writes=True)
         self.reader = _engine(self.url, writes=False)
 
@@ -82,6 +86,7 @@ class Database:
         """
         with _translated(), self.writer.begin() as connection:
             yield connection
+        self.must_be_in_place()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -94,6 +99,28 @@ class Database:
         """
         with _translated(), self.reader.begin() as connection:
             yield connection
+
+    def must_be_in_place(self) -> None:
+        """Refuse to go on where the path names another file than the one that is open, or none.
+
+        What is written to a file that was deleted, or replaced by a copy, is gone with it.
+
+        Raises
+        ------
+        StoreError
+            If so.
+        """
+        if self._identity is None:
+            return
+        try:
+            same = os.path.samestat(self._identity, self._file.stat())
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(
+                "store must stay where it is, its file was deleted or replaced under this "
+                "collector; stop this one, put the file in its place, and start again"
+            )
 
     def erase(self, table: sql.Table) -> bool:
         """Let deleted rows leave the files; whether they have, which a long reader can delay."""

@@ -196,34 +196,37 @@ class Store:
         with self.database.write() as connection:
             connection.execute(sql.delete(key).where(key.c.sha256 == sha256))
 
-    def take_kept(
-        self, deliver: Callable[[StoredCampaign, int, list[bytes]], None], *, least: int = 1
-    ) -> None:
+    def take_kept(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> None:
         """Hand over the reports that wait for the log, round by round, then forget them.
+
+        Segments that go out get negative numbers before they do. Where that is as far as it got,
+        the next time hands over the same ones, and none that came since.
 
         Parameters
         ----------
         deliver : callable
             Gets stored, round and packed reports; must make them durable, and be idempotent.
-        least : int
-            Rounds with fewer segments than that wait on.
         """
         table = schema.kept
-        waiting = sql.select(table.c.campaign_id, table.c.round, sql.func.max(table.c.segment))
-        places = waiting.group_by(table.c.campaign_id, table.c.round)
+        places = sql.select(table.c.campaign_id, table.c.round).distinct()
         with self.database.read() as connection:
             entries = {stored.id: stored for stored in self._campaigns(connection)}
-            due = connection.execute(places.having(sql.func.count() >= least)).all()
-        for campaign_id, round, last in due:
+            due = connection.execute(places).all()
+        for campaign_id, round in due:
             mine = (table.c.campaign_id == campaign_id) & (table.c.round == round)
-            mine = mine & (table.c.segment <= last)
-            with self.database.read() as connection:
-                select = sql.select(table.c.reports).where(mine).order_by(table.c.segment)
+            going = mine & (table.c.segment < 0)
+            select = sql.select(table.c.reports).where(going).order_by(table.c.segment.desc())
+            with self.database.write() as connection:
+                self._must_be_newest(connection)
                 reports = list(connection.execute(select).scalars())
+                if not reports:
+                    mark = sql.update(table).where(mine).values(segment=-1 - table.c.segment)
+                    connection.execute(mark)
+                    reports = list(connection.execute(select).scalars())
             deliver(entries[campaign_id], round, reports)
             with self.database.write() as connection:
                 self._must_be_newest(connection)
-                connection.execute(sql.delete(table).where(mine))
+                connection.execute(sql.delete(table).where(going))
 
     def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
         if connection.execute(epoch).scalar_one() != self._epoch:
@@ -305,6 +308,7 @@ class Store:
         """Raise `StoreError` unless the database answers, and is ours to write."""
         with self.database.read() as connection:
             self._must_be_newest(connection, sql.select(schema.writer.c.epoch))
+        self.database.must_be_in_place()
 
     @staticmethod
     def _campaigns(connection: sql.Connection, which: Any = None) -> list[StoredCampaign]:
