@@ -127,7 +127,10 @@ def clients_are_independent(protocol: Any) -> None:
 
     def run(rng: Rng) -> Any:
         one, other = protocol.client(rng=rng), protocol.client(rng=rng)
-        reports = (one.report(0, round=0), other.report(1, round=0))
+        first = one.report(0, round=0)
+        known = one.to_dict()
+        reports = (first, other.report(1, round=0))
+        assert one.to_dict() == known
         return tuple((report.key, report.y) for report in reports)
 
     alone = [oracle.reports_law(protocol, v, 1) for v in (0, 1)]

@@ -8,7 +8,8 @@ POPULATIONS = [
         "study/samplers/symbol.py",
         "    if chain.second is None:\n        return kept\n",
         "    if chain.second is None:\n        return kept\n"
-        "    kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
+        "    if hasattr(chain.first, 'keep'):\n"
+        "        kept = draws.symbols(chain.first, np.ascontiguousarray(kept))\n",
         POPULATION_LAW + " -k 'l-grr and back'",
     ),
     Mutant(
