@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from collecting import HOUR, START, Clock, campaign, clients, created, messages
+from loloha.collector.context import RECENTLY, Context
+from loloha.collector.metric import Metrics
+from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.timekeeper import MOST_GAP, MOST_JUMP, Timekeeper, steady_seconds
 from loloha.errors import StoreError
@@ -118,3 +121,17 @@ def test_a_start_under_a_wrong_clock_closes_nothing(
     clock.now += YEARS
     accepted = serve(accept_clock=True)
     assert accepted.get("/healthz").status_code == 200
+
+
+def test_stops_do_not_add_up(clock: Clock, sqlite_url: str) -> None:
+    # Each took a minute off the time seen, also where the clock was not believed.
+    settings = Settings(store=sqlite_url)
+    left = clock.now - RECENTLY - 1
+    for ahead in (0, 0, YEARS, 0):
+        clock.now += ahead
+        context = Context(settings, clock, Metrics(), clock)
+        context.open()
+        context.close()
+        store = Store(sqlite_url)
+        assert store.seen() == left
+        store.close()

@@ -158,7 +158,7 @@ class Context:
             self._opened.committer.stop()
             # Where it fails the next one is warned of us, in vain.
             with suppress(StoreError):
-                self._opened.store.leave(RECENTLY + 1)
+                self._opened.store.leave(self.clock() - RECENTLY - 1)
             self._opened.store.close()
         self._opened = None
 

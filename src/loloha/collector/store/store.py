@@ -163,12 +163,12 @@ class Store:
             self._must_be_newest(connection)
             connection.execute(sql.update(schema.writer).values(seen=int(now)))
 
-    def leave(self, seconds: int) -> None:
-        """Stop to write: whoever comes next finds a time seen so long ago, and no other to fear."""
+    def leave(self, moment: float) -> None:
+        """Stop to write: whoever comes next finds no later time seen, and no other to fear."""
         writer = schema.writer
-        mine = (writer.c.epoch == self._epoch) & (writer.c.seen > seconds)
+        mine = (writer.c.epoch == self._epoch) & (writer.c.seen > int(moment))
         with self.database.write() as connection:
-            connection.execute(sql.update(writer).where(mine).values(seen=writer.c.seen - seconds))
+            connection.execute(sql.update(writer).where(mine).values(seen=int(moment)))
 
     def seen(self) -> int:
         """The time that a collector saw last, 0 if none did; a while less if it has stopped."""
