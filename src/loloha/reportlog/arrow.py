@@ -147,47 +147,14 @@ def from_arrow(campaign: Campaign | Protocol, data: Any) -> tuple[Bytes, Ints | 
     WireError
         If a column is missing, of another type, or holds a null.
     """
-    reporters = column.to_rows(_column(data, "reporter", _fixed(REPORTER_BYTES)), REPORTER_BYTES)
+    reporters = column.rows_in(data, "reporter", REPORTER_BYTES)
     return reporters, *answers_from_arrow(rules(campaign).encoding, data)
 
 
 def answers_from_arrow(encoding: Encoding, data: Any) -> tuple[Ints | None, Any]:
     """Keys and ys alone: `from_arrow` where nobody asks who reported."""
-    found = [_column(data, name, kind) for name, kind in column.types(encoding).items()]
+    found = [column.one(data, name, kind) for name, kind in column.types(encoding).items()]
     return column.read(encoding, found)
-
-
-def _column(data: Any, name: str, kind: Any) -> Any:
-    """One column as one array, without nulls."""
-    import pyarrow as pa
-
-    places = data.schema.get_all_field_indices(name)
-    got = data.schema.field(places[0]).type if len(places) == 1 else f"{len(places)} of them"
-    # Lists are equal whatever their element is called.
-    same = len(places) == 1 and (got == kind or str(got) == str(kind) or _same_list(got, kind))
-    if not same:
-        raise WireError(
-            f"column {name!r} must be there once with type {kind}, got {got}; "
-            "see loloha.reportlog.schema"
-        )
-    found = data.column(places[0])
-    if found.null_count:
-        raise WireError(f"column {name!r} must hold no nulls, got {found.null_count}; drop them")
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-
-
-def _same_list(got: Any, kind: Any) -> bool:
-    import pyarrow as pa
-
-    lists = pa.types.is_fixed_size_list(got) and pa.types.is_fixed_size_list(kind)
-    same: bool = lists and (got.list_size, got.value_type) == (kind.list_size, kind.value_type)
-    return same
-
-
-def _fixed(width: int) -> Any:
-    import pyarrow as pa
-
-    return pa.binary(width)
 
 
 def _pseudonyms(reporters: Array) -> Bytes:

@@ -46,33 +46,21 @@ def read(encoding: Encoding, columns: list[Any]) -> tuple[Ints | None, Any]:
 def _symbol_types(encoding: Encoding) -> dict[str, Any]:
     import pyarrow as pa
 
-    return {"y": pa.int32()}
-
-
-def _symbols_made(encoding: Encoding, keys: None, ys: Ints) -> list[Any]:
-    import pyarrow as pa
-
-    return [pa.array(ys, pa.int32())]
-
-
-def _read_symbols(encoding: Encoding, y: Any) -> tuple[None, Ints]:
-    return None, _integers(y)
-
-
-def _keyed_types(encoding: Encoding) -> dict[str, Any]:
-    import pyarrow as pa
-
+    if encoding.shapes(1)[0] is None:
+        return {"y": pa.int32()}
     return {"key": pa.int32() if encoding.key_bits < 32 else pa.int64(), "y": pa.int32()}
 
 
-def _keyed_made(encoding: Encoding, keys: Ints, ys: Ints) -> list[Any]:
+def _symbols_made(encoding: Encoding, keys: Ints | None, ys: Ints) -> list[Any]:
     import pyarrow as pa
 
-    return [pa.array(keys, _keyed_types(encoding)["key"]), pa.array(ys, pa.int32())]
+    parts = {"key": keys, "y": ys}
+    return [pa.array(parts[name], kind) for name, kind in _symbol_types(encoding).items()]
 
 
-def _read_keyed(encoding: Encoding, key: Any, y: Any) -> tuple[Ints, Ints]:
-    return _integers(key), _integers(y)
+def _read_symbols(encoding: Encoding, *columns: Any) -> tuple[Ints | None, Ints]:
+    *key, y = map(_integers, columns)
+    return (key[0] if key else None), y
 
 
 # -- bits
@@ -120,14 +108,55 @@ def _sampled(encoding: Encoding) -> int:
 
 
 _COLUMNS: dict[Kind, _Columns] = {
-    "symbol": _Columns(_symbol_types, _symbols_made, _read_symbols),
-    "keyed symbol": _Columns(_keyed_types, _keyed_made, _read_keyed),
+    **dict.fromkeys(
+        ("symbol", "keyed symbol"), _Columns(_symbol_types, _symbols_made, _read_symbols)
+    ),
     "bits": _Columns(_bits_types, _bits_made, _read_bits),
     "sampled bits": _Columns(_sampled_types, _sampled_made, _read_sampled),
 }
 
 
 # -- bytes and numbers
+
+
+def one(data: Any, name: str, kind: Any) -> Any:
+    """One column of a record batch or table as one array, without nulls.
+
+    Raises
+    ------
+    WireError
+        If it is missing, of another type, or holds a null.
+    """
+    import pyarrow as pa
+
+    places = data.schema.get_all_field_indices(name)
+    got = data.schema.field(places[0]).type if len(places) == 1 else f"{len(places)} of them"
+    # Lists are equal whatever their element is called.
+    same = len(places) == 1 and (got == kind or str(got) == str(kind) or _same_list(got, kind))
+    if not same:
+        raise WireError(
+            f"column {name!r} must be there once with type {kind}, got {got}; "
+            "see loloha.reportlog.schema"
+        )
+    found = data.column(places[0])
+    if found.null_count:
+        raise WireError(f"column {name!r} must hold no nulls, got {found.null_count}; drop them")
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _same_list(got: Any, kind: Any) -> bool:
+    import pyarrow as pa
+
+    lists = pa.types.is_fixed_size_list(got) and pa.types.is_fixed_size_list(kind)
+    same: bool = lists and (got.list_size, got.value_type) == (kind.list_size, kind.value_type)
+    return same
+
+
+def rows_in(data: Any, name: str, width: int) -> Bytes:
+    """One column of binaries, uint8[n, width]; errors as `one`."""
+    import pyarrow as pa
+
+    return to_rows(one(data, name, pa.binary(width)), width)
 
 
 def to_rows(column: Any, width: int) -> Bytes:

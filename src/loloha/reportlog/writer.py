@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from loloha.device.file import sync_folder
 from loloha.reportlog import column
@@ -91,7 +92,7 @@ class _OpenFile:
 
         _make_durably(folder)
         self.path = folder / f".{secrets.token_hex(8)}{PARTIAL}"
-        self.file = _HashingFile(self.path.open("xb"))
+        self.file = _HashingFile(self.path)
         try:
             # Pseudonyms and bits do not compress, and symbols need one dictionary bit or a few.
             self.writer = pq.ParquetWriter(
@@ -112,7 +113,7 @@ class _OpenFile:
         """Write what is left, durably."""
         self.writer.close()
         self.file.flush()
-        os.fsync(self.file.raw.fileno())
+        os.fsync(self.file.fileno())
         self.file.close()
 
     def publish(self) -> Path:
@@ -143,29 +144,16 @@ def _make_durably(folder: Path) -> None:
         sync_folder(str(one.parent))
 
 
-class _HashingFile:
-    """A file that digests what is written to it; what pyarrow needs of a file, and no more."""
+class _HashingFile(io.BufferedWriter):
+    """A new file that digests what is written to it."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self.raw = raw
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path, "xb"))
         self._digest = hashlib.sha256()
-
-    @property
-    def closed(self) -> bool:
-        return self.raw.closed
 
     def write(self, data: Any) -> int:
         self._digest.update(data)
-        return self.raw.write(data)
-
-    def tell(self) -> int:
-        return self.raw.tell()
-
-    def flush(self) -> None:
-        self.raw.flush()
-
-    def close(self) -> None:
-        self.raw.close()
+        return super().write(data)
 
     def digest(self) -> str:
         return self._digest.hexdigest()[:DIGEST_DIGITS]

@@ -14,6 +14,7 @@ import numpy as np
 
 from loloha import reportlog
 from loloha.errors import WireError
+from loloha.reportlog import column
 from loloha.rules.campaign import Campaign
 from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import TICKET_BYTES
@@ -50,10 +51,8 @@ def encode_many(
 
     batch = reportlog.to_arrow(campaign, reporters, keys, ys, rounds=rounds)
     if tickets is not None:
-        buffer = pa.py_buffer(np.ascontiguousarray(tickets))
-        kind = pa.binary(TICKET_BYTES)
-        column = pa.FixedSizeBinaryArray.from_buffers(kind, len(tickets), [None, buffer])
-        batch = batch.append_column(pa.field(_TICKET, kind, nullable=False), column)
+        proofs = column.from_rows(tickets)
+        batch = batch.append_column(pa.field(_TICKET, proofs.type, nullable=False), proofs)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -103,7 +102,8 @@ def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
     rounds = _rounds(table, said)
     outside = (rounds < 0) | (rounds > LARGEST_ROUND)
     codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
-    tickets = _tickets(table) if campaign.keys == "assigned" else None
+    ticketed = campaign.keys == "assigned"
+    tickets = column.rows_in(table, _TICKET, TICKET_BYTES) if ticketed else None
     return Columns(codes, rounds, reporters, keys, ys, tickets)
 
 
@@ -115,28 +115,7 @@ def _rounds(table: Any, said: dict[str, Any]) -> Any:
         if not isinstance(round, int) or isinstance(round, bool) or not 0 <= round < 1 << 53:
             raise WireError("stream must tell its round, in its metadata or in a column; add it")
         return np.full(table.num_rows, round, dtype=np.int64)
-    places = table.schema.get_all_field_indices("round")
-    column = table.column(places[0])
-    if len(places) > 1 or column.type != pa.int64() or column.null_count:
-        raise WireError("column 'round' must be int64 without nulls, there once; see the schema")
-    return column.to_numpy()
-
-
-def _tickets(table: Any) -> Any:
-    import pyarrow as pa
-
-    places = table.schema.get_all_field_indices(_TICKET)
-    kind = pa.binary(TICKET_BYTES)
-    if len(places) != 1 or table.column(places[0]).type != kind:
-        raise WireError(f"column {_TICKET!r} must be there once with type {kind}; add it")
-    column = table.column(places[0])
-    if column.null_count:
-        raise WireError(f"column {_TICKET!r} must hold no nulls; drop them")
-    raw = b"".join(
-        bytes(chunk.buffers()[1])[TICKET_BYTES * chunk.offset :][: TICKET_BYTES * len(chunk)]
-        for chunk in column.chunks
-    )
-    return np.frombuffer(raw, dtype=np.uint8).reshape(-1, TICKET_BYTES)
+    return column.one(table, "round", pa.int64()).to_numpy()
 
 
 def _open(body: bytes | bytearray, most: int) -> tuple[Any, dict[str, Any]]:
