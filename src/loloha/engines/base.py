@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from loloha.errors import ParameterError, WireError
 from loloha.reportlog import Contents, LogFile, ReportLog
+from loloha.reportlog.folder import rows_of
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.server.tally import Tally
@@ -112,10 +113,10 @@ class Engine(ABC):
         """
         protocol = log.protocol
         for part in _parts(contents.rounds, protocol.encoding.cells):
-            filled = {round: files for round, files in part.items() if _rows(files)}
+            filled = {round: files for round, files in part.items() if rows_of(files)}
             found = self._counted(protocol, filled, guard)
             for round in part:
-                yield _round_tally(protocol, round, _rows(part[round]), found.pop(round, None))
+                yield _round_tally(protocol, round, rows_of(part[round]), found.get(round))
 
     def _counted(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], guard: bool
@@ -138,10 +139,6 @@ def _parts(
     ordered = sorted(rounds)
     for start in range(0, len(ordered), size):
         yield {round: rounds[round] for round in ordered[start : start + size]}
-
-
-def _rows(files: Sequence[LogFile]) -> int:
-    return sum(file.rows for file in files)
 
 
 def _round_tally(

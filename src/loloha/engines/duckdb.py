@@ -11,6 +11,7 @@ from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
 from loloha.reportlog import LogFile
+from loloha.reportlog.folder import rows_of
 from loloha.rules.protocols import Protocol
 
 ROWS_A_QUERY = 1 << 20
@@ -60,21 +61,18 @@ class DuckDB(Engine):
     def _connected(self) -> Iterator[Any]:
         """A database in memory, with a folder of its own for what does not fit."""
         with tempfile.TemporaryDirectory(prefix="loloha-") as spill:
-            config: dict[str, Any] = {
+            config = {
                 "temp_directory": spill,
                 "perfect_ht_threshold": TABLE_BITS,
+                "threads": self.threads,
+                "memory_limit": self.memory,
             }
-            if self.threads is not None:
-                config["threads"] = self.threads
-            if self.memory is not None:
-                config["memory_limit"] = self.memory
-            with library("duckdb", "engines").connect(config=config) as connection:
+            given = {name: one for name, one in config.items() if one is not None}
+            with library("duckdb", "engines").connect(config=given) as connection:
                 yield connection
 
 
-def _parts(
-    rounds: Mapping[int, Sequence[LogFile]],
-) -> Iterator[dict[int, Sequence[LogFile]]]:
+def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[dict[int, Sequence[LogFile]]]:
     """Rounds that are worth a query of their own, and small ones together.
 
     A group for each round and symbol takes twice the time of one for each symbol, and the guard
@@ -83,7 +81,7 @@ def _parts(
     part: dict[int, Sequence[LogFile]] = {}
     rows = 0
     for round, files in rounds.items():
-        size = sum(file.rows for file in files)
+        size = rows_of(files)
         if part and rows + size > ROWS_A_QUERY:
             yield part
             part, rows = {}, 0

@@ -46,8 +46,7 @@ def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool =
     """
     contents = log.scan(rounds=rounds, verify=guard)
     contents.must_be_clean()
-    largest = max((_rows(files) for files in contents.rounds.values()), default=0)
-    if not _tells_apart(log.protocol, largest):
+    if not _tells_apart(log.protocol, contents.largest_round):
         counted = [one.tally for one in Local().tally(log, contents, guard=guard)]
         found = mean(counted)
         reason = "several users share a key, or none is sent: rounds cannot be joined"
@@ -83,7 +82,7 @@ def join(
     """
     contents = log.scan(rounds=rounds, verify=guard)
     contents.must_be_clean()
-    largest = max((_rows(files) for files in contents.rounds.values()), default=0)
+    largest = contents.largest_round
     if not _tells_apart(log.protocol, largest):
         raise ParameterError(
             f"keys must tell {largest} users apart, those of {log.protocol!r} do not; take the "
@@ -97,10 +96,6 @@ def _tells_apart(protocol: Protocol, users: int) -> bool:
     encoding: Any = protocol.encoding
     keyed = type(encoding) is Hashed and decodable(protocol)
     return keyed and users**2 < 2 * int(encoding.family.members)
-
-
-def _rows(files: Sequence[LogFile]) -> int:
-    return sum(file.rows for file in files)
 
 
 def _joined(

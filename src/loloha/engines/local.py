@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.guard import admit, among, repeated, starts_of
 from loloha.reportlog import REPORTER_BYTES, LogFile, column, from_arrow
 from loloha.reportlog.arrow import answers_from_arrow
+from loloha.reportlog.folder import rows_of
 from loloha.rules.encodings import Encoding
 from loloha.rules.protocols import Protocol
 
@@ -60,11 +61,25 @@ class Local(Engine):
 
     def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> _Part:
         pieces = [piece for file in files for piece in _pieces(file)]
-        return self._together(protocol, pieces, _count_piece)
+        threads = max(1, min(self.threads, len(pieces)))
+        parts = [_Part(protocol) for _ in range(threads)]
+
+        def count(thread: int) -> None:
+            for piece in pieces[thread::threads]:
+                for batch in piece.batches(
+                    protocol.encoding, list(column.types(protocol.encoding))
+                ):
+                    parts[thread].count(*answers_from_arrow(protocol.encoding, batch))
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(count, range(threads)))
+        for part in parts[1:]:
+            parts[0].add(part)
+        return parts[0]
 
     def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> _Part:
         """Count what no other row can contradict at once, and look closely at the rest."""
-        size = sum(file.rows for file in files) * _row_bytes(protocol.encoding)
+        size = rows_of(files) * _row_bytes(protocol.encoding)
         passes = min(1 + size // PASS_BYTES, MOST_SHARES)
         pieces = [piece for file in files for piece in _pieces(file)]
         total = _Part(protocol)
@@ -109,23 +124,6 @@ class Local(Engine):
             total.add(part)
         return suspects
 
-    def _together(
-        self, protocol: Protocol, work: Sequence[Any], count: Callable[[Any, _Part], None]
-    ) -> _Part:
-        """Do all work, each thread into counts of its own, and add up."""
-        threads = max(1, min(self.threads, len(work)))
-        parts = [_Part(protocol) for _ in range(threads)]
-
-        def do(thread: int) -> None:
-            for one in work[thread::threads]:
-                count(one, parts[thread])
-
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(do, range(threads)))
-        for part in parts[1:]:
-            parts[0].add(part)
-        return parts[0]
-
 
 class _Part:
     """Counts of some of a round's reports."""
@@ -158,9 +156,13 @@ class _Piece:
     groups: list[int]
     footer: Any
 
-    def open(self) -> AbstractContextManager[Any]:
-        """The file, without reading its footer again."""
-        return _open(self.path, metadata=self.footer)
+    def batches(self, encoding: Encoding, columns: list[str] | None = None) -> Iterator[Any]:
+        """Its rows, some at a time, of these columns or all, without reading the footer again."""
+        rows = max(1, BATCH_BYTES // _row_bytes(encoding))
+        with _open(self.path, metadata=self.footer) as parquet:
+            yield from parquet.iter_batches(
+                rows, row_groups=self.groups, columns=columns, use_threads=False
+            )
 
 
 def _pieces(file: LogFile) -> Iterator[_Piece]:
@@ -182,17 +184,6 @@ def _open(path: Path, **known: Any) -> AbstractContextManager[Any]:
     return opened
 
 
-def _count_piece(piece: _Piece, part: _Part) -> None:
-    encoding = part.protocol.encoding
-    columns = list(column.types(encoding))
-    rows = max(1, BATCH_BYTES // _row_bytes(encoding))
-    with piece.open() as parquet:
-        for batch in parquet.iter_batches(
-            rows, row_groups=piece.groups, columns=columns, use_threads=False
-        ):
-            part.count(*answers_from_arrow(encoding, batch))
-
-
 class _Batch(NamedTuple):
     """Reports with their reporters, and the first eight bytes of these."""
 
@@ -210,17 +201,15 @@ def _read_share(protocol: Protocol, piece: _Piece, *, share: tuple[int, int]) ->
     encoding = protocol.encoding
     number, passes = share
     found = []
-    rows = max(1, BATCH_BYTES // _row_bytes(encoding))
-    with piece.open() as parquet:
-        for batch in parquet.iter_batches(rows, row_groups=piece.groups, use_threads=False):
-            reporters, keys, ys = from_arrow(protocol, batch)
-            chosen = encoding.valid(keys, ys)
-            if passes > 1:
-                # Pseudonyms are as good as random: two bytes split them evenly.
-                bytes_in = reporters[:, 8].astype(np.int64) << 8 | reporters[:, 9]
-                chosen &= bytes_in * passes >> 16 == number
-            reporters, keys, ys = _select(chosen, reporters, keys, ys)
-            found.append(_Batch(reporters, keys, ys, starts_of(reporters)))
+    for batch in piece.batches(encoding):
+        reporters, keys, ys = from_arrow(protocol, batch)
+        chosen = encoding.valid(keys, ys)
+        if passes > 1:
+            # Pseudonyms are as good as random: two bytes split them evenly.
+            bytes_in = reporters[:, 8].astype(np.int64) << 8 | reporters[:, 9]
+            chosen &= bytes_in * passes >> 16 == number
+        reporters, keys, ys = _select(chosen, reporters, keys, ys)
+        found.append(_Batch(reporters, keys, ys, starts_of(reporters)))
     return found
 
 

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loloha.errors import WireError
-from loloha.reportlog.arrow import (
-    DIGEST_DIGITS,
-    METADATA,
-    origin,
-    rules,
-    schema,
-)
+from loloha.reportlog.arrow import DIGEST_DIGITS, METADATA, origin, rules, schema
 from loloha.reportlog.writer import Writer
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
@@ -32,6 +26,11 @@ class LogFile:
     path: Path
     round: int
     rows: int
+
+
+def rows_of(files: Iterable[LogFile]) -> int:
+    """Rows of some files."""
+    return sum(file.rows for file in files)
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,12 @@ class Contents:
     @property
     def rows(self) -> int:
         """Rows of all files."""
-        return sum(file.rows for files in self.rounds.values() for file in files)
+        return sum(map(rows_of, self.rounds.values()))
+
+    @property
+    def largest_round(self) -> int:
+        """Rows of the round that has most."""
+        return max(map(rows_of, self.rounds.values()), default=0)
 
     def must_be_clean(self) -> None:
         """Refuse the log if any file was refused.
