@@ -222,16 +222,15 @@ def _domain(
 def _labels(given: str, other: str | None) -> list[str | int]:
     from loloha.study.datasets.domain import read_domain
 
-    if not Path(given).is_file():
-        if "," not in given and other is None:
-            raise ParameterError(
-                f"labels must be at least two, or a file of them, got {given!r}: no such file, "
-                "hence taken as one label; check the path"
-            )
-        return [label.strip() for label in given.split(",")]
-    if "," in given:
-        return [label.strip() for label in given.split(",")]
-    return [one if isinstance(one, int) else str(one) for one in read_domain(Path(given)).labels]
+    if "," not in given and Path(given).is_file():
+        labels = read_domain(Path(given)).labels
+        return [one if isinstance(one, int) else str(one) for one in labels]
+    if "," not in given and other is None:
+        raise ParameterError(
+            f"labels must be at least two, or a file of them, got {given!r}: no such file, hence "
+            "taken as one label; check the path"
+        )
+    return [label.strip() for label in given.split(",")]
 
 
 def _send(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
 import secrets
 import subprocess
@@ -101,30 +100,28 @@ def collector() -> Iterator[Running]:
 
 def _address(process: subprocess.Popen[str]) -> str:
     """Where it listens, once it says so."""
-    lines: queue.Queue[str | None] = queue.Queue()
-    threading.Thread(target=_read, args=(process.stderr, lines), daemon=True).start()
-    told, end = [], time.monotonic() + _PATIENCE
-    while (left := end - time.monotonic()) > 0:
-        try:
-            line = lines.get(timeout=left)
-        except queue.Empty:
-            break
-        if line is None:
-            break
-        if found := _ADDRESS.search(line):
-            return found[1]
-        told.append(line)
+    told: list[str] = []
+    # One that says nothing for so long is given up: then its output ends.
+    patience = threading.Timer(_PATIENCE, process.kill)
+    patience.start()
+    try:
+        for line in process.stderr or ():
+            if found := _ADDRESS.search(line):
+                threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
+                return found[1]
+            told.append(line)
+    finally:
+        patience.cancel()
     raise LolohaError(
         f"collector must start, it did not: {''.join(told[-3:]).strip() or 'it said nothing'}; "
         "try `loloha serve`, or `loloha demo --offline`"
     )
 
 
-def _read(stream: IO[str] | None, lines: queue.Queue[str | None]) -> None:
-    """Take what it says until it ends: a full pipe would stop it."""
-    for line in stream or ():
-        lines.put(line)
-    lines.put(None)
+def _drain(stream: IO[str]) -> None:
+    """Take what else it says until it ends: a full pipe would stop it."""
+    for _ in stream:
+        pass
 
 
 def hourly(name: str, protocol: Protocol, dataset: Dataset) -> Campaign:

@@ -171,12 +171,8 @@ def _table(path: str, given: dict[str, Any]) -> Dataset:
         warnings.simplefilter("always", UserWarning)
         try:
             found = datasets.table(path, **given)
-        except ParameterError as error:
-            raise ParameterError(in_flags(str(error))) from None
-        except DomainError as error:
-            raise DomainError(in_flags(str(error))) from None
-        except datasets.DataError as error:
-            raise datasets.DataError(in_flags(str(error))) from None
+        except (ParameterError, DomainError, datasets.DataError) as error:
+            raise type(error)(in_flags(str(error))) from None
     for one in caught:
         console.warn(in_flags(str(one.message)))
     return found

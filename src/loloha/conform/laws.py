@@ -12,7 +12,7 @@ import copy
 import json
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from loloha.rules.protocols import Protocol, protocol_from_dict
 from loloha.rules.protocols import protocol as registered
 from loloha.rules.report import Report
 from loloha.rules.rng import Rng, SimulationRng
+from loloha.server.tally import Tally
 from loloha.server.variance import variance
 from loloha.study.samplers import History, sample
 from loloha.study.samplers.enumerated import EnumeratedDraws, RunByClients
@@ -84,6 +85,12 @@ def _refuses(kind: type[Exception], says: str, call: Callable[[], Any], what: st
     raise LawError(f"{what} must be refused with {kind.__name__}")
 
 
+def _counted(protocol: Protocol, reports: Sequence[Report]) -> Tally:
+    tally = protocol.tally()
+    tally.update(*protocol.encoding.arrays(reports))
+    return tally
+
+
 def walk(protocol: Protocol, rounds: int = 40, seed: int = 11) -> Iterator[tuple[Client, Report]]:
     """A user who holds each value for some rounds, and returns to old ones."""
     client = protocol.client(rng=SimulationRng(seed))
@@ -95,26 +102,28 @@ def walk(protocol: Protocol, rounds: int = 40, seed: int = 11) -> Iterator[tuple
 # -- exact laws: every path of a client's draws
 
 
-def _reports(protocol: Protocol, *values: int) -> Chances:
-    """The law of what a new client sends for these values, one a round."""
+def _law(protocol: Protocol, values: Sequence[int], told: Callable[..., Any]) -> Chances:
+    """The law of what a new client, and its reports of these values, one a round, tell."""
 
     def run(rng: Rng) -> Any:
         client = protocol.client(rng=rng)
-        sent = [client.report(v, round=round) for round, v in enumerate(values)]
-        return tuple((report.key, report.y) for report in sent)
+        return told(client, [client.report(v, round=round) for round, v in enumerate(values)])
 
     return exact_law(run)
+
+
+def _reports(protocol: Protocol, *values: int) -> Chances:
+    """The law of what a new client sends for these values."""
+    return _law(protocol, values, lambda _, sent: tuple((one.key, one.y) for one in sent))
 
 
 def _memos(protocol: Protocol, v: int) -> Chances:
     """The law of what a client keeps after its first report."""
 
-    def run(rng: Rng) -> Any:
-        client = protocol.client(rng=rng)
-        report = client.report(v, round=0)
-        return report.key, json.dumps(client.to_dict()["memo"][0][1])
+    def kept(client: Client, sent: list[Report]) -> Any:
+        return sent[0].key, json.dumps(client.to_dict()["memo"][0][1])
 
-    return exact_law(run)
+    return _law(protocol, [v], kept)
 
 
 def _must_lose(laws: list[Chances], realised: float | None, bound: float, what: str) -> None:
@@ -154,8 +163,7 @@ def support_has_the_stated_chances(protocol: Protocol) -> None:
     for v in range(protocol.k):
         support, reach = [Fraction(0)] * protocol.bins, [Fraction(0)] * protocol.bins
         for ((key, y),), chance in _reports(protocol, v).items():
-            tally = protocol.tally()
-            tally.add(Report(key, y))
+            tally = _counted(protocol, [Report(key, y)])
             for bin in range(protocol.bins):
                 support[bin] += chance * int(tally.support()[bin])
                 reach[bin] += chance * int(tally.reach()[bin])
@@ -187,23 +195,16 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
         counts = [tuple(one.tolist()) for one in drawn.counts]
         return (*counts, round(float(drawn.loss[0]), 9))
 
-    def reported(rng: Rng) -> Any:
-        client = protocol.client(rng=rng)
-        counted = []
-        for t, v in enumerate(held):
-            tally = protocol.tally()
-            tally.add(client.report(v, round=t))
-            counted.append(tuple(tally.counts.tolist()))
-        return (*counted, round(client.loss, 9))
+    def reported(client: Client, sent: list[Report]) -> Any:
+        counts = [tuple(_counted(protocol, [one]).counts.tolist()) for one in sent]
+        return (*counts, round(client.loss, 9))
 
     try:
         found = exact_law(simulated)
     except RunByClients:
         return
-    _must(
-        found == exact_law(reported),
-        "a simulated population must have exactly the law of its clients",
-    )
+    same = found == _law(protocol, held, reported)
+    _must(same, "a simulated population must have exactly the law of its clients")
 
 
 # -- clients
@@ -302,14 +303,10 @@ def a_client_cannot_be_copied(protocol: Protocol) -> None:
 def counts_do_not_depend_on_how_they_are_added(protocol: Protocol) -> None:
     """In any order and partition."""
     reports = [report for _, report in walk(protocol)]
-    one_by_one, at_once, parts = protocol.tally(), protocol.tally(), protocol.tally()
+    one_by_one, at_once = protocol.tally(), _counted(protocol, reports)
     for report in reports:
         one_by_one.add(report)
-    at_once.update(*protocol.encoding.arrays(reports))
-    for part in (reports[7:], reports[:7]):
-        tally = protocol.tally()
-        tally.update(*protocol.encoding.arrays(part))
-        parts += tally
+    parts = _counted(protocol, reports[7:]) + _counted(protocol, reports[:7])
     _must(one_by_one == at_once == parts, "a tally must not depend on how it was added up")
     cells, added = protocol.encoding.increments(*protocol.encoding.arrays(reports))
     counts = np.zeros(protocol.encoding.cells, dtype=np.int64)

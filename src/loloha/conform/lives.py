@@ -66,13 +66,19 @@ def _limited(port: Port) -> Iterator[Difference]:
         yield f"limit {limit}", _one_life(port, one, life, 3, limit=limit)
 
 
+def _asked(
+    port: Port, one: Campaign, life: list[Any], rng: Rng, *, state: Any = None, limit: Any = None
+) -> dict[str, Any]:
+    """What a port answers to a life that goes on from a state, or begins."""
+    document = case.text(one)
+    return port.ask("reports", rng=rng, document=document, reports=life, state=state, limit=limit)
+
+
 def _one_life(
     port: Port, one: Campaign, life: list[tuple[Any, Any]], seed: int, limit: float | None = None
 ) -> str | None:
     theirs, ours = _Noted(seed), _Noted(seed)
-    said = port.ask(
-        "reports", rng=theirs, document=case.text(one), limit=limit, reports=life, state=None
-    )
+    said = _asked(port, one, life, theirs, limit=limit)
     client = one.protocol.client(rng=ours, limit=limit)
     wanted = [_sent(client, one, round, value) for round, value in life]
     found = said.get("messages")
@@ -151,10 +157,7 @@ def states(port: Port) -> Iterator[Difference]:
 def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     one = case.campaign(protocol)
     life = [(round, round % protocol.k) for round in (4, 2, 9)]
-    said = port.ask(
-        "reports", rng=SimulationRng(seed), document=case.text(one), reports=life, state=None,
-        limit=None,
-    )  # fmt: skip
+    said = _asked(port, one, life, SimulationRng(seed))
     client = _client(said, protocol)
     if client is None:
         return f"expected a state, got {said}"
@@ -173,10 +176,7 @@ def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
         client.report(round % protocol.k, round=round)
     state = json.dumps(client.to_dict())
     life = [(2, 0), (11, 0), (12, protocol.k - 1)]
-    said = port.ask(
-        "reports", rng=SimulationRng(~seed), document=case.text(one), reports=life, state=state,
-        limit=None,
-    )  # fmt: skip
+    said = _asked(port, one, life, SimulationRng(~seed), state=state)
     client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
     wanted = [
         encode(one, client.report(value, round=round), round=round, reporter=client.reporter(round))
@@ -211,9 +211,7 @@ def laws(port: Port) -> Iterator[Difference]:
 
 
 def _theirs(port: Port, one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    said = port.ask(
-        "reports", rng=rng, document=case.text(one), reports=life, state=None, limit=None
-    )
+    said = _asked(port, one, life, rng)
     return tuple(_essence(_readable(text)) for text in said.get("messages", [str(said)]))
 
 
