@@ -85,6 +85,18 @@ export function titled(text) {
   return { text, font: { color: colours().soft, size: 12 }, standoff: 8 };
 }
 
+// Above the chart, from the left.
+export const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } };
+
+// A dashed line across the chart, with its name at the left or right end: parts of a layout.
+export function mark(y, text, colour, end) {
+  const x = end === "left" ? 0.01 : 1;
+  return {
+    shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: colour, width: 1.5, dash: "dash" } }],
+    annotations: [{ xref: "paper", x, xanchor: end, y, yanchor: "bottom", showarrow: false, text, font: { color: colour, size: 12 } }],
+  };
+}
+
 // Rounds on the horizontal axis: whole numbers, few enough to be read.
 export function roundAxis(first, last, width, title) {
   const room = Math.max(3, Math.floor(width / 48));

@@ -1,6 +1,6 @@
 // Lines over rounds, each with the band of its 95 % intervals.
 
-import { axis, clear, colours, DASHES, draw, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
+import { axis, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
 import { count, percent, shorten } from "./format.js";
 import { byId, make, say, show, twin } from "./page.js";
 import { isEmpty, spread, track, Z_95 } from "./series.js";
@@ -75,7 +75,7 @@ function figure(data, chosen) {
     hovermode: "x unified",
     // Wherever the pointer is, the nearest round is told.
     hoverdistance: 400,
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    legend: { ...LEGEND },
     xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
   };

@@ -1,6 +1,6 @@
 // Who took part, and what was not counted and why.
 
-import { axis, clear, colours, draw, roundAxis, titled } from "./chart.js";
+import { axis, clear, colours, draw, LEGEND, mark, roundAxis, titled } from "./chart.js";
 import { count, moment, percent, quantity } from "./format.js";
 import { byId, say, show, twin } from "./page.js";
 
@@ -75,10 +75,7 @@ function counted(rounds, campaign) {
     showlegend: false,
     xaxis: roundAxis(numbers[0], numbers.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("reports counted"), rangemode: "tozero", tickformat: ",d" }),
-    shapes: near ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: least, y1: least, line: { color: warn, width: 1.5, dash: "dash" } }] : [],
-    annotations: near
-      ? [{ xref: "paper", x: 1, xanchor: "right", y: least, yanchor: "bottom", showarrow: false, text: `minimum cohort ${count(least)}`, font: { color: warn, size: 11 } }]
-      : [],
+    ...(near ? mark(least, `minimum cohort ${count(least)}`, warn, "right") : {}),
   };
   const summary = `Bars: reports counted in each of ${quantity(rounds.length, "round")}, at most ${count(most)}. The minimum cohort is ${count(least)}.`;
   return { data, layout, summary };
@@ -104,7 +101,7 @@ function turned(rounds, names) {
     margin: { l: 64, r: 12, t: 34, b: 44 },
     bargap: 0.2,
     showlegend: true,
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    legend: { ...LEGEND },
     xaxis: roundAxis(numbers[0] ?? 0, numbers.at(-1) ?? 0, width - 60, "round"),
     yaxis: axis({ title: titled("not counted"), rangemode: "tozero", tickformat: ",d" }),
   };

@@ -1,8 +1,8 @@
 // The guarantee in plain words, as the API says it, and the curve of the loss.
 
-import { axis, colours, draw, titled } from "./chart.js";
+import { axis, colours, draw, mark, titled } from "./chart.js";
 import { count, duration, plain } from "./format.js";
-import { byId, list, make, say, show, tiles, twin } from "./page.js";
+import { list, make, say, show, tiles, twin } from "./page.js";
 
 const MEANING = {
   g: "symbols of the memo: values share them",
@@ -48,20 +48,11 @@ export function showPrivacy({ privacy, campaign }) {
   list("protected", privacy.protected);
   list("leaks", privacy.leaks);
   const known = Object.entries(privacy.parameters).filter(([, number]) => number !== null);
-  const table = make(
-    "table",
-    {},
-    make("caption", {}, `Protocol ${campaign.protocol.type}, as devices compute it: losses never exceed those asked for`),
-    make("thead", {}, make("tr", {}, ...["Parameter", "Value", "Meaning"].map((text) => make("th", { scope: "col" }, text)))),
-    make(
-      "tbody",
-      {},
-      ...known.map(([name, number]) =>
-        make("tr", {}, make("th", { scope: "row" }, make("code", {}, name)), make("td", {}, String(number)), make("td", { class: "text" }, MEANING[name] ?? "")),
-      ),
-    ),
-  );
-  byId("parameters").replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Realised parameters" }, table));
+  twin("parameters", {
+    caption: `Protocol ${campaign.protocol.type}, as devices compute it: losses never exceed those asked for`,
+    head: ["Parameter", "Value", "Meaning"],
+    rows: () => known.map(([name, number]) => [make("code", {}, name), String(number), MEANING[name] ?? ""]),
+  });
   say("statement", privacy.text);
 }
 
@@ -87,10 +78,7 @@ function figure(privacy) {
     showlegend: false,
     xaxis: axis({ type: "log", title: titled("reports t of one value"), tickvals: [1, 2, 3, 5, 10, 20, 50, 100], range: [-0.03, Math.log10(most) + 0.03], zeroline: false }),
     yaxis: axis({ title: titled("eps_t"), rangemode: "tozero" }),
-    shapes: bounded ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: eps_inf, y1: eps_inf, line: { color: warn, width: 1.5, dash: "dash" } }] : [],
-    annotations: bounded
-      ? [{ xref: "paper", x: 0.01, xanchor: "left", y: eps_inf, yanchor: "bottom", showarrow: false, text: `eps_inf = ${plain(eps_inf)}`, font: { color: warn, size: 12 } }]
-      : [],
+    ...(bounded ? mark(eps_inf, `eps_inf = ${plain(eps_inf)}`, warn, "left") : {}),
   };
   const at = (t) => plain(growth.find((one) => one.reports === t)?.eps ?? null);
   const end = bounded ? `it stays below eps_inf = ${plain(eps_inf)}` : "it grows without end";

@@ -1,6 +1,6 @@
 // One round: every estimate with its interval and, on demand, projected to the simplex.
 
-import { axis, clear, colours, draw, literal, room, ticks, titled, translucent } from "./chart.js";
+import { axis, clear, colours, draw, LEGEND, literal, room, ticks, titled, translucent } from "./chart.js";
 import { withQuery } from "./api.js";
 import { count, moment, percent, quantity, shorten } from "./format.js";
 import { byId, options, say, show, twin } from "./page.js";
@@ -147,7 +147,7 @@ function layoutOf(estimates, shown, lying, width, keyed) {
     margin: { l: lying ? room(short) : 56, r: 12, t: keyed ? 30 : 12, b: lying ? 28 : 44 },
     bargap: 0.25,
     showlegend: keyed,
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } },
+    legend: { ...LEGEND },
     xaxis: lying ? measured : named,
     yaxis: lying ? named : measured,
   };

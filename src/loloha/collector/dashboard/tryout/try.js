@@ -2,6 +2,8 @@
 
 import { Campaign, Client, encode } from "./index.js";
 import { canonical } from "./json.js";
+import { percent } from "../format.js";
+import { byId, make, tiles } from "../page.js";
 
 const LABELS = ["not at all", "under 1 h", "1–2 h", "2–4 h", "4–8 h", "8–16 h", "16–30 h", "over 30 h"];
 const TRUTH = [0.3, 0.22, 0.16, 0.12, 0.09, 0.06, 0.03, 0.02];
@@ -11,12 +13,11 @@ const EPS_INF = 4;
 const SCALE = 2 ** 53;
 const SVG = "http://www.w3.org/2000/svg";
 
-const byId = (id) => document.getElementById(id);
 let world;
 
-function make(tag, attributes, ...children) {
-  const node = attributes.svg ? document.createElementNS(SVG, tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) if (name !== "svg") node.setAttribute(name, value);
+function shape(tag, attributes, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
   return node;
 }
@@ -114,7 +115,7 @@ async function show() {
   const cells = ({ seen, secret }) => row([...seen, ...(shown ? secret : [])].map(String));
   byId("rounds").replaceChildren(...world.rounds.slice(0, 30).map(cells));
   for (const id of ["message", "history", "chart", "twin"]) byId(id).toggleAttribute("hidden", !last);
-  tiles([
+  tiles("tiles", [
     ["Spent", String(me.loss), `of ${protocol.cap} at most: ${EPS_INF} for each cell ever met. When a value changes can show in the reports, too`],
     ["One report", `eps_1 = ${protocol.spec.eps_1}`, `changes the odds between two values ${times(protocol.spec.eps_1)} times at most`],
     ["One value, for ever", `eps_inf = ${EPS_INF}`, `all its reports together: ${times(EPS_INF)} times at most`],
@@ -138,7 +139,7 @@ async function show() {
     `${CROWD + 1} reports of round ${round}: grey is the truth, which nobody sees, blue the estimate, with its 95 % interval.`;
   draw(found);
   byId("estimates").replaceChildren(
-    ...found.map(({ f, error }, v) => row([LABELS[v], percent(TRUTH[v]), percent(f), percent(error)])),
+    ...found.map(({ f, error }, v) => row([LABELS[v], percent(TRUTH[v], 1), percent(f, 1), percent(error, 1)])),
   );
 }
 
@@ -165,16 +166,7 @@ function steps() {
   ];
 }
 
-function tiles(entries) {
-  byId("tiles").replaceChildren(
-    ...entries.map(([name, value, more]) =>
-      make("div", {}, make("dt", {}, name), make("dd", {}, make("strong", {}, value), make("span", {}, more)))),
-  );
-}
-
 const times = (eps) => Math.exp(eps).toFixed(1);
-
-const percent = (x) => `${(100 * x).toFixed(1)} %`;
 
 function draw(found) {
   // As wide as the page has room, so that texts keep their size.
@@ -185,11 +177,11 @@ function draw(found) {
   const least = Math.min(0, ...found.map(({ f, error }) => f - error));
   const x = (share) => left + ((share - least) / (most - least)) * (width - left - 4);
   const bar = (kind, y, share) =>
-    make("rect", { svg: true, class: kind, y, height: 12, x: Math.min(x(share), x(0)), width: Math.abs(x(share) - x(0)) });
-  const line = (kind, x1, y1, x2, y2) => make("line", { svg: true, class: kind, x1, y1, x2, y2 });
+    shape("rect", { class: kind, y, height: 12, x: Math.min(x(share), x(0)), width: Math.abs(x(share) - x(0)) });
+  const line = (kind, x1, y1, x2, y2) => shape("line", { class: kind, x1, y1, x2, y2 });
   const nodes = found.flatMap(({ f, error }, v) => {
     const y = 34 * v + 4;
-    const text = make("text", { svg: true, x: left - 8, y: y + 17, "text-anchor": "end" }, LABELS[v]);
+    const text = shape("text", { x: left - 8, y: y + 17, "text-anchor": "end" }, LABELS[v]);
     return [bar("truth", y, TRUTH[v]), bar("estimate", y + 13, f), line("interval", x(f - error), y + 19, x(f + error), y + 19), text];
   });
   byId("chart").replaceChildren(...nodes, line("base", x(0), 0, x(0), height));
