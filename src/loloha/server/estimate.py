@@ -88,7 +88,7 @@ class Estimate:
         ----------
         level : float
             Chance, in (0, 1), that the interval of one given bin holds its true frequency. With
-            few reports it is not reached: of OUE, where all hold the value, by 0.95 are held 0.93 at
+            few reports it is less: for OUE at level 0.95, where all hold the value, 0.93 at
             n = 30 and 0.78 at n = 5.
         """
         width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
