@@ -221,6 +221,13 @@ SERVER = [
         "design/test_shuffling.py -k no_data_set",
     ),
     Mutant(
+        "others who hold the user's own values are taken to hide as much as the rest",
+        "design/composition.py",
+        "(max(0.0, lost) + OUTSIDE * highest)",
+        "OUTSIDE * highest",
+        "design/test_shuffling.py -k who_holds",
+    ),
+    Mutant(
         "others who hold the second of two symbols are not looked at",
         "design/blanket.py",
         "held = np.arange(0, m + 1, part)",
@@ -236,14 +243,14 @@ SERVER = [
     ),
     Mutant(
         "what tells two values apart is lost where it is rarer than rounding",
-        "design/blanket.py",
+        "design/lattice.py",
         "tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)",
         "tilted = self._back(power)[above] - self._error(power, n)",
         "design/test_shuffling_bounds.py -k hide_nobody",
     ),
     Mutant(
         "values are rounded down to the lattice",
-        "design/blanket.py",
+        "design/lattice.py",
         "np.concatenate([below, below + 1])",
         "np.concatenate([below, below])",
         "design/test_shuffling.py -k lattice",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from loloha.design import blanket
 from loloha.design.blanket import Classes, Divergence
+from loloha.design.composition import Others, composed
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
@@ -158,6 +159,7 @@ class _Answers(NamedTuple):
     hidden: list[Classes]
     held: list[Classes]
     two: tuple[float, float] | None = None
+    others: list[Others] | None = None
 
 
 def _first_report(protocol: Protocol) -> _Answers:
@@ -226,11 +228,19 @@ def _of_bits(p: float, q: float, bits: int, *, nowhere: bool) -> _Answers:
     pairs = [(holding(0), holding(1))]
     if nowhere:
         pairs += [(holding(0), base), (base, holding(0))]
-    others = [holding(place) for place in range(named)] + [base] * nowhere
+    values = [holding(place) for place in range(named)] + [base] * nowhere
+    others = None
+    if named == 3:
+        marked = [values[:2], values[:1], values[:1]]
+        others = [
+            Others(Classes(*pair, values[2]), base, own)
+            for pair, own in zip(pairs, marked, strict=False)
+        ]
     return _Answers(
         math.log(likelier / rarer),
         [Classes(*pair, hidden) for pair in pairs],
-        [Classes(*pair, held) for pair in pairs for held in others],
+        [Classes(*pair, held) for pair in pairs for held in values],
+        others=others,
     )
 
 
@@ -239,6 +249,11 @@ def _divergences(
 ) -> tuple[list[Divergence], list[Divergence]]:
     """Of which the largest bounds all data sets, and of which each is attained by one."""
     most = [blanket.hidden(one, n, keys) for one in answers.hidden]
+    if answers.others is not None:
+        most = [
+            composed(others, n, keys, other)
+            for others, other in zip(answers.others, most, strict=True)
+        ]
     if answers.two is not None:
         most.append(blanket.of_two_symbols(*answers.two, n, keys))
     return most, [blanket.attained(one, n, keys) for one in answers.held]
