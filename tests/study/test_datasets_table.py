@@ -50,6 +50,57 @@ def csv(tmp_path: Path, text: str, name: str = "table.csv") -> Path:
     return file
 
 
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        ("5.1.2026", "12.1.2026", "2.2.2026"),
+        ("1/5/2026", "12/29/2025"),
+        ("5-1-26", "12-1-26"),
+        ("5.1.", "2.2."),
+        ("01/2026", "12/2025"),
+        ("Jan 2026", "December 2025"),
+        ("5 Jan", "2 Feb, 2026"),
+    ],
+)
+def test_rounds_that_are_dates_without_order_are_refused(rounds: tuple[str, ...]) -> None:
+    long = {"user": ["u"] * len(rounds), "round": list(rounds), "value": ["a", "b", "a"]}
+    long["value"] = long["value"][: len(rounds)]
+    with pytest.raises(DataError, match="rounds must sort by time"):
+        datasets.table(pd.DataFrame(long))
+    ordered = pd.Categorical(rounds, categories=rounds, ordered=True)
+    assert study(pd.DataFrame({**long, "round": ordered})).rounds == rounds
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [("2026-01-05", "2026-02-02"), ("2026/1/5", "2026/1/12"), ("v1.2.3", "v1.2.10"), ("may", "x")],
+)
+def test_rounds_that_sort_are_taken(rounds: tuple[str, str]) -> None:
+    long = {"user": ["u", "u"], "round": rounds[::-1], "value": ["a", "b"]}
+    assert study(pd.DataFrame(long)).rounds == rounds
+
+
+def test_users_and_times_that_are_taken_for_values_are_told() -> None:
+    """Columns of ids, or of labels that no other has; fewer than ten reports tell nothing."""
+
+    def told(table: dict[str, list[str]], **options: str) -> list[str]:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            datasets.table(pd.DataFrame(table), **options)
+        return [str(one.message) for one in seen if "count as values" in str(one.message)]
+
+    ids, weeks = [f"d{i}" for i in range(12)], ["w1", "w2"] * 6
+    values = {"r1": ["a", "b", "c"] * 4, "r2": ["a", "c", "a"] * 4}
+    assert not told(values)
+    assert "['device']" in told({"device": ids, **values})[0]
+    assert "['device', 'week', 'r1']" in told({"device": ids, "week": weeks, "r1": values["r1"]})[0]
+    assert "['r1']" in told({"r1": ids})[0]
+    long = {"user": ids, "round": weeks, "value": values["r1"]}
+    assert not told(long)
+    assert "['value']" in told({**long, "value": ids})[0]
+    assert not told({"device": ids[:9], "r1": values["r1"][:9]})
+
+
 def test_words_for_a_missing_value_that_become_labels_are_told(tmp_path: Path) -> None:
     """Once each, in any case, and nothing else of the cells; not where the domain is given."""
     file = csv(tmp_path, f"user,page\nann,{SECRET}\nbob,NA\ncy,n/a\ndee,na\neve,None\n")

@@ -51,20 +51,20 @@ class Tally:
     def add(self, report: Report) -> None:
         """Count one report.
 
-        A report does not say which protocol it is of: one that could be of this protocol, as a
-        BiLOLOHA key and symbol could be of an OLOLOHA, is counted. Messages and logs carry the
-        campaign's fingerprint, and are refused.
+        A report does not say which protocol it is of. All that is checked is that its key and y
+        have the form and range of this protocol's: a BiLOLOHA report passes for an OLOLOHA one.
+        Messages and logs carry the campaign's fingerprint, and those of others are refused.
 
         Raises
         ------
         WireError
-            If its key or y is not one of the protocol's; nothing is counted.
+            If its key or y is none that the protocol can have; nothing is counted.
         """
         encoding = self.protocol.encoding
         if not (encoding.is_key(report.key) and encoding.is_answer(report.y)):
             raise WireError(
-                f"report must be one of {self.protocol.name} with these parameters, got another; "
-                "check that client and server agree on the protocol"
+                f"report must have a key and y that {self.protocol.name} with these parameters "
+                "can have, got others; check that client and server agree on the protocol"
             )
         encoding.count(self.counts, *encoding.arrays([report]))
         self.n += 1

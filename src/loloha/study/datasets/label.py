@@ -18,10 +18,19 @@ from loloha.study.datasets.dataset import MISSING, DataError, narrowest
 
 # Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+UNSORTABLE = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})?|[0-9]{1,2}[./-][0-9]{4}"
+    r"|([0-9]{1,2}[ .-]*)?(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?"
+    r"|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)([ .,/-]+[0-9]+)*",
+    re.IGNORECASE,
+)
+"""Dates that begin with the day or the month."""
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
 GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
 """What programs write for a missing value, in any case; in text it is a label."""
 OUTSIDE = -2
+FEWEST_REPORTS = 10
+"""From how many on a column may look odd."""
 
 Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
@@ -30,6 +39,22 @@ def gap_words(labels: Iterable[Hashable]) -> list[str]:
     """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
     found = {label.casefold() for label in labels if isinstance(label, str)}
     return [word for word in GAP_WORDS if word.casefold() in found]
+
+
+def odd_columns(values: Indices, names: Sequence[str]) -> list[str]:
+    """Columns that hold users or times rather than values, as far as int[rows, columns] tells.
+
+    Of ten reports or more, no two are equal, or none is equal to one of another column.
+    """
+    reports = [column[column != MISSING] for column in values.T]
+    held = [np.unique(column) for column in reports]
+    columns_of = np.bincount(np.concatenate(held))
+    return [
+        name
+        for name, column, labels in zip(names, reports, held, strict=True)
+        if len(column) >= FEWEST_REPORTS
+        and (len(labels) == len(column) or (len(held) > 1 and columns_of[labels].max() == 1))
+    ]
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
@@ -45,7 +70,7 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     Raises
     ------
     DataError
-        If the labels are of several kinds, which have no order.
+        If the labels are of several kinds, or dates in a form without order.
     """
     contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
     kinds = sorted({kind(content) for content in contents.values()})
@@ -54,8 +79,13 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
             f"cells must be of one kind, got {' and '.join(kinds)}; cast the columns, or pass "
             "domain="
         )
+    by_parts = natural and kinds == ["text"]
+    if by_parts and len(contents) > 1 and all(map(UNSORTABLE.fullmatch, contents.values())):
+        raise DataError(
+            "rounds must sort by time, got dates that do not, as 5.1.2026, 1/5/2026 or Jan 2026; "
+            "write them like 2026-01-05, or number the rounds"
+        )
     try:
-        by_parts = natural and kinds == ["text"]
         return sorted(contents.values(), key=_by_parts if by_parts else None)
     except TypeError:
         raise DataError(

@@ -57,7 +57,7 @@ def choose_roles(
     asked = {"user": user, "round": round_, "value": value}
     for role, column in asked.items():
         if column is not None and column not in names:
-            raise ParameterError(f"{role} must be one of {_few(names)}, got {column!r}; name one")
+            raise ParameterError(f"{role} must be one of {few(names)}, got {column!r}; name one")
     has_roles = round_ is not None or value is not None
     plain = [name for name in names if name not in index]
     is_long_by_name = any(sorted(map(str.lower, some)) == sorted(asked) for some in (names, plain))
@@ -83,7 +83,7 @@ def _user(plain: list[str], index: Sequence[str]) -> str | None:
     if len(index) + len(named) > 1:
         raise DataError(
             "user must be one column of a wide table, where an index or a column named like a "
-            f"user is one, got {_few([*index, *named])}; pass user= one of them and drop the others"
+            f"user is one, got {few([*index, *named])}; pass user= one of them and drop the others"
         )
     return next(iter([*index, *named]), None)
 
@@ -102,7 +102,7 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     if missing:
         raise ParameterError(
             f"{', '.join(missing)} must be given for a long table without columns of those "
-            f"names, got None; pass {', '.join(f'{role}=' for role in missing)}, of {_few(names)}"
+            f"names, got None; pass {', '.join(f'{role}=' for role in missing)}, of {few(names)}"
         )
     chosen = [column for column in found.values() if column is not None]
     if len(set(chosen)) < len(chosen):
@@ -183,7 +183,8 @@ def arrange(
     Raises
     ------
     DataError
-        If a row has no round, a user has two values for one, or there are too many rounds.
+        If a row has no round, rounds are dates that do not sort, a user has two values for one, or
+        there are too many rounds.
     """
     column, field = columns.table[name], columns.table.schema.field(name)
     cells = read_cells([column], columns.is_text, [field])
@@ -227,6 +228,6 @@ def _declared_order(
     return [label for label in found.labels if identity(label) in there]
 
 
-def _few(names: list[str]) -> str:
+def few(names: list[str]) -> str:
     """Name the first columns."""
     return repr(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -23,10 +23,11 @@ from loloha.study.datasets.label import (
     encode_for,
     gap_words,
     kind,
+    odd_columns,
     parse_all,
     sort_labels,
 )
-from loloha.study.datasets.layout import arrange, choose_roles, number_users, round_names
+from loloha.study.datasets.layout import arrange, choose_roles, few, number_users, round_names
 from loloha.study.datasets.source import read_columns
 
 
@@ -94,6 +95,8 @@ def table(
     -----
     PrivacyWarning
         If the domain is read off the data.
+    UserWarning
+        If labels that were read off the data look like gaps, users or times.
 
     Notes
     -----
@@ -127,6 +130,7 @@ def table(
     if not is_public and given is not None:
         # Categories may have been found in the data; only those that do not occur tell.
         is_public = len(np.unique(values[values != MISSING])) < len(labels)
+    odd = [] if is_public else odd_columns(values, roles.values)
     rounds: Sequence[Hashable] = round_names(roles.values)
     if roles.round is not None:
         rounds, values = arrange(users, n, columns, roles.round, values[:, 0])
@@ -137,6 +141,14 @@ def table(
             PrivacyWarning,
             stacklevel=2,
         )
+        if odd:
+            warnings.warn(
+                f"columns {few(odd)} count as values, but hold labels that are all different, or "
+                "that no other column holds, as users and times do; where one is the user, pass "
+                "user=, and round= and value= where a row is a report",
+                UserWarning,
+                stacklevel=2,
+            )
         if words := gap_words(labels):
             warnings.warn(
                 f"labels that were read off the data include {', '.join(words)}, which many "
