@@ -190,6 +190,20 @@ def test_a_phone_shows_all_without_scrolling_sideways(visit: Open) -> None:
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         page.wait_for_timeout(200)
         assert page.evaluate(SIZES) == {"page": 390, "window": 390, "small": [], "spills": []}
+        assert page.evaluate(CUT) == []
+
+
+# Texts of charts that reach beyond their chart, and texts on bars, whose colour is that of the page.
+CUT = """() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(chart => {
+    const frame = chart.getBoundingClientRect();
+    const bars = [...chart.querySelectorAll('.barlayer path')].map(one => one.getBoundingClientRect());
+    return [...chart.querySelectorAll('text')].filter(text => {
+        const { left, right, top, bottom } = text.getBoundingClientRect();
+        if (right === left) return false;
+        return left < frame.left - 1 || right > frame.right + 1 || (text.closest('.annotation')
+            && bars.some(b => b.left < right && b.right > left && b.top < bottom && b.bottom > top));
+    }).map(text => `${chart.id}: ${text.textContent}`);
+})"""
 
 
 # Text whose contrast with the ground behind it is below 4.5 to 1 (WCAG 2.2, 1.4.3).

@@ -1,6 +1,9 @@
 """A fleet of devices against a real collector."""
 
 from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 import loloha
 from collecting import HOUR, START, Clock, campaign
+from loloha.cli import main
 from loloha.device.collector import Collector
 from loloha.errors import (
     CampaignError,
@@ -43,6 +47,39 @@ def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
     assert [n for _, n, _ in rounds(where)] == present
     assert receipt.sent == receipt.accepted == sum(seen) == sum(present)
     assert (receipt.duplicates, receipt.refused) == (0, {})
+
+
+def test_a_fleet_that_is_interrupted_says_how_to_go_on(
+    url: str, clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its seed it counts nothing twice."""
+    where = address(url, late_seconds=9 * HOUR)
+    clock.now = START + 2 * HOUR
+    table = tmp_path / "table.csv"
+    table.write_text("user,r0,r1\n" + "".join(f"{i},{'abc'[i % 3]},b\n" for i in range(30)))
+    submit = Collector.submit
+
+    def interrupted(line: list[str]) -> str:
+        calls = count(1)
+
+        def sixth(self: Any, *body: Any) -> Any:
+            if next(calls) == 6:
+                raise KeyboardInterrupt
+            return submit(self, *body)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Collector, "submit", sixth)
+            assert main(line) == 130
+        return capsys.readouterr().err
+
+    line = ["fleet", str(table), "--campaign", where, "--batch", "10", "--seed", "7"]
+    said = interrupted(line)
+    assert "the collector has 50 reports: 1 of 2 rounds from round 0 on, and of round 1" in said
+    assert "the same line with the same --seed goes on" in said
+    assert main(line) == 0
+    assert "60 reports of 30 users in 2 rounds: 10 counted, 50 dup" in capsys.readouterr().out
+    assert [n for _, n, _ in rounds(where)] == [30, 30]
+    assert "give the later rounds as a table, and --first 2" in interrupted(line[:-2])
 
 
 def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> None:

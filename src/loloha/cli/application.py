@@ -79,8 +79,8 @@ class Program(TyperGroup):
             where = f"{error.filename}: " if error.filename else ""
             console.fail(f"{where}{error.strerror or type(error).__name__}")
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            console.fail("interrupted; nothing was left half-written")
+        except KeyboardInterrupt as error:
+            console.fail(f"interrupted; {str(error) or 'nothing was left half-written'}")
             raise typer.Exit(INTERRUPTED) from None
 
 

@@ -89,7 +89,11 @@ def create(
     ] = False,
     late_seconds: Annotated[
         int | None,
-        typer.Option(help="How long a round takes reports after its end.", rich_help_panel=TERMS),
+        typer.Option(
+            help="How long a round takes reports after its end, up to 31622400; by default 86400, "
+            "or 500 rounds if that is less.",
+            rich_help_panel=TERMS,
+        ),
     ] = None,
     early_seconds: Annotated[
         int | None, typer.Option(help="And before its beginning.", rich_help_panel=TERMS)
@@ -147,7 +151,7 @@ def create(
 
 @group.command()
 def show(campaign: Address, *, as_json: AsJson = False) -> None:
-    """Show a campaign: its rules, its rounds, what it protects."""
+    """Show a campaign: its rules, when its rounds begin, what it protects."""
     from loloha.design import privacy
 
     found = _read(campaign)

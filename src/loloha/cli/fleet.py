@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import accumulate
 from typing import Annotated
 
 import typer
@@ -63,17 +64,27 @@ def fleet(
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()
-    with console.counting("sending reports", int((values >= 0).sum())) as advance:
-        receipt = run_fleet(
-            campaign,
-            found,
-            values,
-            first=first,
-            token=os.environ.get(TOKEN),
-            batch=batch,
-            progress=advance,
-            rng=seed,
-        )
+    sizes = (values >= 0).sum(axis=0)
+    answered: list[int] = []
+    with console.counting("sending reports", int(sizes.sum())) as advance:
+
+        def tell(more: int) -> None:
+            answered.append(more)
+            advance(more)
+
+        try:
+            receipt = run_fleet(
+                campaign,
+                found,
+                values,
+                first=first,
+                token=os.environ.get(TOKEN),
+                batch=batch,
+                progress=tell,
+                rng=seed,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_left(sum(answered), sizes.tolist(), first, seed)) from None
     seconds = time.monotonic() - began
     said = {
         "users": len(values),
@@ -96,6 +107,22 @@ def fleet(
             console.warn(f"{count} refused: {reason}")
     if receipt.refused:
         raise typer.Exit(1)
+
+
+def _left(sent: int, sizes: list[int], first: int, seed: int | None) -> str:
+    """What was sent of rounds of these sizes, and how to go on."""
+    whole = sum(total <= sent for total in accumulate(sizes))
+    began = f"of round {first + whole} some reports" if sent > sum(sizes[:whole]) else "no more"
+    return (
+        f"the collector has {sent} reports: {whole} of {len(sizes)} rounds from round {first} on, "
+        f"and {began}; "
+        + (
+            "the same line would count them again: give the later rounds as a table, and "
+            f"--first {first + whole + (began != 'no more')}"
+            if seed is None
+            else "the same line with the same --seed goes on, and counts nothing twice"
+        )
+    )
 
 
 def _refuse_closed(has: range, takes: range) -> None:

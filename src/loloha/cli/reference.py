@@ -18,7 +18,7 @@ terminal.
 | 0 | done |
 | 1 | failed: one line on stderr says why |
 | 2 | the command line cannot be used |
-| 130 | interrupted; nothing was left half-written |
+| 130 | interrupted; no file was left half-written |
 """
 
 

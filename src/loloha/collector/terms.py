@@ -71,8 +71,8 @@ class Terms:
         longest = MOST_OPEN * schedule.seconds
         if self.late_seconds + self.early_seconds > longest:
             raise CampaignError(
-                f"late_seconds and early_seconds must add up to at most {longest}, {MOST_OPEN} "
-                f"rounds, got {self.late_seconds + self.early_seconds}; tolerate less"
+                f"late_seconds and early_seconds must add up to at most {longest} ({MOST_OPEN} "
+                f"rounds), got {self.late_seconds + self.early_seconds}; tolerate less"
             )
 
     def to_dict(self) -> dict[str, int]:

@@ -76,6 +76,11 @@ export function axis(more = {}) {
   };
 }
 
+// Pixels from side to side; a chart that is hidden has none yet.
+export function breadth(id) {
+  return byId(id).clientWidth || Math.min(600, window.innerWidth - 60);
+}
+
 // Pixels that the longest of these texts takes, at the size of the axes.
 export function room(texts) {
   return 14 + Math.ceil(6.6 * Math.max(1, ...texts.map((text) => text.length)));
@@ -88,12 +93,11 @@ export function titled(text) {
 // Above the chart, from the left.
 export const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } };
 
-// A dashed line across the chart, with its name at the left or right end: parts of a layout.
-export function mark(y, text, colour, end) {
-  const x = end === "left" ? 0.01 : 1;
+// A dashed line across the chart, and its name above the chart, where no bar lies under it: parts of a layout.
+export function mark(y, text, colour) {
   return {
     shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: colour, width: 1.5, dash: "dash" } }],
-    annotations: [{ xref: "paper", x, xanchor: end, y, yanchor: "bottom", showarrow: false, text, font: { color: colour, size: 12 } }],
+    annotations: [{ xref: "paper", x: 1, xanchor: "right", yref: "paper", y: 1, yanchor: "bottom", showarrow: false, text: `dashed: ${text}`, font: { color: colour, size: 12 } }],
   };
 }
 

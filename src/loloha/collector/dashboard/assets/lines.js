@@ -1,6 +1,6 @@
 // Lines over rounds, each with the band of its 95 % intervals.
 
-import { axis, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
+import { axis, breadth, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
 import { count, percent, shorten } from "./format.js";
 import { byId, make, say, show, twin } from "./page.js";
 import { isEmpty, spread, track, Z_95 } from "./series.js";
@@ -50,7 +50,7 @@ function chip(data, column, line, remove) {
 
 function figure(data, chosen) {
   const { rounds, at } = spread(data);
-  const width = byId("lines-chart").clientWidth || 600;
+  const width = breadth("lines-chart");
   const palette = colours().lines;
   const bands = [];
   const lines = chosen.map((column, line) => {

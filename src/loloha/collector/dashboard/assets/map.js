@@ -1,6 +1,6 @@
 // The heat map: values downwards, rounds to the right.
 
-import { axis, clear, colours, draw, literal, room, roundAxis, scale, ticks } from "./chart.js";
+import { axis, breadth, clear, colours, draw, literal, room, roundAxis, scale, ticks } from "./chart.js";
 import { count, moment, percent, quantity, shorten } from "./format.js";
 import { byId, make, options, say, show, twin } from "./page.js";
 import { isEmpty, spread, track, Z_95 } from "./series.js";
@@ -75,7 +75,7 @@ function gather(series, masked) {
 
 function figure(series, { rounds, at, rows, z, most }, campaign, from, summary) {
   const height = Math.max(260, Math.min(1600, 60 + series.values.length * (series.values.length > 40 ? 7 : 15)));
-  const width = byId("map-chart").clientWidth || 600;
+  const width = breadth("map-chart");
   const short = series.labels.map((label) => shorten(label, width < 500 ? 12 : LABEL));
   const labels = short.map(literal);
   const places = ticks(labels.length, (height - 60) / 13);
@@ -104,10 +104,11 @@ function figure(series, { rounds, at, rows, z, most }, campaign, from, summary) 
       ygap: labels.length <= 40 ? 1 : 0,
     },
   ];
+  const title = width < 500 ? "round" : `round (number ${count(rounds[0])} began ${from})`;
   const layout = {
     height,
     margin: { l: room(short), r: 8, t: 8, b: 44 },
-    xaxis: roundAxis(rounds[0], rounds.at(-1), width - room(short), `round (number ${count(rounds[0])} began ${from})`),
+    xaxis: roundAxis(rounds[0], rounds.at(-1), width - room(short), title),
     yaxis: axis({
       autorange: "reversed",
       tickvals: places,

@@ -1,8 +1,8 @@
 // Who took part, and what was not counted and why.
 
-import { axis, clear, colours, draw, LEGEND, mark, roundAxis, titled } from "./chart.js";
+import { axis, breadth, clear, colours, draw, LEGEND, mark, roundAxis, titled } from "./chart.js";
 import { count, moment, percent, quantity } from "./format.js";
-import { byId, say, show, twin } from "./page.js";
+import { say, show, twin } from "./page.js";
 
 const EXTRA = ["duplicates", "conflicts"];
 
@@ -45,7 +45,7 @@ export function showPeople({ campaign, rounds }) {
 
 function counted(rounds, campaign) {
   const { accent, weak, warn } = colours();
-  const width = byId("people-chart").clientWidth || 600;
+  const width = breadth("people-chart");
   const numbers = rounds.map((one) => one.round);
   const least = campaign.terms.minimum_cohort;
   const most = Math.max(...rounds.map((one) => one.n));
@@ -75,14 +75,14 @@ function counted(rounds, campaign) {
     showlegend: false,
     xaxis: roundAxis(numbers[0], numbers.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("reports counted"), rangemode: "tozero", tickformat: ",d" }),
-    ...(near ? mark(least, `minimum cohort ${count(least)}`, warn, "right") : {}),
+    ...(near ? mark(least, `minimum cohort ${count(least)}`, warn) : {}),
   };
   const summary = `Bars: reports counted in each of ${quantity(rounds.length, "round")}, at most ${count(most)}. The minimum cohort is ${count(least)}.`;
   return { data, layout, summary };
 }
 
 function turned(rounds, names) {
-  const width = byId("refused-chart").clientWidth || 600;
+  const width = breadth("refused-chart");
   const palette = colours().lines;
   const patterns = ["", "/", "x", ".", "-", "|", "+", "\\"];
   const real = rounds.filter((one) => one.round >= 0);

@@ -74,11 +74,11 @@ function figure(privacy) {
   ];
   const layout = {
     height: 280,
-    margin: { l: 48, r: 12, t: 20, b: 44 },
+    margin: { l: 48, r: 12, t: 24, b: 44 },
     showlegend: false,
     xaxis: axis({ type: "log", title: titled("reports t of one value"), tickvals: [1, 2, 3, 5, 10, 20, 50, 100], range: [-0.03, Math.log10(most) + 0.03], zeroline: false }),
     yaxis: axis({ title: titled("eps_t"), rangemode: "tozero" }),
-    ...(bounded ? mark(eps_inf, `eps_inf = ${plain(eps_inf)}`, warn, "left") : {}),
+    ...(bounded ? mark(eps_inf, `eps_inf = ${plain(eps_inf)}`, warn) : {}),
   };
   const at = (t) => plain(growth.find((one) => one.reports === t)?.eps ?? null);
   const end = bounded ? `it stays below eps_inf = ${plain(eps_inf)}` : "it grows without end";

@@ -1,6 +1,6 @@
 // One round: every estimate with its interval and, on demand, projected to the simplex.
 
-import { axis, clear, colours, draw, LEGEND, literal, room, ticks, titled, translucent } from "./chart.js";
+import { axis, breadth, clear, colours, draw, LEGEND, literal, room, ticks, titled, translucent } from "./chart.js";
 import { withQuery } from "./api.js";
 import { count, moment, percent, quantity, shorten } from "./format.js";
 import { byId, options, say, show, twin } from "./page.js";
@@ -93,7 +93,7 @@ function pick(estimates, { count: most, order }) {
 
 function figure(estimates, shown, { projected }) {
   const { accent, ink, warn } = colours();
-  const width = byId("round-chart").clientWidth || 600;
+  const width = breadth("round-chart");
   const lying = shown.length <= 60 && shown.some((v) => estimates.labels[v].length > LONG);
   const place = shown.map((_, i) => i);
   const share = shown.map((v) => (estimates.frequencies[v] === null ? null : 100 * estimates.frequencies[v]));
