@@ -193,15 +193,16 @@ def test_a_phone_shows_all_without_scrolling_sideways(visit: Open) -> None:
         assert page.evaluate(CUT) == []
 
 
-# Texts of charts that reach beyond their chart, and texts on bars, whose colour is that of the page.
+# Texts that reach beyond their chart, and texts on bars, whose colours go with the page.
 CUT = """() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(chart => {
-    const frame = chart.getBoundingClientRect();
-    const bars = [...chart.querySelectorAll('.barlayer path')].map(one => one.getBoundingClientRect());
+    const box = node => node.getBoundingClientRect();
+    const bars = [...chart.querySelectorAll('.barlayer path')].map(box);
+    const frame = box(chart);
     return [...chart.querySelectorAll('text')].filter(text => {
-        const { left, right, top, bottom } = text.getBoundingClientRect();
-        if (right === left) return false;
-        return left < frame.left - 1 || right > frame.right + 1 || (text.closest('.annotation')
-            && bars.some(b => b.left < right && b.right > left && b.top < bottom && b.bottom > top));
+        const { left, right, top, bottom } = box(text);
+        const meets = b => b.left < right && b.right > left && b.top < bottom && b.bottom > top;
+        const cut = left < frame.left - 1 || right > frame.right + 1;
+        return right > left && (cut || (text.closest('.annotation') && bars.some(meets)));
     }).map(text => `${chart.id}: ${text.textContent}`);
 })"""
 
