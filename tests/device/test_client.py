@@ -64,6 +64,27 @@ def test_old_rounds_are_forgotten_and_not_answered_again() -> None:
         restored.report(1, round=0)
 
 
+def test_a_client_at_work_remembers_what_one_restored_after_each_report_does() -> None:
+    """Rounds in a row are set down together, later: neither order nor number must differ."""
+    rounds = [*range(70), 75, 76, 74, *range(77, 130), 128, 500, *range(501, 570), 90, 73]
+    rng, other = SimulationRng(5), SimulationRng(5)
+    client = PROTOCOL.client(rng=rng)
+    restored = Client.from_dict(client.to_dict(), rng=other)
+    # What a report draws must not depend on what enrolment drew.
+    rng._random.setstate(other._random.getstate())
+    for round in rounds:
+        value = round % PROTOCOL.k
+        for one in (client, restored):
+            with contextlib.suppress(StateError):
+                one.report(value, round=round)
+        written = restored.to_dict()
+        restored = Client.from_dict(written, rng=other)
+        assert client.sent_rounds == restored.sent_rounds
+    assert client.to_dict() == written
+    with pytest.raises(StateError, match="its report is forgotten"):
+        client.report(1, round=76)
+
+
 @pytest.mark.parametrize("round", [-1, LARGEST_ROUND + 1, 1.0, "1", None, True])
 def test_a_round_is_a_natural_number(round: Any) -> None:
     client = PROTOCOL.client()

@@ -222,9 +222,11 @@ def test_an_interrupt_at_every_line_of_a_step(
         shutil.rmtree(world.folder)
 
 
+@pytest.mark.parametrize("restored", [False, True])
 @pytest.mark.parametrize(
     "step",
     [
+        lambda one: one.report(1, round=5),
         lambda one: one.report(1, round=7),
         lambda one: one.report(0, round=3),
         lambda one: one.reset(),
@@ -232,9 +234,14 @@ def test_an_interrupt_at_every_line_of_a_step(
         lambda one: one.set_limit(9.0),
     ],
 )
-def test_an_interrupted_client_is_before_or_after(step: Callable[[Client], Any]) -> None:
+def test_an_interrupted_client_is_before_or_after(
+    step: Callable[[Client], Any], restored: bool
+) -> None:
     def fresh() -> Client:
-        return Client.from_dict(start)
+        return Client.from_dict(start) if restored else begun._twin()
+
+    def seen(one: Client) -> Any:
+        return one.loss, one.limit, len(one._state.memo), one._state.record.reports, one.account
 
     begun = PROTOCOL.client()
     for round in range(5):
@@ -244,7 +251,7 @@ def test_an_interrupted_client_is_before_or_after(step: Callable[[Client], Any])
     one = fresh()
     with Interrupting(None, opcodes=True, files=files) as traced:
         step(one)
-    after = (one.loss, one.limit, len(one._state.memo), one._state.reports, one.account)
+    after = seen(one)
     for n in range(len(traced.places)):
         one = fresh()
         try:
@@ -252,8 +259,7 @@ def test_an_interrupted_client_is_before_or_after(step: Callable[[Client], Any])
                 step(one)
         except KeyboardInterrupt:
             pass
-        now = (one.loss, one.limit, len(one._state.memo), one._state.reports, one.account)
-        if now != after:
+        if seen(one) != after:
             assert one.to_dict() == start
         step(one)
 

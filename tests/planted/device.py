@@ -27,7 +27,7 @@ CLIENTS = [
     Mutant(
         "the key is drawn anew for each report",
         "device/client.py",
-        "return Report(state.key, protocol.instant(rng, kept)), memo",
+        "return Report(key, protocol.instant(rng, kept)), memo",
         "return Report(protocol.enroll(rng), protocol.instant(rng, kept)), memo",
         law("ten_thousand_reports"),
     ),
@@ -42,29 +42,42 @@ CLIENTS = [
     Mutant(
         "a repeated round draws anew",
         "device/client.py",
-        "            if round in before.sent:\n                return before.sent[round]\n"
-        "            if holds(before.answered, round):\n",
-        "            if holds(before.answered, round) and round not in before.sent:\n",
+        "            if round <= before.last and holds(before.record.answered, round):\n",
+        "            if round not in self.sent_rounds and holds(before.record.answered, round):\n",
         law("a_round_is_answered_once"),
     ),
     Mutant(
         "a forgotten round is answered again",
         "device/client.py",
-        "            if holds(before.answered, round):\n",
-        "            if round < -1:\n",
+        "            if round <= before.last and holds(before.record.answered, round):\n",
+        "            if round in self.sent_rounds:\n",
         CLIENT + " -k old_rounds",
+    ),
+    Mutant(
+        "a run that grew long loses its first report",
+        "device/state.py",
+        "        record = self.record.including(round, [report])\n",
+        "        record = self.before.including(round, [report])\n",
+        CLIENT + " -k at_work",
+    ),
+    Mutant(
+        "a run is read backwards",
+        "device/state.py",
+        "reports[::-1]",
+        "reports",
+        CLIENT + " -k at_work",
     ),
     Mutant(
         "the loss counts rounds",
         "device/client.py",
-        "units = len(state.memo) if self.protocol.longitudinal else state.reports",
-        "units = state.reports",
+        "units = len(state.memo) if self.protocol.longitudinal else state.record.reports",
+        "units = state.record.reports",
         law("loss_counts"),
     ),
     Mutant(
         "the loss counts each value, not each answer, of a one-round rule",
         "device/client.py",
-        "units = len(state.memo) if self.protocol.longitudinal else state.reports",
+        "units = len(state.memo) if self.protocol.longitudinal else state.record.reports",
         "units = len(state.memo)",
         law("loss_counts"),
     ),
@@ -78,18 +91,19 @@ CLIENTS = [
     Mutant(
         "a refused report has spent already",
         "device/client.py",
-        "            self._afford(state)\n            table = state.table\n"
+        "            self._afford(state)\n            table = state.before.table\n"
         "            kept = protocol.permanent(rng, x) if table is None else table[x]\n",
         "            kept = protocol.permanent(rng, x)\n"
-        "            self._state = state._replace(memo={**memo, x: kept})\n"
+        "            memo = {**memo, x: kept}\n"
+        "            self._state = State(memo, state.before, state.last, state.run)\n"
         "            self._afford(state)\n",
         law("a_limit_refuses"),
     ),
     Mutant(
         "reset renews the budget",
         "device/client.py",
-        "Account(spent, before.answered if wait else ())",
-        "Account(0.0, before.answered if wait else ())",
+        "Account(spent, before.record.answered if wait else ())",
+        "Account(0.0, before.record.answered if wait else ())",
         law("reset_forgets"),
     ),
     Mutant(
@@ -102,8 +116,8 @@ CLIENTS = [
     Mutant(
         "a restored client loses its memo",
         "device/state.py",
-        'memo={_whole(x): _answer(stored, kept) for x, kept in body["memo"]}',
-        "memo={}",
+        'memo = {_whole(x): _answer(stored, kept) for x, kept in body["memo"]}',
+        "memo = {}",
         law("restored"),
     ),
     Mutant(

@@ -2,8 +2,9 @@
 
 import inspect
 import math
+import os
 import random
-import secrets
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -25,14 +26,38 @@ from scripted import ScriptedRng
 def test_the_secure_source_reads_the_operating_system_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[tuple[str, int]] = []
-    monkeypatch.setattr(secrets, "randbits", lambda bits: seen.append(("bits", bits)) or 7)
-    monkeypatch.setattr(secrets, "randbelow", lambda n: seen.append(("below", n)) or n - 1)
-    rng = SecureRng()
+    asked: list[int] = []
+
+    def entropy(count: int) -> bytes:
+        asked.append(count)
+        return found.pop().to_bytes(count, "little")
+
+    monkeypatch.setattr(os, "urandom", entropy)
+    rng, spare = SecureRng(), 7
+    found = [SCALE - 1 << 3 | spare, 7 << 3 | spare, 7 << 3 | spare]
     assert rng.bernoulli(8)
     assert not rng.bernoulli(7)
+    assert rng.bernoulli(SCALE)
+    # What is not below five of the eight numbers of three bits is drawn again.
+    found = [4 << 5, 5 << 5, 7 << 5 | 31]
     assert rng.below(5) == 4
-    assert seen == [("bits", 53), ("bits", 53), ("below", 5)]
+    found = [256 << 7, 0]
+    assert (rng.below(1), rng.below(257)) == (0, 256)
+    assert asked == [7, 7, 7, 1, 1, 1, 0, 2]
+
+
+def test_each_number_below_n_comes_from_equally_many_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sees a modulus, a shift too many and a bound too high, which all favour some numbers."""
+    for n in range(1, 40):
+        size = ((n - 1).bit_length() + 7) // 8
+        counts = [0] * n
+        for word in range(256**size):
+            drawn = iter([word.to_bytes(size, "little")])
+            monkeypatch.setattr(os, "urandom", lambda _, drawn=drawn: next(drawn))
+            # Where the first draw is thrown away, there is no second one.
+            with suppress(StopIteration):
+                counts[SecureRng().below(n)] += 1
+        assert counts == [max(counts[0], 1)] * n
 
 
 @pytest.mark.parametrize(
@@ -119,7 +144,7 @@ def test_the_device_draws_at_once_from_the_operating_system(
 ) -> None:
     asked: list[int] = []
     numbers = spread([4, 5, 4, 5], 7, 0)
-    monkeypatch.setattr(secrets, "token_bytes", lambda count: asked.append(count) or numbers)
+    monkeypatch.setattr(os, "urandom", lambda count: asked.append(count) or numbers)
     assert SecureRng().bernoullis(4, 0b0011, 5, 6) == 0b1101
     assert asked == [28]
     assert SimulationRng(1).bernoullis(4, 0b0011, SCALE, 0) == 0b0011
@@ -176,7 +201,7 @@ def test_the_client_draws_from_the_operating_system_alone(
     """PAINS 11: every other source raises, and the whole life of a client still works."""
 
     def forbidden(*args: Any, **kwargs: Any) -> Any:
-        raise AssertionError("the client path must draw from secrets only")
+        raise AssertionError("the client path must draw from the operating system only")
 
     for name in ("random", "getrandbits", "randrange", "randint", "choice", "shuffle", "sample"):
         monkeypatch.setattr(random, name, forbidden)

@@ -20,6 +20,20 @@ from loloha.rules.rng import Rng, SecureRng
 
 __all__ = ["KEPT_ROUNDS", "Account", "Client"]
 
+_SYSTEM, _NOTHING = SecureRng(), Account()
+
+_process = object()
+"""Stands for this process: asking for its number at each report would take a call of the system."""
+
+
+def _forked() -> None:
+    global _process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 
 class Client:
     """The secret state of one user, and the only thing that ever sees the user's values.
@@ -62,15 +76,15 @@ class Client:
         account: Account | None = None,
     ) -> None:
         self._set_up(protocol, limit, rng)
-        self._state = self._new(_check_key(key, protocol), account or Account())
+        self._state = self._new(_check_key(key, protocol), account or _NOTHING)
 
     def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
         """All but the state."""
         self.protocol = speakable(protocol)
         self.limit = _check_limit(limit, protocol)
-        self._rng: Rng = SecureRng() if rng is None else rng
+        self._rng: Rng = _SYSTEM if rng is None else rng
         self._lock = RLock()
-        self._process = os.getpid()
+        self._process = _process
 
     def _new(self, key: Key, account: Account) -> State:
         """Nothing reported, and all that is drawn at enrolment: a key, unless one is given."""
@@ -109,17 +123,17 @@ class Client:
         """
         value = self.protocol.check_value(value)
         round = checks.round_number(round)
+        # Before the lock, which a fork may have inherited from another thread.
+        if self._process is not _process:
+            raise _elsewhere()
         with self._lock:
-            before = self._owned()
-            if round in before.sent:
-                return before.sent[round]
-            if holds(before.answered, round):
-                raise StateError(
-                    f"round must be one that was not answered, got {round!r}; its report is "
-                    "forgotten, and answering it again would spend more"
-                )
-            answer = self._memoised if self.protocol.longitudinal else self._fresh
-            report, memo = answer(before, value)
+            before = self._state
+            if round <= before.last and holds(before.record.answered, round):
+                return self._answered(before, round)
+            if self.protocol.longitudinal:
+                report, memo = self._memoised(before, value)
+            else:
+                report, memo = self._fresh(before, value)
             after = before.answering(round, report, memo)
             if self._state is not before:
                 # A signal handler of this thread came in between: start from what it left.
@@ -127,16 +141,28 @@ class Client:
             self._state = after
             return report
 
+    @staticmethod
+    def _answered(state: State, round: int) -> Report:
+        """The report of a round that was answered."""
+        for one, report in state.record.sent:
+            if one == round:
+                return report
+        raise StateError(
+            f"round must be one that was not answered, got {round!r}; its report is forgotten, "
+            "and answering it again would spend more"
+        )
+
     def _memoised(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng, memo = self.protocol, self._rng, state.memo
-        x = protocol.memo_index(state.key, value)
+        key = state.before.key
+        x = protocol.memo_index(key, value)
         kept = memo.get(x)
         if kept is None:
             self._afford(state)
-            table = state.table
+            table = state.before.table
             kept = protocol.permanent(rng, x) if table is None else table[x]
             memo = {**memo, x: kept}
-        return Report(state.key, protocol.instant(rng, kept)), memo
+        return Report(key, protocol.instant(rng, kept)), memo
 
     def _fresh(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng = self.protocol, self._rng
@@ -158,12 +184,12 @@ class Client:
 
     def has_answered(self, round: int) -> bool:
         """Whether a round was answered, or counts as such; it is never answered again."""
-        return holds(self._state.answered, checks.round_number(round))
+        return holds(self._state.record.answered, checks.round_number(round))
 
     @property
     def sent_rounds(self) -> tuple[int, ...]:
         """The newest rounds that were answered, in the order of answering."""
-        return tuple(self._state.sent)
+        return tuple(round for round, _ in self._state.record.sent)
 
     def reporter(self, round: int) -> str:
         """Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it.
@@ -172,7 +198,8 @@ class Client:
         through it.
         """
         round = checks.round_number(round)
-        return hmac.new(self._state.secret, b"round %d" % round, hashlib.sha256).hexdigest()[:32]
+        secret = self._state.before.secret
+        return hmac.new(secret, b"round %d" % round, hashlib.sha256).hexdigest()[:32]
 
     # -- what it costs
 
@@ -185,19 +212,19 @@ class Client:
         return self._loss(self._state)
 
     def _loss(self, state: State, more: int = 0) -> float:
-        units = len(state.memo) if self.protocol.longitudinal else state.reports
-        return state.spent_before + self.protocol.spent(units + more)
+        units = len(state.memo) if self.protocol.longitudinal else state.record.reports
+        return state.before.spent_before + self.protocol.spent(units + more)
 
     @property
     def cap(self) -> float:
         """Most that `loss` can become without another `reset`."""
-        return self._state.spent_before + self.protocol.cap
+        return self._state.before.spent_before + self.protocol.cap
 
     @property
     def account(self) -> Account:
         """What was spent and which rounds were answered, for a later client of this user."""
         state = self._state
-        return Account(self._loss(state), state.answered)
+        return Account(self._loss(state), state.record.answered)
 
     def reset(self, *, wait: bool = False) -> str:
         """Forget key, memo, secret and sent reports, and start as a new user.
@@ -216,10 +243,12 @@ class Client:
         str
             The cost, in a sentence to show to whoever asked for it.
         """
+        if self._process is not _process:
+            raise _elsewhere()
         with self._lock:
-            before = self._owned()
+            before = self._state
             spent = self._loss(before)
-            after = self._new(None, Account(spent, before.answered if wait else ()))
+            after = self._new(None, Account(spent, before.record.answered if wait else ()))
             if self._state is not before:
                 return self.reset(wait=wait)
             self._state = after
@@ -326,20 +355,18 @@ class Client:
         twin._state = self._state
         return twin
 
-    def _owned(self) -> State:
-        """The state, for the process that may change it."""
-        if os.getpid() != self._process:
-            raise StateError(
-                "client must stay in the process that made it, a fork has another copy; "
-                "load the state where it is used"
-            )
-        return self._state
-
     def __repr__(self) -> str:
         return f"Client({self.protocol!r}, state hidden)"
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a client must not be pickled or copied; use save() and load()")
+
+
+def _elsewhere() -> StateError:
+    return StateError(
+        "client must stay in the process that made it, a fork has another copy; load the state "
+        "where it is used"
+    )
 
 
 def _check_key(key: Key, protocol: Protocol) -> Key:

@@ -13,9 +13,6 @@ Rounds = tuple[tuple[int, int], ...]
 
 def holds(rounds: Rounds, round: int) -> bool:
     """Whether a round is among them."""
-    if not rounds or round > rounds[-1][1]:
-        # The usual case: a new round.
-        return False
     place = bisect(rounds, round, key=lambda interval: interval[0])
     return place > 0 and round <= rounds[place - 1][1]
 
@@ -27,9 +24,6 @@ def including(rounds: Rounds, more: Rounds) -> Rounds:
     So a clock that was years ahead for a while leaves a gap of years, which stays open: the device
     goes on reporting once the clock is mended.
     """
-    if rounds and len(more) == 1 and more[0][0] == rounds[-1][1] + 1:
-        # The usual case: the next round.
-        return (*rounds[:-1], (rounds[-1][0], more[0][1]))
     merged: list[tuple[int, int]] = []
     for first, last in sorted((*rounds, *more)):
         if merged and first <= merged[-1][1] + 1:

@@ -8,7 +8,8 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from loloha.device.file import DAMAGED
@@ -51,79 +52,123 @@ class Account(NamedTuple):
     answered: Rounds = ()
 
 
-class State(NamedTuple):
-    """The secret state of one user; a step makes a new one, and the old one stays as it is.
+class Record(NamedTuple):
+    """What is known of a user beside the memo.
 
     Attributes
     ----------
     key : int, tuple of int or None
-    memo : dict of int to Answer
-        The permanent answer to each memo symbol that was asked for.
     table : tuple of Answer or None
         The answers to all memo symbols, where they were drawn together at enrolment.
-    sent : dict of int to Report
-        The report of each of the newest `KEPT_ROUNDS` rounds, in the order of answering.
-    answered : Rounds
-        All rounds that were answered, forgotten ones included.
-    reports : int
-        Answers given with this key.
     spent_before : float
         Budget spent before this key.
     secret : bytes
         Makes the pseudonyms of rounds.
+    answered : Rounds
+        All rounds that were answered, forgotten ones included.
+    sent : tuple of (int, Report)
+        The newest `KEPT_ROUNDS` rounds and the report of each, in the order of answering.
+    reports : int
+        Answers given with this key.
     """
 
     key: Key
-    memo: Mapping[int, Answer]
     table: tuple[Answer, ...] | None
-    sent: Mapping[int, Report]
-    answered: Rounds
-    reports: int
     spent_before: float
     secret: bytes
+    answered: Rounds
+    sent: tuple[tuple[int, Report], ...] = ()
+    reports: int = 0
+
+    @property
+    def last(self) -> int:
+        """The largest round that was answered, -1 if none was."""
+        return self.answered[-1][1] if self.answered else -1
+
+    def including(self, first: int, reports: Sequence[Report]) -> Record:
+        """With the reports of a round, and of those after it."""
+        rounds = range(first, first + len(reports))
+        return self._replace(
+            answered=including(self.answered, ((first, rounds[-1]),)),
+            sent=(*self.sent, *zip(rounds, reports, strict=True))[-KEPT_ROUNDS:],
+            reports=self.reports + len(reports),
+        )
+
+
+Run = tuple[Report, "Run | None"]
+"""Reports of rounds that follow each other: the newest, and the run before it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class State:
+    """The secret state of one user; a step makes a new one, and the old one stays as it is.
+
+    A run makes the usual step, the next round, as cheap as its answer: the record is brought up to
+    date when it is read, or when the run grows long.
+
+    Attributes
+    ----------
+    memo : dict of int to Answer
+        The permanent answer to each memo symbol that was asked for.
+    before : Record
+        All else, as it was before the run.
+    last : int
+        The largest round that was answered, -1 if none was.
+    run : Run or None
+        What was sent in the rounds up to the last one.
+    """
+
+    memo: Mapping[int, Answer]
+    before: Record
+    last: int
+    run: Run | None = None
 
     @classmethod
     def new(cls, key: Key, table: tuple[Answer, ...] | None, account: Account) -> State:
         """The state of a new user who may have spent something before."""
-        return cls(key, {}, table, {}, account.answered, 0, account.spent, secrets.token_bytes(32))
+        record = Record(key, table, account.spent, secrets.token_bytes(32), account.answered)
+        return cls({}, record, record.last)
+
+    @property
+    def record(self) -> Record:
+        """All but the memo, as it is now."""
+        reports, run = [], self.run
+        while run is not None:
+            report, run = run
+            reports.append(report)
+        if not reports:
+            return self.before
+        return self.before.including(self.last + 1 - len(reports), reports[::-1])
 
     def answering(self, round: int, report: Report, memo: Mapping[int, Answer]) -> State:
         """The state after one more report."""
-        sent = {**self.sent, round: report}
-        if len(sent) > KEPT_ROUNDS:
-            del sent[next(iter(sent))]
-        return State(
-            self.key,
-            memo,
-            self.table,
-            sent,
-            including(self.answered, ((round, round),)),
-            self.reports + 1,
-            self.spent_before,
-            self.secret,
-        )
+        if round == self.last + 1 and (round + 1) % KEPT_ROUNDS:
+            return State(memo, self.before, round, (report, self.run))
+        record = self.record.including(round, [report])
+        return State(memo, record, record.last)
 
 
 def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str, Any]:
     """A state as JSON data."""
+    record = state.record
     plain = {
         "type": STATE_TYPE,
         "version": STATE_VERSION,
         "protocol": protocol.to_dict(),
-        "key": _key_to_plain(state.key),
+        "key": _key_to_plain(record.key),
         "memo": [[x, _answer_to_plain(kept)] for x, kept in sorted(state.memo.items())],
         "sent": [
             [round, _key_to_plain(sent.key), _answer_to_plain(sent.y)]
-            for round, sent in state.sent.items()
+            for round, sent in record.sent
         ],
-        "answered": [list(interval) for interval in state.answered],
-        "reports": state.reports,
-        "spent_before": state.spent_before,
+        "answered": [list(interval) for interval in record.answered],
+        "reports": record.reports,
+        "spent_before": record.spent_before,
         "limit": limit,
-        "secret": state.secret.hex(),
+        "secret": record.secret.hex(),
     }
-    if state.table is not None:
-        plain["table"] = [_answer_to_plain(kept) for kept in state.table]
+    if record.table is not None:
+        plain["table"] = [_answer_to_plain(kept) for kept in record.table]
     return {**plain, "checksum": checksum(plain)}
 
 
@@ -162,20 +207,20 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
             "a changed protocol needs a new client (see Client.reset)"
         )
     sent = {_whole(round): Report(_key(key), _answer(stored, y)) for round, key, y in body["sent"]}
-    state = State(
+    memo = {_whole(x): _answer(stored, kept) for x, kept in body["memo"]}
+    record = Record(
         key=_key(body["key"]),
-        memo={_whole(x): _answer(stored, kept) for x, kept in body["memo"]},
         table=tuple(_answer(stored, kept) for kept in body["table"]) if stored.joint else None,
-        sent=sent,
-        answered=_answered(body) if version > 1 else _answered_before(body, sent),
-        reports=_whole(body["reports"]),
         spent_before=_amount(body["spent_before"]),
         secret=bytes.fromhex(body["secret"]),
+        answered=_answered(body) if version > 1 else _answered_before(body, sent),
+        sent=tuple(sent.items()),
+        reports=_whole(body["reports"]),
     )
-    _must_be_possible(stored, state)
+    _must_be_possible(stored, memo, record)
     # Release 0.1.0 wrote a limit that never binds as Infinity.
     limit = body["limit"]
-    return stored, None if limit == math.inf else limit, state
+    return stored, None if limit == math.inf else limit, State(memo, record, record.last)
 
 
 def _protocol(plain: Any) -> Protocol:
@@ -188,21 +233,21 @@ def _protocol(plain: Any) -> Protocol:
     return protocol_from_dict(plain)
 
 
-def _must_be_possible(protocol: Protocol, state: State) -> None:
+def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Record) -> None:
     """Refuse a state that no client can be in."""
     encoding = protocol.encoding
-    if protocol.longitudinal and not encoding.is_key(state.key):
+    if protocol.longitudinal and not encoding.is_key(record.key):
         raise StateError(f"state must hold the key of its client; {_BEYOND_REPAIR}")
-    known = state.answered
+    table, answered, sent = record.table, record.answered, record.sent
     possible = (
-        all(0 <= x < encoding.memo_symbols for x in state.memo)
-        and len(state.memo) <= encoding.memo_cells
-        and (state.table is None or _follows(state.memo, state.table, encoding.memo_symbols))
-        and are_rounds(known, LARGEST_ROUND)
-        and all(holds(known, round) for round in state.sent)
-        and len(state.sent) <= min(KEPT_ROUNDS, state.reports)
-        and all(encoding.is_key(sent.key) for sent in state.sent.values())
-        and len(state.secret) == 32
+        all(0 <= x < encoding.memo_symbols for x in memo)
+        and len(memo) <= encoding.memo_cells
+        and (table is None or _follows(memo, table, encoding.memo_symbols))
+        and are_rounds(answered, LARGEST_ROUND)
+        and all(holds(answered, round) for round, _ in sent)
+        and len(sent) <= min(KEPT_ROUNDS, record.reports)
+        and all(encoding.is_key(report.key) for _, report in sent)
+        and len(record.secret) == 32
     )
     if not possible:
         raise StateError(f"state must be one that a client can be in; {_BEYOND_REPAIR}")

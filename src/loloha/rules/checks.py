@@ -31,6 +31,8 @@ def shown(value: Any) -> str:
 
 def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
     """``value`` as an int in low..high; accepts NumPy integers, refuses bool, floats, strings."""
+    if type(value) is int and low <= value <= high:
+        return value
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -106,6 +108,8 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
 
 def value(candidate: Any, k: int) -> int:
     """A user's value as an int in 0..k-1; the error tells its type at most, never the value."""
+    if type(candidate) is int and 0 <= candidate < k:
+        return candidate
     try:
         number = None if isinstance(candidate, bool) else operator.index(candidate)
     except TypeError:

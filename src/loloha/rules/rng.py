@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
-import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol as Interface
 
 DIGITS = 53
@@ -40,18 +41,24 @@ class Rng(Interface):
 
 
 class SecureRng(Rng):
-    """The operating system's entropy through `secrets`: what a `Client` draws from by default."""
+    """The operating system's entropy: what a `Client` draws from by default."""
 
     __slots__ = ()
 
     def bernoulli(self, threshold: int) -> bool:
-        return secrets.randbits(DIGITS) < threshold
+        # Seven bytes are three bits more than the digits.
+        return int.from_bytes(os.urandom(7), "little") >> 3 < threshold
 
     def below(self, n: int) -> int:
-        return secrets.randbelow(n)
+        bits = (n - 1).bit_length()
+        size, spare = (bits + 7) // 8, -bits % 8
+        while True:
+            drawn = int.from_bytes(os.urandom(size), "little") >> spare
+            if drawn < n:
+                return drawn
 
     def bernoullis(self, size: int, chosen: int, threshold: int, other: int) -> int:
-        return compare_all(size, chosen, threshold, other, randbytes=secrets.token_bytes)
+        return compare_all(size, chosen, threshold, other, randbytes=os.urandom)
 
 
 def compare_all(
@@ -89,15 +96,21 @@ def compare_all(
     """
     width = digits // 8 + 1
     guard = 1 << (8 * width - 1)
-    ones = int.from_bytes((1).to_bytes(width, "little") * size, "little")
-    numbers = int.from_bytes(randbytes(width * size), "little") & ones * ((1 << digits) - 1)
+    numbers = int.from_bytes(randbytes(width * size), "little")
+    numbers &= _side_by_side(size, (1 << digits) - 1, width)
 
     def below(threshold: int) -> int:
-        guarded = ones * (guard + threshold - 1) - numbers
+        guarded = _side_by_side(size, guard + threshold - 1, width) - numbers
         return int(guarded.to_bytes(width * size, "big")[::width].translate(_HIGHEST_BIT), 2)
 
     chosen_below, other_below = below(threshold), below(other)
     return other_below ^ ((chosen_below ^ other_below) & chosen)
+
+
+@lru_cache(maxsize=64)
+def _side_by_side(size: int, number: int, width: int) -> int:
+    """So many times the same number, each in so many bytes."""
+    return int.from_bytes(number.to_bytes(width, "little") * size, "little")
 
 
 class SimulationRng(Rng):

@@ -265,9 +265,8 @@ class Protocol(ABC):
 
     def instant(self, rng: Rng, answer: Answer) -> Answer:
         """Report y for this round, drawn afresh from the permanent answer."""
-        if self.second_channel is None:
-            return answer
-        return self.encoding.rerandomise(rng, answer, self.second_channel)
+        second = self.second_channel
+        return answer if second is None else self.encoding.rerandomise(rng, answer, second)
 
     # -- doors to the objects that hold state
 
