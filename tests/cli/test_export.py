@@ -63,6 +63,16 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         assert table["low"].to_pylist()[2] == pytest.approx(0.01 - 1.96 * 0.01, abs=1e-5)
 
 
+def test_rounds_that_are_withheld_are_counted(
+    shown: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for first, said in ((0, "to be shown: 1 of the rounds"), (5, "")):
+        out = tmp_path / f"{first}.csv"
+        assert main(["export", "u", "--out", str(out), "--first", str(first)]) == 0
+        err = capsys.readouterr().err
+        assert said in err if said else not err
+
+
 def test_only_later_rounds(shown: None, tmp_path: Path) -> None:
     out = tmp_path / "s.parquet"
     assert main(["export", "u", "--out", str(out), "--first", "7"]) == 0

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from loloha.cli import main
+from loloha.device.client import Client
+from loloha.errors import StateError
 from test_docs import LOOKED_UP, commands, name_of
 
 OLOLOHA = ["--protocol", "ololoha", "--eps-inf", "2", "--eps-1", "1"]
@@ -98,7 +100,59 @@ def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> N
     assert "secret" not in said
     assert "somebody" not in said
     (tmp_path / "text.db").write_text("no database\n" * 100)
-    assert "no SQLite database" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
+    assert "no SQLite database; mend that" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
+    elsewhere = fails(*serve, f"sqlite:///{tmp_path}/x.db", "--host", "192.0.2.1")
+    assert "host must be an address of this machine, got '192.0.2.1'" in elsewhere
+
+
+def test_a_store_that_is_not_there_has_no_keys(
+    fails: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="the collector's extra is not installed")
+    store = ["--store", f"sqlite:///{tmp_path}/typo.db"]
+    for line in (["list"], ["revoke", "0123456789ab"]):
+        assert "store must exist" in fails("admin", *line, *store)
+    assert not list(tmp_path.iterdir())
+    assert main(["admin", "add", *store]) == 0
+    assert "it is new" in capsys.readouterr().err
+    assert main(["admin", "add", *store]) == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("deep", ["new/folder/x.csv", "file/x.csv"])
+def test_results_make_their_folders_or_say_where_they_cannot_go(
+    fails: Any, tmp_path: Path, document: str, capsys: pytest.CaptureFixture[str], deep: str
+) -> None:
+    import loloha
+    from loloha.engines.saved import save
+
+    tally = loloha.OLOLOHA(k=3, eps_inf=2.0, eps_1=1.0).tally()
+    tally.add(tally.protocol.client().report(1, round=0))
+    save(tmp_path, 0, tally)
+    (tmp_path / "file").write_text("of somebody")
+    out = str(tmp_path / deep)
+    for line in (["estimate", str(tmp_path / "round-0.tally")], ["campaign", "export", document]):
+        if deep.startswith("new"):
+            assert main([*line, "--out", out, "--force"]) == 0
+            assert Path(out).exists()
+            capsys.readouterr()
+        else:
+            assert f"--out must be writable, got '{out}': " in fails(*line, "--out", out)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_rounds_without_reports_are_told(
+    tmp_path: Path, document: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb", reason="the engines' extra is not installed")
+    (tmp_path / "table.csv").write_text("user,r0,r1\n1,a,b\n2,b,c\n")
+    log, table = str(tmp_path / "log"), str(tmp_path / "table.csv")
+    assert (
+        main(["log", "generate", table, "--campaign", document, "--out", log, "--seed", "1"]) == 0
+    )
+    capsys.readouterr()
+    assert main(["tally", log, "--campaign", document, "--rounds", "0,9-11"]) == 0
+    assert "3 of the rounds asked for have no reports: [9, 10, 11]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b'{"type": "loloha-sender", "vers', b"", b"\0" * 64])
@@ -127,6 +181,9 @@ def test_a_damaged_state_can_be_withdrawn(
 def test_a_withdrawal_deletes_no_file_of_somebody_else(fails: Any, tmp_path: Path) -> None:
     path = tmp_path / "thesis.json"
     path.write_text("years of work")
+    assert "check the path" in fails("report", "1", "--state", str(path))
+    with pytest.raises(StateError, match=r"check the path; if it was one, .* delete it, and"):
+        Client.load(path)
     assert "nothing was deleted" in fails("report", "--state", str(path), "--withdraw")
     assert path.read_text() == "years of work"
 

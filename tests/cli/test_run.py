@@ -108,7 +108,7 @@ def test_a_small_table_with_text_and_gaps(
 
     # What a person sees: the table's name, its errors, the last round; and nobody's name.
     assert "User table 'pages', domain given (n = 5, k = 4, tau = 3)." in told.out
-    assert "Top values in round wed" in told.out
+    assert "Top values over all rounds, in round wed" in told.out
     everything = told.out + told.err + (out / "metrics.json").read_text("utf-8")
     for user in ("ann", "ben", "dan", "eve"):
         assert f" {user} " not in everything

@@ -37,8 +37,9 @@ def test_the_loss_outlives_withdrawals_and_resets(tmp_path: Path, clock: Clock) 
         one.withdraw()
     with sender(tmp_path / "state", clock) as one:
         assert one.loss == 8.0
-        one.agree(url(), limit=8.0)
-        assert one.report("a") is None
+        with pytest.raises(ParameterError, match="with the 8 that were spent before"):
+            one.agree(url(), limit=8.0)
+        assert not one.consent
         one.agree(url(), limit=10.0)
         assert one.report("a") == 0
 

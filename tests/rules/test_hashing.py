@@ -270,7 +270,12 @@ def test_the_linear_family_is_the_default_where_it_exists(k: int, g: int, name: 
 @pytest.mark.parametrize(
     ("name", "k", "g", "message"),
     [
-        ("linear", 96, 4, "g must be prime for hash='linear', got 4; use a prime g or 'affine'"),
+        (
+            "linear",
+            96,
+            4,
+            "g must be prime for hash='linear', got 4; use a prime g, 'prime' or 'affine'",
+        ),
         ("linear", 96, 1, "g must be prime"),
         ("linear", 1 << 22, 8191, "g must be small enough .* for k = 4194304, got 8191; "),
         ("linear", (1 << 24) + 1, 2, "k must be at most 16777216 for hash='linear', got 16777217"),

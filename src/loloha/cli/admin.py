@@ -11,7 +11,7 @@ import typer
 from loloha.cli import console
 from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
-from loloha.errors import ParameterError
+from loloha.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
     from loloha.collector.store import Store
@@ -36,7 +36,7 @@ def add(*, store: Url = None, as_json: AsJson = False) -> None:
     from loloha.collector.secret import hashed, new_secret
 
     key = new_secret()
-    with _opened(store) as opened:
+    with _opened(store, makes=True) as opened:
         opened.add_admin_key(hashed(key))
     if as_json:
         console.show_json({"key": key, "name": _name(hashed(key))})
@@ -81,15 +81,21 @@ def revoke(
 
 
 @contextmanager
-def _opened(url: str | None) -> Iterator[Store]:
-    """The store, which stays with the collector that has it."""
+def _opened(url: str | None, *, makes: bool = False) -> Iterator[Store]:
+    """The store, which stays with the collector that has it; one that is not there is no typo."""
     from loloha.rules import checks
 
     checks.library("loloha.collector.settings", "admin", "collector")
     from loloha.collector.settings import Settings
     from loloha.collector.store import Store
+    from loloha.collector.store.database import is_missing
 
-    opened = Store(Settings.read(store=url).store, take_over=False)
+    address = Settings.read(store=url).store
+    if is_missing(address):
+        if not makes:
+            raise StoreError("store must exist, there is no such file; correct --store")
+        console.say("there was no such store: it is new, and the key is its first")
+    opened = Store(address, take_over=False)
     try:
         yield opened
     finally:

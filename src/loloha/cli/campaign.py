@@ -12,6 +12,7 @@ from loloha.cli import console
 from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import find_protocol, with_parameters
+from loloha.cli.table_file import new_file
 from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
@@ -179,7 +180,8 @@ def export(
         return
     if out.exists() and not force:
         raise ParameterError(f"out must not exist, got {str(out)!r}; choose another, or --force")
-    out.write_bytes(document)
+    with new_file(out) as draft:
+        draft.write_bytes(document)
 
 
 def _campaign(

@@ -10,6 +10,7 @@ import typer
 
 from loloha.cli import console, source
 from loloha.cli.console import AsJson
+from loloha.cli.folder import unwritable
 
 if TYPE_CHECKING:
     from loloha.study.comparison import Comparison
@@ -68,7 +69,10 @@ def compare(
     with console.working("reading the table"):
         dataset = source.load(table, data, domain, **options)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(out, error) from error
     with console.working("simulating") as progress:
         found = loloha.compare(
             dataset,

@@ -43,12 +43,17 @@ def export(
         parts = list(_series(collector, first, level))
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
+    withheld = sum(one is None for part in parts for one in part["frequencies"])
     table = pyarrow.concat_tables([series_to_frame(part) for part in reversed(parts)])
     table_file.write(table, out)
     if as_json:
-        console.show_json({"out": str(out), "rows": table.num_rows})
+        console.show_json({"out": str(out), "rows": table.num_rows, "withheld": withheld})
     else:
         console.show(f"Estimates: {out} ({table.num_rows} rows)")
+    if withheld:
+        console.say(
+            f"left out, since they have too few reports to be shown: {withheld} of the rounds"
+        )
 
 
 def _series(collector: Collector, first: int, level: float) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Collection, Iterator
@@ -51,7 +52,7 @@ def new_folder(out: Path, names: Collection[str], *, force: bool = False) -> Ite
     try:
         draft.mkdir(parents=True)
     except OSError as error:
-        raise _unwritable(out, error) from error
+        raise unwritable(out, error) from error
     try:
         yield draft
         _swap(draft, out, earlier)
@@ -91,6 +92,8 @@ def _swap(draft: Path, out: Path, earlier: Path) -> None:
         raise
 
 
-def _unwritable(out: Path, error: OSError) -> LolohaError:
-    reason = error.strerror or type(error).__name__
-    return LolohaError(f"--out must be writable, got {str(out)!r}: {reason}; name another folder")
+def unwritable(out: Path, error: OSError) -> LolohaError:
+    """That results cannot go there."""
+    # A library's own text may name the draft.
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    return LolohaError(f"--out must be writable, got {str(out)!r}: {reason}; name another place")

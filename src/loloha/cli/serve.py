@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -173,6 +174,11 @@ def _listen(settings: Settings) -> socket.socket:
         listening.bind((settings.host, settings.port))
     except OSError as error:
         listening.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise LolohaError(
+                f"host must be an address of this machine, got {settings.host!r}; take 127.0.0.1, "
+                "or 0.0.0.0 for all of them"
+            ) from None
         raise LolohaError(
             f"port {settings.port} of {settings.host} must be free to listen on, got "
             f"{error.strerror}; a collector may run there already, perhaps on this store, which a "

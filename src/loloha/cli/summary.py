@@ -32,13 +32,13 @@ def show_summary(found: Trial) -> None:
     clipped, uniform = measured["mse_clipped"], measured["mse_uniform"]
     if clipped is not None and clipped >= uniform:
         console.warn(
-            "noise swamps the frequencies: answering 'uniform' would be as close; it takes more "
-            "users, a larger eps or a smaller domain (see `loloha plan`)"
+            "noise swamps the frequencies: answering 'uniform' would be as close; unless they are "
+            "uniform, it takes more users, a larger eps or a smaller domain (see `loloha plan`)"
         )
 
 
 def show_top(found: Trial, top: int) -> None:
-    """Print the largest frequencies of the last round, estimated and true."""
+    """Print, of the last round, the values that are the most frequent over all rounds."""
     series = found.series
     row = series.last_round()
     shown = [
@@ -55,7 +55,7 @@ def show_top(found: Trial, top: int) -> None:
     console.show_table(
         ("value", "truth", "estimate", f"{_level(found)} interval from", "to"),
         shown,
-        title=f"Top values in round {console.visible(str(series.rounds[row]))}",
+        title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}",
     )
 
 

@@ -1,13 +1,16 @@
-"""A table of results as one file, .csv or .parquet, that is there as a whole or not at all."""
+"""Results as one file, such as a table, that is there as a whole or not at all."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from loloha.cli.folder import unwritable
 from loloha.errors import LolohaError, ParameterError
 
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
@@ -33,9 +36,26 @@ def write(table: Any, out: Path) -> None:
 
     from loloha.server.frame import write_csv
 
+    with new_file(out) as draft:
+        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+
+
+@contextmanager
+def new_file(out: Path) -> Iterator[Path]:
+    """A draft that takes the place of ``out`` if all goes well; folders above it are made.
+
+    Raises
+    ------
+    LolohaError
+        If it cannot be written.
+    """
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
-        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        yield draft
         draft.replace(out)
+    except OSError as error:
+        raise unwritable(out, error) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)

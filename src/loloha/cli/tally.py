@@ -95,6 +95,8 @@ def tally(
         console.show_json(summary)
         return
     console.show_table(COLUMNS, [[row[name] for name in COLUMNS] for row in listed])
+    if lacking := sorted({*(chosen or ())} - {row["round"] for row in listed}):
+        console.warn(f"{len(lacking)} of the rounds asked for have no reports: {lacking[:8]}")
     for reason, files in summary["refused"].items():
         console.warn(f"{files} {reason} files were skipped")
     if out is not None:

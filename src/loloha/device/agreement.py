@@ -25,7 +25,7 @@ LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
-_BEYOND_REPAIR = (
+BEYOND_REPAIR = (
     f"{DAMAGED}; withdraw, which deletes it (`loloha report --state FILE --withdraw`), and agree "
     "again only if the user does"
 )
@@ -91,7 +91,7 @@ class Enrolment:
         campaign = Campaign.from_dict(plain["campaign"])
         client = Client.from_dict(plain["client"], protocol=campaign.protocol)
         if fingerprint_of(plain["url"]) != campaign.fingerprint:
-            raise StateError(f"state must hold the campaign that was agreed to; {_BEYOND_REPAIR}")
+            raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
         queue = dict(plain["queue"])
         if not all(
             type(round) is int
@@ -101,10 +101,10 @@ class Enrolment:
             and json.loads(message)["reporter"] == client.reporter(round)
             for round, message in queue.items()
         ):
-            raise StateError(f"state must hold a queue of its own reports; {_BEYOND_REPAIR}")
+            raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
         token, ticket = plain["token"], plain["ticket"]
         if not all(text is None or isinstance(text, str) for text in (token, ticket)):
-            raise StateError(f"state must hold its token and ticket as texts; {_BEYOND_REPAIR}")
+            raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
         return cls(plain["url"], token, ticket, campaign, client, queue)
 
 
@@ -135,7 +135,7 @@ class Agreement:
                 "campaigns must have different names under one agreement, got one name twice; "
                 "use a state file for each"
             )
-        return cls(enrolments, _limit(limit, enrolments), spent)
+        return cls(enrolments, _limit(limit, enrolments, spent), spent)
 
     def again(self, wanted: list[str], limit: float | None) -> Agreement:
         """The same, to campaigns given by their fingerprints, perhaps with another limit."""
@@ -235,7 +235,7 @@ class Agreement:
             raise
         except UNREADABLE:
             # The cause could quote the state, so it is cut off.
-            raise StateError(f"state must be what a sender wrote; {_BEYOND_REPAIR}") from None
+            raise StateError(f"state must be what a sender wrote; {BEYOND_REPAIR}") from None
 
     @classmethod
     def _read(cls, plain: Any) -> Self:
@@ -252,7 +252,7 @@ class Agreement:
         enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
         names = {one.campaign.name for one in enrolments}
         if not enrolments or len(names) < len(enrolments):
-            raise StateError(f"state must hold campaigns of different names; {_BEYOND_REPAIR}")
+            raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
         limit = plain["limit"]
         return cls(
             enrolments, None if limit is None else _amount(limit), _amount(plain["spent_before"])
@@ -335,7 +335,10 @@ def _amount(plain: Any) -> float:
     return number
 
 
-def _limit(limit: float | None, enrolments: tuple[Enrolment, ...]) -> float | None:
-    """A limit that lets at least one report of each campaign pass, were nothing spent."""
-    least = sum(one.campaign.protocol.asked_memo for one in enrolments)
-    return checks.limit(limit, least, "the first reports already spend the lower bound")
+def _limit(
+    limit: float | None, enrolments: tuple[Enrolment, ...], spent: float = 0.0
+) -> float | None:
+    """A limit that lets at least one report of each campaign pass, after so much was spent."""
+    least = spent + sum(one.campaign.protocol.asked_memo for one in enrolments)
+    before = f" with the {spent:g} that were spent before" if spent else ""
+    return checks.limit(limit, least, f"the first reports already spend the lower bound{before}")

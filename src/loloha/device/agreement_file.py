@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Final, TypeVar
 
-from loloha.device.agreement import STATE_TYPE, Agreement, Enrolment, Ledger
+from loloha.device.agreement import BEYOND_REPAIR, STATE_TYPE, Agreement, Enrolment, Ledger
 from loloha.device.file import StateFile, read_json, read_private, write_private
 from loloha.errors import StateError
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 def _is_ledger(path: str) -> bool:
     try:
-        Ledger.from_plain(read_json(path, read_private(path)))
+        Ledger.from_plain(read_json(path, read_private(path), BEYOND_REPAIR))
     except StateError:
         return False
     return True
@@ -82,7 +82,9 @@ class AgreementFile:
         if content is None:
             self._agreement = None
         else:
-            self._agreement = Agreement.from_plain(read_json(self.file.path, content))
+            self._agreement = Agreement.from_plain(
+                read_json(self.file.path, content, BEYOND_REPAIR)
+            )
         return self._agreement
 
     @staticmethod
@@ -161,7 +163,7 @@ class AgreementFile:
         path = self._ledger_path
         if not os.path.lexists(path):
             return Ledger()
-        return Ledger.from_plain(read_json(path, read_private(path)))
+        return Ledger.from_plain(read_json(path, read_private(path), BEYOND_REPAIR))
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Keep what outlives the agreement."""

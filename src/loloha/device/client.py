@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any, NoReturn, Self
 
 from loloha.device.rounds import holds
-from loloha.device.state import KEPT_ROUNDS, Account, State, from_plain, to_plain
+from loloha.device.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
@@ -345,7 +345,8 @@ class Client:
         from loloha.device.file import read_json, read_private, resolved
 
         target = resolved(path)
-        return cls.from_dict(read_json(target, read_private(target)), protocol=protocol, rng=rng)
+        plain = read_json(target, read_private(target), BEYOND_REPAIR)
+        return cls.from_dict(plain, protocol=protocol, rng=rng)
 
     def _twin(self) -> Self:
         """Another client in the same state, for a step that is adopted as a whole or dropped."""

@@ -61,8 +61,8 @@ def read_private(path: str) -> bytes:
         raise _unreadable(path, error) from error
 
 
-def read_json(path: str, content: bytes) -> Any:
-    """The JSON data of a file, whose name goes into the error.
+def read_json(path: str, content: bytes, advice: str) -> Any:
+    """The JSON data of a file, whose name goes into the error, followed by what to do.
 
     Raises
     ------
@@ -73,8 +73,7 @@ def read_json(path: str, content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         raise StateError(
-            f"state must be JSON at {path!r}; {DAMAGED}; withdraw, which deletes it (`loloha "
-            "report --state FILE --withdraw`), and agree again only if the user does"
+            f"state must be JSON, the file {path!r} is not: check the path; if it was one, {advice}"
         ) from None
 
 

@@ -22,7 +22,7 @@ STATE_TYPE, STATE_VERSION = "loloha-client", 2
 KEPT_ROUNDS = 64
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
-_BEYOND_REPAIR = (
+BEYOND_REPAIR = (
     f"{DAMAGED}; delete it, and agree again only if the user does: an older copy lacks answers "
     "that were given since, and would give them a second time"
 )
@@ -188,7 +188,7 @@ def from_plain(
         raise
     except UNREADABLE:
         # The cause could quote the state, so it is cut off.
-        raise StateError(f"state must be what to_dict() gave; {_BEYOND_REPAIR}") from None
+        raise StateError(f"state must be what to_dict() gave; {BEYOND_REPAIR}") from None
 
 
 def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, float | None, State]:
@@ -199,7 +199,7 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
             "of loloha that wrote it"
         )
     if not hmac.compare_digest(str(body.pop("checksum")), checksum(body)):
-        raise StateError(f"state must match its checksum; {_BEYOND_REPAIR}")
+        raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
     stored = _protocol(body["protocol"])
     if protocol is not None and protocol != stored:
         raise StateError(
@@ -237,7 +237,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
     """Refuse a state that no client can be in."""
     encoding = protocol.encoding
     if protocol.longitudinal and not encoding.is_key(record.key):
-        raise StateError(f"state must hold the key of its client; {_BEYOND_REPAIR}")
+        raise StateError(f"state must hold the key of its client; {BEYOND_REPAIR}")
     table, answered, sent = record.table, record.answered, record.sent
     possible = (
         all(0 <= x < encoding.memo_symbols for x in memo)
@@ -250,7 +250,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and len(record.secret) == 32
     )
     if not possible:
-        raise StateError(f"state must be one that a client can be in; {_BEYOND_REPAIR}")
+        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
 
 
 def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
@@ -266,7 +266,7 @@ def _answered_before(body: Mapping[str, Any], sent: Mapping[int, Report]) -> Rou
     """Version 1 held a floor: no round up to it was answered any more."""
     floor = _whole(body["floor"], low=-1)
     if any(round <= floor for round in sent):
-        raise StateError(f"state must be one that a client can be in; {_BEYOND_REPAIR}")
+        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
     rounds: Rounds = () if floor < 0 else ((0, floor),)
     for round in sent:
         rounds = including(rounds, ((round, round),))
@@ -275,14 +275,14 @@ def _answered_before(body: Mapping[str, Any], sent: Mapping[int, Report]) -> Rou
 
 def _whole(plain: Any, low: int = 0) -> int:
     if type(plain) is not int or plain < low:
-        raise StateError(f"state must hold whole numbers where a client counts; {_BEYOND_REPAIR}")
+        raise StateError(f"state must hold whole numbers where a client counts; {BEYOND_REPAIR}")
     return plain
 
 
 def _amount(plain: Any) -> float:
     number = float(plain) if type(plain) in (int, float) else math.nan
     if not 0 <= number < math.inf:
-        raise StateError(f"state must hold what was spent as a number >= 0; {_BEYOND_REPAIR}")
+        raise StateError(f"state must hold what was spent as a number >= 0; {BEYOND_REPAIR}")
     return number
 
 
@@ -293,7 +293,7 @@ def _answer_to_plain(answer: Answer) -> int | str:
 def _answer(protocol: Protocol, plain: Any) -> Answer:
     answer = bytes.fromhex(plain) if isinstance(plain, str) else plain
     if not protocol.encoding.is_answer(answer):
-        raise StateError(f"state must hold answers of its protocol; {_BEYOND_REPAIR}")
+        raise StateError(f"state must hold answers of its protocol; {BEYOND_REPAIR}")
     return answer
 
 

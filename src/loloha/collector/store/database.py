@@ -41,6 +41,12 @@ _SECONDS_TO_RUN = 60
 _READERS = 8
 
 
+def is_missing(url: str) -> bool:
+    """Whether an address names an SQLite file that is not there: opening it would make one."""
+    parsed = _parsed(url)
+    return parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists()
+
+
 class Database:
     """One writing connection, and several that only read.
 
@@ -165,7 +171,9 @@ def _translated() -> Iterator[None]:
     except DBAPIError as error:
         # The statement's parameters stay out: they are reporters and digests.
         cause = _cause(error.orig)
-        raise StoreError(f"store must be reachable and writable, got {cause}; try again") from None
+        raise StoreError(
+            f"store must be reachable and writable, got {cause}; mend that, or try again"
+        ) from None
     except SQLAlchemyError as error:
         raise StoreError(
             f"store must be reachable and writable, got {type(error).__name__}; try again"

@@ -35,7 +35,8 @@ class LinearHash(HashFamily):
         super().__post_init__()
         if not is_prime(self.g):
             raise ParameterError(
-                f"g must be prime for hash='linear', got {self.g!r}; use a prime g or 'affine'"
+                f"g must be prime for hash='linear', got {self.g!r}; use a prime g, 'prime' "
+                "or 'affine'"
             )
         if self.size * self.g > LARGEST_TABLE:
             raise ParameterError(
