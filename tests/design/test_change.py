@@ -13,7 +13,13 @@ from scipy.stats import mannwhitneyu
 
 import loloha
 from loloha import law
-from loloha.design.change import change_area, exact_area, link_area
+from loloha.design.change import (
+    _usual_ones,
+    change_area,
+    exact_area,
+    link_area,
+    repeated_answers,
+)
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
 from loloha.errors import ParameterError
@@ -181,6 +187,68 @@ def test_scores_of_bits_are_the_log_likelihood_ratio() -> None:
         bits = [np.array([y[0] >> bit & 1 for bit in range(3)]) for _, y in outcome]
         score = scores_of_bits(protocol, *bits, reports=1)
         assert score == pytest.approx(math.log(moved[outcome] / chance), abs=1e-9)
+
+
+@pytest.mark.parametrize("protocol", [
+    loloha.RAPPOR(k=2, eps_inf=60.0, eps_1=30.0), loloha.RAPPOR(k=3, eps_inf=80.0, eps_1=40.0),
+    loloha.RAPPOR(k=3, eps_inf=20.0, eps_1=15.0), loloha.LOSUE(k=3, eps_inf=60.0, eps_1=30.0),
+], ids=str)  # fmt: skip
+def test_scores_hold_where_one_value_outweighs_all_others(protocol: Protocol) -> None:
+    """In exact arithmetic, over all pairs of answers that a device could send."""
+    k = protocol.k
+    first: Any = protocol.first_channel
+    second: Any = protocol.second_channel
+    answers = np.array(list(itertools.product((0, 1), repeat=k)))
+
+    def sent(bit: int, memo: int) -> Fraction:
+        one = Fraction(second.p if memo else second.q)
+        return one if bit else 1 - one
+
+    def memo(bit: int, own: bool) -> Fraction:
+        one = Fraction(first.p if own else first.q)
+        return one if bit else 1 - one
+
+    def chance(value: int, bits: Any) -> Fraction:
+        return math.prod((
+            sum((memo(x, v == value) * sent(int(bit), x) for x in (0, 1)), Fraction(0))
+            for v, bit in enumerate(bits)
+        ), start=Fraction(1))  # fmt: skip
+
+    def twice(value: int, bits: Any, later: Any) -> Fraction:
+        return math.prod((
+            sum((memo(x, v == value) * sent(int(a), x) * sent(int(b), x) for x in (0, 1)),
+                Fraction(0))
+            for v, (a, b) in enumerate(zip(bits, later, strict=True))
+        ), start=Fraction(1))  # fmt: skip
+
+    for before, after in itertools.product(answers, repeat=2):
+        moved = sum(
+            (chance(v, before) * chance(w, after) for v, w in itertools.permutations(range(k), 2)),
+            Fraction(0),
+        ) / (k * (k - 1))
+        stayed = sum((twice(v, before, after) for v in range(k)), Fraction(0)) / k
+        (score,) = scores_of_bits(protocol, before[None], after[None], reports=1)
+        ratio = moved / stayed
+        exact = math.log(ratio.numerator) - math.log(ratio.denominator)
+        assert score == pytest.approx(exact, rel=1e-9, abs=1e-9)
+
+
+def test_wide_domains_of_bits_take_no_list_of_all_numbers_of_ones() -> None:
+    """At k = 2^24 a law over all of them would hold 2^24 numbers."""
+    protocol = loloha.DBitFlipPM(k=1 << 24, eps_inf=2.0)
+    ones = _usual_ones(protocol)
+    assert len(ones) < 1 << 16
+    stayed, repeated = repeated_answers(protocol, ones)
+    assert stayed.sum() == pytest.approx(1.0, abs=1e-6)
+    assert repeated.sum() == pytest.approx(0.0, abs=1e-12)
+    narrow = loloha.DBitFlipPM(k=600, b=300, d=200, eps_inf=40.0)
+    whole = repeated_answers(narrow, np.arange(201))
+    some = _usual_ones(narrow)
+    assert len(some) < 201
+    for part, all_ in zip(repeated_answers(narrow, some), whole, strict=True):
+        assert part == pytest.approx(all_[some])
+        assert part.sum() == pytest.approx(all_.sum(), abs=1e-12)
+    assert whole[0].sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_an_area_counts_pairs() -> None:

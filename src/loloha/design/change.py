@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.design.lattice import stray
 from loloha.design.likelihood import (
     binomial,
     bit_tables,
@@ -289,42 +290,56 @@ def _one_round_hashes(protocol: Protocol, reports: int) -> Area | None:
 
 def _repeated_bits(protocol: Protocol, reports: int) -> Area:
     """Memoised bits sent as they are: once is enough, and another answer proves a change."""
-    stayed, repeated = repeated_answers(protocol)
+    stayed, repeated = repeated_answers(protocol, _usual_ones(protocol))
     scores = np.divide(repeated, stayed, out=np.zeros(len(stayed)), where=stayed > 0)
     proven = max(0.0, 1 - float(repeated.sum()))
     auc = exact_area(np.append(scores, np.inf), np.append(stayed, 0.0), np.append(repeated, proven))
     return Area(auc, 0.0)
 
 
-def repeated_answers(protocol: Protocol) -> tuple[Floats, Floats]:
+def _usual_ones(protocol: Protocol) -> Ints:
+    """Numbers of ones that an answer has, but for what is rarer than e^-48."""
+    encoding: Any = protocol.encoding
+    d, q = encoding.size, float(protocol.first_channel.q)
+    reach = stray(d * q * (1 - q), 1.0) + 2
+    return np.arange(max(0, math.floor(d * q - reach)), min(d, math.ceil(d * q + reach)) + 1)
+
+
+def repeated_answers(protocol: Protocol, ones: Ints) -> tuple[Floats, Floats]:
     """By the number of ones: how often an answer is seen twice if the value stayed, or moved.
 
     Buckets are taken as equally likely; the best test knows which are larger by one value.
+
+    Parameters
+    ----------
+    ones : int[]
+        Numbers of ones, in a row without gaps.
     """
     encoding: Any = protocol.encoding
     k = protocol.k
     b, d = encoding.bins, encoding.size
     p, q = float(protocol.first_channel.p), float(protocol.first_channel.q)
-    sizes = np.bincount(np.arange(k, dtype=np.int64) * b // k, minlength=b).astype(float)
-    same = float((sizes * (sizes - 1)).sum()) / (k * (k - 1))
+    small, large = k // b, k % b
+    same = (b * small * (small - 1) + 2 * large * small) / (k * (k - 1))
     both, one = d * (d - 1) / (b * (b - 1)), 2 * d * (b - d) / (b * (b - 1))
     # By the number of ones, laws of an answer to one pattern, and of one that two patterns share.
     own, shared = [1 - p, p], [(1 - p) * (1 - q), p * q]
-    none, sampled = _ones(d, q, 1 - q), _ones(d, q, 1 - q, own)
+    none, sampled = _ones(ones, d, q, 1 - q), _ones(ones, d, q, 1 - q, own)
     stayed = d / b * sampled + (1 - d / b) * none
     apart = (1 - both - one) * none
     if one:
-        apart += one * _ones(d, q * q, (1 - q) ** 2, shared)
+        apart += one * _ones(ones, d, q * q, (1 - q) ** 2, shared)
     if both:
-        apart += both * _ones(d, q * q, (1 - q) ** 2, shared, shared)
+        apart += both * _ones(ones, d, q * q, (1 - q) ** 2, shared, shared)
     return stayed, same * stayed + (1 - same) * apart
 
 
-def _ones(d: int, one: float, zero: float, *own: list[float]) -> Floats:
+def _ones(ones: Ints, d: int, one: float, zero: float, *own: list[float]) -> Floats:
     """Weights by the number of ones of d bits, of which some have weights of their own."""
-    law = binomial(d - len(own), one, zero)
+    fewer = np.arange(int(ones[0]) - len(own), int(ones[-1]) + 1)
+    law = binomial(d - len(own), one, zero, fewer)
     for weights in own:
-        law = np.convolve(law, weights)
+        law = np.convolve(law, weights, mode="valid")
     return law
 
 

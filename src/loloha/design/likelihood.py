@@ -17,7 +17,7 @@ import numpy as np
 from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Floats
+    from loloha.rules.counting.arrays import Array, Floats, Ints
 
 
 def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
@@ -55,9 +55,24 @@ def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int
     moved_from, moved_to = own_before[before], own_after[after]
     # The value itself is unknown: average over where it stood, and over where it went.
     stayed = own[places].mean(axis=-1)
-    moved = moved_from.sum(axis=-1) * moved_to.sum(axis=-1) - (moved_from * moved_to).sum(axis=-1)
+    every = moved_from.sum(axis=-1) * moved_to.sum(axis=-1)
+    moved = np.asarray(every - (moved_from * moved_to).sum(axis=-1))
+    # Where one value outweighs all others, the difference would be left to rounding.
+    lost = moved < 1e-6 * every
+    if lost.any():
+        one, other = np.broadcast_arrays(moved_from, moved_to)
+        moved[lost] = _apart(one[lost], other[lost])
     scores: Floats = common[places].sum(axis=-1) + np.log(moved / (k * (k - 1))) - np.log(stayed)
     return scores
+
+
+def _apart(one: Array, other: Array) -> Floats:
+    """Sum of one[v] other[w] over all v != w along the last axis, of numbers >= 0."""
+    rest = np.zeros_like(other)
+    rest[..., 1:] += np.cumsum(other[..., :-1], axis=-1)
+    rest[..., :-1] += np.cumsum(other[..., :0:-1], axis=-1)[..., ::-1]
+    total: Floats = (one * rest).sum(axis=-1)
+    return total
 
 
 def second_bits(protocol: Protocol) -> tuple[float, float]:
@@ -85,11 +100,23 @@ def bit_tables(protocol: Protocol, reports: int) -> tuple[Any, Any, Any, Any]:
     return common.ravel(), stayed.ravel(), moved, moved
 
 
-def binomial(n: int, p: float, q: float) -> Floats:
-    """C(n, m) p^m q^(n - m) for m = 0..n, without overflow."""
-    m = np.arange(n + 1)
-    ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
-    law: Floats = np.exp(ways + m * math.log(p) + (n - m) * math.log(q))
+def binomial(n: int, p: float, q: float, times: Ints | None = None) -> Floats:
+    """C(n, m) p^m q^(n - m), without overflow.
+
+    Parameters
+    ----------
+    times : int[], optional
+        Each m, in a row without gaps; by default 0..n. Beyond 0..n there is nothing.
+    """
+    times = np.arange(n + 1) if times is None else times
+    law = np.zeros(len(times))
+    known = (times >= 0) & (times <= n)
+    m = times[known]
+    if len(m):
+        first = int(m[0])
+        start = math.lgamma(n + 1) - math.lgamma(first + 1) - math.lgamma(n - first + 1)
+        ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
+        law[known] = np.exp(start + ways + m * math.log(p) + (n - m) * math.log(q))
     return law
 
 

@@ -86,6 +86,6 @@ def _score_repeats(protocol: Protocol, before: Array, after: Array, reports: int
     same = (before == after).all(axis=-1)
     if protocol.g is not None:
         return np.where(same, 0.0, np.inf)
-    stayed, repeated = repeated_answers(protocol)
+    stayed, repeated = repeated_answers(protocol, np.arange(before.shape[-1] + 1))
     odds = np.divide(repeated, stayed, out=np.zeros(len(stayed)), where=stayed > 0)
     return np.where(same, odds[(before.sum(axis=-1) // reports)], np.inf)
