@@ -22,6 +22,7 @@ SHOWN = (
 )  # fmt: skip
 
 
+@source.with_reading
 def compare(
     table: source.Table,
     *,
@@ -49,14 +50,9 @@ def compare(
             "stopped goes on where it was.",
         ),
     ] = None,
-    layout: source.Layout = "auto",
-    user: source.User = None,
-    round_: source.Round = None,
-    value: source.Value = None,
     domain: source.Domain = None,
-    on_unknown: source.OnUnknown = "error",
-    data: source.Data = None,
     as_json: AsJson = False,
+    reading: dict[str, Any],
 ) -> None:
     """Simulate protocols at several budgets on one table, and hold each against the truth.
 
@@ -65,9 +61,8 @@ def compare(
     import loloha
     from loloha.study.comparison import PROTOCOLS
 
-    options = source.options(layout, user, round_, value, on_unknown)
     with console.working("reading the table"):
-        dataset = source.load(table, data, domain, **options)
+        dataset = source.load(table, domain, **reading)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)

@@ -5,31 +5,21 @@ from __future__ import annotations
 import os
 import time
 from itertools import accumulate
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.device import TOKEN
-from loloha.cli.source import (
-    Data,
-    Layout,
-    OnUnknown,
-    Round,
-    Table,
-    User,
-    Value,
-    load_for,
-    options,
-)
+from loloha.cli.source import Table, load_for, with_reading
 from loloha.errors import ParameterError
 
 
+@with_reading
 def fleet(
     table: Table,
     *,
-    data: Data = None,
     campaign: Annotated[
         str,
         typer.Option(
@@ -39,15 +29,11 @@ def fleet(
     ],
     users: Annotated[int | None, typer.Option(min=1, help="Only the first users.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Only the first rounds.")] = None,
-    layout: Layout = "auto",
-    user: User = None,
-    round_: Round = None,
-    value: Value = None,
-    on_unknown: OnUnknown = "error",
     first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
     batch: Annotated[int, typer.Option(min=1, help="Reports in a request.")] = 10_000,
     seed: Annotated[int | None, typer.Option(help="Make the run repeatable.")] = None,
     as_json: AsJson = False,
+    reading: dict[str, Any],
 ) -> None:
     """Let simulated users report to a collector, round by round, in batches.
 
@@ -59,8 +45,7 @@ def fleet(
 
     with Collector(campaign) as collector:
         found, takes = collector.document(), collector.open_rounds()
-    asked = options(layout, user, round_, value, on_unknown)
-    values = load_for(found, table, data, None, **asked)[:users, :rounds]
+    values = load_for(found, table, None, **reading)[:users, :rounds]
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()

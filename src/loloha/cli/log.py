@@ -11,19 +11,7 @@ import typer
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
-from loloha.cli.source import (
-    PANEL,
-    Data,
-    Layout,
-    OnUnknown,
-    Round,
-    Table,
-    User,
-    Value,
-    load,
-    load_for,
-    options,
-)
+from loloha.cli.source import PANEL, Table, load, load_for, with_reading
 from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000
@@ -32,6 +20,7 @@ group = Commands(name="log", no_args_is_help=True, help="Make report logs, and l
 
 
 @group.command()
+@with_reading
 def generate(
     table: Table,
     *,
@@ -44,11 +33,6 @@ def generate(
     rounds: Annotated[
         int | None, typer.Option(help="How many; round t is column t modulo the table's.")
     ] = None,
-    data: Data = None,
-    layout: Layout = "auto",
-    user: User = None,
-    round_: Round = None,
-    value: Value = None,
     domain: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +41,6 @@ def generate(
             rich_help_panel=PANEL,
         ),
     ] = None,
-    on_unknown: OnUnknown = "error",
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -66,6 +49,7 @@ def generate(
         ),
     ] = None,
     as_json: AsJson = False,
+    reading: dict[str, Any],
 ) -> None:
     """Write the reports that simulated devices send: of any number of users, held a few at a time.
 
@@ -82,8 +66,7 @@ def generate(
         )
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
-    asked = options(layout, user, round_, value, on_unknown)
-    values = _values(agreed, table, data, domain, asked)
+    values = _values(agreed, table, domain, reading)
     _refuse_unasked(values, users, rounds)
     with console.working("generating") as progress:
         counts = reportlog.generate(
@@ -104,16 +87,14 @@ def generate(
         )
 
 
-def _values(
-    agreed: Any, table: str, data: Path | None, domain: str | None, asked: dict[str, Any]
-) -> Any:
+def _values(agreed: Any, table: str, domain: str | None, reading: dict[str, Any]) -> Any:
     """What the users hold, as indices of what was agreed on, int[n, tau]."""
     from loloha.reportlog import rules
     from loloha.rules.campaign import Campaign
 
     if isinstance(agreed, Campaign):
-        return load_for(agreed, table, data, domain, **asked)
-    dataset, k = load(table, data, domain, **asked), rules(agreed).k
+        return load_for(agreed, table, domain, **reading)
+    dataset, k = load(table, domain, **reading), rules(agreed).k
     if dataset.k > k:
         raise ParameterError(
             f"TABLE must have at most k = {k} labels, got {dataset.k}; "

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
+from loloha.cli.command import with_options
 from loloha.errors import ParameterError
 from loloha.rules.protocols import REGISTRY, Protocol
 
@@ -37,28 +37,8 @@ def with_parameters(*, without: Collection[str] = ()) -> Callable[..., Callable[
     decorator
         The command receives those that were given as a dict, its argument ``parameters``.
     """
-    options = {name: _option(name) for name in parameter_names() if name not in without}
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def with_options(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in options}
-            chosen = {name: one for name, one in given.items() if one is not None}
-            command(**arguments, parameters=chosen)
-
-        own = inspect.signature(command, eval_str=True)
-        kept = [one for one in own.parameters.values() if one.name != "parameters"]
-        added = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-            )
-            for name, annotation in options.items()
-        ]
-        with_options.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
-        with_options.__annotations__ = {one.name: one.annotation for one in (*kept, *added)}
-        return with_options
-
-    return decorate
+    names = [name for name in parameter_names() if name not in without]
+    return with_options("parameters", {name: _option(name) for name in names})
 
 
 def find_protocol(

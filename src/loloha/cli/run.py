@@ -29,23 +29,19 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier ru
 
 
 @with_parameters(without={"k"})
+@source.with_reading
 def run(
     table: source.Table,
     *,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="See `loloha protocols`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    layout: source.Layout = "auto",
-    user: source.User = None,
-    round_: source.Round = None,
-    value: source.Value = None,
     domain: source.Domain = None,
-    on_unknown: source.OnUnknown = "error",
-    data: source.Data = None,
     seed: Seed = None,
     top: Top = 8,
     level: Level = 0.95,
     force: Force = False,
     as_json: AsJson = False,
+    reading: dict[str, Any],
     parameters: dict[str, Any],
 ) -> None:
     """Sanitise a table on simulated devices, estimate each round, compare with the truth.
@@ -55,10 +51,9 @@ def run(
     """
     check(top, level, seed)
     cls = find_protocol(protocol, parameters, known={"k"})
-    options = source.options(layout, user, round_, value, on_unknown)
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
-            dataset = source.load(table, data, domain, **options)
+            dataset = source.load(table, domain, **reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
         found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loloha.cli import console
+from loloha.cli.command import with_options
 from loloha.errors import DomainError, ParameterError
 
 if TYPE_CHECKING:
@@ -31,22 +32,6 @@ Table = Annotated[
         "a row), or a data set: syn, adult, acs:MT (any state).",
     ),
 ]
-Layout = Annotated[
-    str, typer.Option(metavar="auto|wide|long", help="Form of the table.", rich_help_panel=PANEL)
-]
-User = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of users.", rich_help_panel=PANEL)
-]
-Round = Annotated[
-    str | None,
-    typer.Option(
-        "--round", metavar="COLUMN", help="Long: column of rounds.", rich_help_panel=PANEL
-    ),
-]
-Value = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Long: column of values.", rich_help_panel=PANEL),
-]
 Domain = Annotated[
     str | None,
     typer.Option(
@@ -56,49 +41,45 @@ Domain = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
-OnUnknown = Annotated[
-    str,
-    typer.Option(
-        metavar="error|missing",
-        help="Labels outside the domain: refuse them, or take them as not reported.",
-        rich_help_panel=PANEL,
-    ),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH", help="Files of adult or acs:MT, if not fetched.", rich_help_panel=PANEL
-    ),
-]
 
 
-def options(
-    layout: str, user: str | None, round_: str | None, value: str | None, on_unknown: str
-) -> dict[str, Any]:
-    """What `load` takes further; None where the default was left."""
-    return {
-        "user": user,
-        "round": round_,
-        "value": value,
-        "layout": None if layout == "auto" else layout,
-        "on_unknown": None if on_unknown == "error" else on_unknown,
-    }
+def _option(metavar: str, help: str, kind: Any = str) -> Any:
+    return Annotated[kind | None, typer.Option(metavar=metavar, help=help, rich_help_panel=PANEL)]
 
 
-def load(table: str, data: Path | None, domain: str | Agreed | None, **options: Any) -> Dataset:
+with_reading = with_options(
+    "reading",
+    {
+        "layout": _option("auto|wide|long", "Form of the table; auto by default."),
+        "user": _option("COLUMN", "Column of users."),
+        "round": _option("COLUMN", "Long: column of rounds."),
+        "value": _option("COLUMN", "Long: column of values."),
+        "on_unknown": _option(
+            "error|missing",
+            "Labels outside the domain: refuse them, as by default, or take them as not reported.",
+        ),
+        "data": _option("PATH", "Files of adult or acs:MT, if not fetched.", Path),
+    },
+)
+"""Gives a command the options of how its TABLE is read, as its argument ``reading``; see `load`."""
+
+
+def load(
+    table: str, domain: str | Agreed | None, *, data: Path | None = None, **options: Any
+) -> Dataset:
     """Values of users over rounds.
 
     Parameters
     ----------
     table : str
         Path of a CSV or Parquet file, or "syn", "adult", "acs:MT" (any state).
-    data : Path, optional
-        Where the files of Adult or of the person weights lie.
     domain : str or campaign's domain, optional
         Path of a file with the labels, or the labels themselves, separated by commas; or a
         campaign's, which decides how a file is read and is no matter for the others.
+    data : Path, optional
+        Where the files of Adult or of the person weights lie.
     **options
-        As for `loloha.study.datasets.table`; None means not given.
+        Those given, as for `loloha.study.datasets.table`.
 
     Raises
     ------
@@ -107,7 +88,7 @@ def load(table: str, data: Path | None, domain: str | Agreed | None, **options: 
     """
     from loloha.study import datasets
 
-    given = {name: option for name, option in options.items() if option is not None}
+    given = dict(options)
     if domain is not None:
         given["domain"] = _domain(domain) if isinstance(domain, str) else domain
     name, _, state = table.partition(":")
@@ -128,9 +109,7 @@ def load(table: str, data: Path | None, domain: str | Agreed | None, **options: 
     return datasets.acs_weights(state, data)
 
 
-def load_for(
-    campaign: Campaign, table: str, data: Path | None, domain: str | None, **options: Any
-) -> Any:
+def load_for(campaign: Campaign, table: str, domain: str | None, **reading: Any) -> Any:
     """The values of a table as indices of a campaign's, int[n, tau].
 
     A file's cells are read as a device reads them, unless labels are given for it.
@@ -142,7 +121,7 @@ def load_for(
     """
     import numpy as np
 
-    found = load(table, data, domain or campaign.domain, **options)
+    found = load(table, domain or campaign.domain, **reading)
     if domain is None and tuple(found.labels) == tuple(campaign.domain.texts):
         return np.asarray(found.values)
     index = [campaign.domain.index(label) for label in found.labels]
