@@ -76,18 +76,15 @@ def estimate(
             del counted[round]
     few = FEW if top is None and not (as_json or out or only_clear) else top
     found = _mean(counted) if mean else {t: one.estimate() for t, one in counted.items()}
-    rows = _joined(
-        [_part(round, one, level, few, only_clear, project) for round, one in found.items()], names
-    )
+    parts = [_part(round, one, level, few, only_clear, project) for round, one in found.items()]
+    table = _joined(parts, names)
     if out is not None:
-        import pyarrow
-
-        table_file.write(pyarrow.table(rows), out)
+        table_file.write(table, out)
     if as_json:
-        console.show_json(_records(rows))
+        console.show_json(table.to_pylist())
     elif out is None:
-        cells = list(zip(*(_plain(c) for c in rows.values()), strict=True))
-        console.show_table(list(rows), cells, keys=2)
+        cells = [list(row.values()) for row in table.to_pylist()]
+        console.show_table(table.column_names, cells, keys=2)
         if names is None:
             console.say("value is the number of a label; --campaign FILE shows the labels")
         if mean and len(counted) > 1:
@@ -96,7 +93,7 @@ def estimate(
                 "lessen only part of the noise"
             )
     else:
-        console.show(f"Estimates: {out} ({len(rows['round'])} rows)")
+        console.show(f"Estimates: {out} ({table.num_rows} rows)")
 
 
 def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | None, Any]:
@@ -180,8 +177,10 @@ def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
     return chosen[np.lexsort((chosen, -ranked))]
 
 
-def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> dict[str, Any]:
+def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> Any:
+    """An Arrow table of all parts, with labels where they are known."""
     import numpy as np
+    import pyarrow
 
     if not parts:
         raise LolohaError("tallies must hold reports, got none in any round; wait for some")
@@ -190,13 +189,4 @@ def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> dict[str, A
     }
     if names is not None:
         rows["value"] = [names[value] for value in rows["value"]]
-    return rows
-
-
-def _records(rows: dict[str, Any]) -> list[dict[str, Any]]:
-    columns = [_plain(column) for column in rows.values()]
-    return [dict(zip(rows, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _plain(column: Any) -> list[Any]:
-    return column if isinstance(column, list) else column.tolist()
+    return pyarrow.table(rows)

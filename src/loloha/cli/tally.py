@@ -16,7 +16,6 @@ from loloha.errors import ParameterError
 if TYPE_CHECKING:
     from loloha.engines import RoundTally
     from loloha.reportlog import Contents, ReportLog
-    from loloha.rules.campaign import Campaign
 
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
@@ -72,23 +71,33 @@ def tally(
     as_json: AsJson = False,
 ) -> None:
     """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
+    from loloha.engines import make_engine
+    from loloha.reportlog import ReportLog
+
     agreed = campaign_file.load(campaign)
+    chosen = None if rounds is None else parse_rounds(rounds)
     if sql is not None:
         source = table
         if log is not None:
-            source = _files(agreed, log, sql, rounds, trust_log, skip_bad)
+            source = _files(sql, _scanned(ReportLog(log, agreed), chosen, trust_log, skip_bad))
         console.show(_statement(agreed, sql, source, guard=not trust_log))
         return
     if (log is None) == (result is None):
         raise ParameterError("LOG or --result must be given, got none or both; give one of them")
-    chosen = None if rounds is None else parse_rounds(rounds)
     summary: dict[str, Any] = {
         "campaign": agreed.fingerprint, "guard": not trust_log, "refused": {},
     }  # fmt: skip
-    if log is not None:
-        counted = _from_log(agreed, log, summary, engine, chosen, trust_log, skip_bad)
-    else:
+    if log is None:
         counted = _from_result(agreed, Path(str(result)), chosen)
+    else:
+        runs_on, opened = make_engine(engine), ReportLog(log, agreed)
+        contents = _scanned(opened, chosen, trust_log, skip_bad)
+        summary |= {
+            "engine": engine,
+            "rows": contents.rows,
+            "refused": {reason: len(files) for reason, files in contents.refused.items()},
+        }
+        counted = runs_on.tally(opened, contents, guard=not trust_log)
     listed = _keep(counted, out, summary, force) if out is not None else _rows(counted, None)
     summary["rounds"] = listed
     if as_json:
@@ -103,34 +112,12 @@ def tally(
         console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
 
 
-def _from_log(
-    agreed: Campaign | Any,
-    root: Path,
-    summary: dict[str, Any],
-    engine: str,
-    rounds: list[int] | None,
-    trust_log: bool,
-    skip_bad: bool,
-) -> Iterator[RoundTally]:
-    from loloha.engines import make_engine
-    from loloha.reportlog import ReportLog
-
-    runs_on = make_engine(engine)
-    log = ReportLog(root, agreed)
-    contents = _scan(log, rounds, trust_log)
+def _scanned(log: ReportLog, rounds: list[int] | None, trust_log: bool, skip_bad: bool) -> Contents:
+    with console.working("checking the files"):
+        contents = log.scan(rounds=rounds, verify=not trust_log)
     if not skip_bad:
         contents.must_be_clean()
-    summary |= {
-        "engine": engine,
-        "rows": contents.rows,
-        "refused": {reason: len(files) for reason, files in contents.refused.items()},
-    }
-    return runs_on.tally(log, contents, guard=not trust_log)
-
-
-def _scan(log: ReportLog, rounds: list[int] | None, trust_log: bool) -> Contents:
-    with console.working("checking the files"):
-        return log.scan(rounds=rounds, verify=not trust_log)
+    return contents
 
 
 def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:
@@ -201,17 +188,10 @@ def _statement(agreed: Any, dialect: str, source: str, *, guard: bool) -> str:
     return sql.statement(rules(agreed), dialect, source, guard=guard, total=True) + ";"
 
 
-def _files(
-    agreed: Any, root: Path, dialect: str, rounds: str | None, trust_log: bool, skip_bad: bool
-) -> str:
+def _files(dialect: str, contents: Contents) -> str:
     """The files that a statement names: those that the engines would read."""
     from loloha.engines import sql
-    from loloha.reportlog import ReportLog
 
-    log = ReportLog(root, agreed)
-    contents = _scan(log, None if rounds is None else parse_rounds(rounds), trust_log)
-    if not skip_bad:
-        contents.must_be_clean()
     files = {round: [one.path for one in found] for round, found in contents.rounds.items()}
     return sql.files_of(dialect, files)
 

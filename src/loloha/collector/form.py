@@ -16,11 +16,13 @@ from loloha.collector.answer import cut, in_pieces
 from loloha.collector.desk import Desk
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
-from loloha.collector.series import Asked, series_of
 from loloha.collector.store import Round
+from loloha.collector.stored_campaign import StoredCampaign
+from loloha.rules.campaign.schedule import to_text
 from loloha.server.frame import SERIES, series_to_frame, write_csv
 
 Form = Literal["json", "csv", "parquet"]
+_MOST_NUMBERS = 1_000_000
 MEDIA = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
@@ -37,6 +39,14 @@ class Wanted(NamedTuple):
     now: float
     selection: estimates.Selection
     form: Form
+
+
+class Asked(NamedTuple):
+    """Chosen values, or the top ones, or all; and the level of the intervals."""
+
+    value: list[int] | None
+    top: int | None
+    level: float
 
 
 def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
@@ -73,10 +83,52 @@ def of_series(
     desk: Desk, fingerprint: str, found: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
-    series = series_of(desk.estimates, desk.known(fingerprint), found, asked)
+    series = _series(desk.estimates, desk.known(fingerprint), found, asked)
     if form == "json":
         return Parts(None, in_pieces(series))
     return Parts(None, _WRITERS[form](_tables(series)))
+
+
+def _series(
+    cache: estimates.Estimates, stored: StoredCampaign, found: Sequence[Round], asked: Asked
+) -> shape.Series:
+    """The series of the rounds found."""
+    campaign = stored.campaign
+    shown = [one for one in found if estimates.withheld(stored, one) is None]
+    present = (
+        estimate
+        for one in shown
+        if (estimate := cache.of(stored, one.number, one.published)) is not None
+    )
+    value = asked.value
+    if value is None:
+        most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
+        whole = most >= stored.bins
+        value = list(range(stored.bins)) if whole else estimates.most_frequent(present, most)
+
+    def row(one: Round) -> tuple[int, Any, Any]:
+        hidden = estimates.withheld(stored, one) is not None
+        estimate = None if hidden else cache.of(stored, one.number, one.published)
+        if estimate is None:
+            return one.n, None, None
+        columns = estimate.frequencies, estimate.standard_errors
+        frequencies, errors = (column[value] for column in columns)
+        return estimate.n, frequencies, errors
+
+    rows = [row(one) for one in found]
+    return shape.Series(
+        campaign=campaign.fingerprint,
+        level=asked.level,
+        minimum_cohort=stored.terms.minimum_cohort,
+        values=value,
+        labels=[campaign.bin_label(v) for v in value],
+        rounds=[one.number for one in found],
+        begins=[to_text(campaign.schedule.begins(one.number)) for one in found],
+        n=[n for n, _, _ in rows],
+        frequencies=[frequencies for _, frequencies, _ in rows],
+        standard_errors=[errors for _, _, errors in rows],
+        parameters=estimates.parameters(stored),
+    )
 
 
 def _tables(series: shape.Series) -> Iterator[Any]:

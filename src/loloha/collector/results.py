@@ -13,7 +13,6 @@ from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
-from loloha.collector.series import Asked
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.design import privacy
@@ -142,7 +141,7 @@ def routes(context: Context) -> APIRouter:
         if unchanged is not None:
             return unchanged
         work = stored.work * sum(one.published > 0 for one in found)
-        asked = Asked(value, top, level)
+        asked = form.Asked(value, top, level)
         _, pieces = await context.compute(
             request, work, form.of_series, fingerprint, found, asked, format
         )
