@@ -131,7 +131,8 @@ class Guard:
         if n <= len(self._digests):
             return
         room = 1 << (n - 1).bit_length()
-        self._names = np.resize(self._names[: self._n], (room, 2)) if self._n else _room(room)
+        # What is beyond the rows so far is written before it is read.
+        self._names = np.resize(self._names, (room, 2))
         self._digests = np.resize(self._digests, room)
         self._slots = np.full(2 * room, -1, dtype=np.int64)
         self._place(np.arange(self._n))
@@ -140,10 +141,6 @@ class Guard:
 def _new_key() -> Any:
     """Five secret words: who picks pseudonyms cannot pick them to meet in one slot."""
     return np.frombuffer(secrets.token_bytes(40), dtype=np.uint64)
-
-
-def _room(rows: int) -> Any:
-    return np.empty((rows, 2), dtype=np.uint64)
 
 
 def _names(reporters: Array) -> Any:

@@ -68,16 +68,7 @@ def check_tickets(stored: StoredCampaign, batch: Batch) -> Batch:
         return batch
     codes = batch.codes.copy()
     codes[batch.index[~good]] = Refusal.TICKET.code
-    return replace(
-        batch,
-        codes=codes,
-        index=batch.index[good],
-        rounds=batch.rounds[good],
-        reporters=batch.reporters[good],
-        keys=batch.keys[good],
-        ys=batch.ys[good],
-        tickets=batch.tickets[good],
-    )
+    return replace(batch.take(good), codes=codes)
 
 
 def _ticket(stored: StoredCampaign, key: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -19,7 +20,7 @@ from loloha import __version__
 from loloha.collector import campaigns, dashboard, results, shape, together, upload
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
-from loloha.collector.metric import CONTENT_TYPE, Metrics
+from loloha.collector.metric import Metrics
 from loloha.collector.middleware import HEADERS, Protection, Share
 from loloha.collector.problem import Problem, response, unavailable
 from loloha.collector.settings import Settings
@@ -131,7 +132,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
     )
     async def metrics() -> Response:
         """Counts of reports and requests, times of commits; no label for any value."""
-        return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE})
+        return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:

@@ -22,7 +22,7 @@ from loloha.wire.message import (
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Ints
+    from loloha.rules.counting.arrays import Array, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,12 @@ class Batch:
     def refusals(self) -> list[tuple[int, Refusal]]:
         """Position and reason of each report that cannot be read."""
         return [(int(i), REASONS[self.codes[i] - 1]) for i in np.flatnonzero(self.codes)]
+
+    def take(self, rows: Bools) -> Batch:
+        """Some of the readable reports, chosen by bool[n]."""
+        columns = (self.reporters, self.keys, self.ys, self.tickets)
+        rest = (None if one is None else one[rows] for one in columns)
+        return Batch(self.codes, self.index[rows], self.rounds[rows], *rest)
 
 
 class Reader:
@@ -180,12 +186,8 @@ class Reader:
         for row in np.flatnonzero(~valid & (codes[index] == 0)):
             key_holds = keys is None or self.encoding.is_key(_plain(keys[row]))
             codes[index[row]] = (Refusal.ANSWER if key_holds else Refusal.KEY).code
-        good = codes[index] == 0
-        if not good.all():
-            index, rounds, reporters, ys = index[good], rounds[good], reporters[good], ys[good]
-            keys = None if keys is None else keys[good]
-            tickets = None if tickets is None else tickets[good]
-        return Batch(codes, index, rounds, reporters, keys, ys, tickets)
+        batch, good = Batch(codes, index, rounds, reporters, keys, ys, tickets), codes[index] == 0
+        return batch if good.all() else batch.take(good)
 
 
 def as_names(raw: Array) -> Any:
