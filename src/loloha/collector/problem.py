@@ -80,9 +80,9 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
     return Problem(status, reason.help, kind=reason, headers=headers, extra=extra)
 
 
-def unavailable(detail: str, seconds: int = RETRY_SECONDS) -> Problem:
+def unavailable(detail: str) -> Problem:
     """The answer while the store cannot be written: come back."""
-    return Problem(503, detail, kind="unavailable", headers={"Retry-After": str(seconds)})
+    return Problem(503, detail, kind="unavailable", headers={"Retry-After": str(RETRY_SECONDS)})
 
 
 def response(error: HTTPException) -> Response:
