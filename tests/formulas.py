@@ -154,3 +154,68 @@ def published_g(eps_inf: float, eps_1: float) -> int:
     a, b = math.exp(eps_inf), math.exp(eps_1)
     root = math.sqrt(a**4 - 14 * a**2 + 12 * a * b * (1 - a * b) + 12 * a**3 * b + 1)
     return 1 + max(1, round((1 - a**2 + root) / (6 * (a - b))))
+
+
+def loss_after(key: str, eps_inf: float, eps_1: float, t: int, g: int | None = None) -> float:
+    """eps_t: the loss of t reports of one value (section 8)."""
+    if g is not None:
+        (p1, q1), (p2, q2) = symbol_rounds(eps_inf, eps_1, g, published=False)
+        # Over e^(t ln q2), lest it underflow.
+        odds = math.exp(t * math.log(p2 / q2))
+        return math.log((p1 * odds + (g - 1) * q1) / (q1 * odds + p1 + (g - 2) * q1))
+    (p1, q1), (p2, q2) = bit_rounds(key, eps_inf, eps_1)
+
+    def chance(is_set: float, sent: float, unsent: float) -> float:
+        return is_set * sent**t + (1 - is_set) * unsent**t
+
+    ones = chance(p1, p2, q2) / chance(q1, p2, q2)
+    return math.log(ones * chance(q1, 1 - p2, 1 - q2) / chance(p1, 1 - p2, 1 - q2))
+
+
+def joint_loss(eps_inf: float, g: int, m: int) -> float:
+    """B_m: the loss of m cells of one memo table for life, m0 as if independent (section 15)."""
+    (p1, q1) = over_symbols(contrast(eps_inf, g), g)
+    whole = contrast(eps_inf, g)
+    constant = 2 * p1 * q1 + (g - 2) * q1**2
+    permuted = 1 - whole - constant
+    ways = math.factorial(g) / math.factorial(g - m)
+    return math.log1p(whole * ways / permuted) if m > 1 else eps_inf
+
+
+def area(stayed: Any, moved: Any) -> float:
+    """Area under the ROC curve of the likelihood-ratio test of two laws of the same outcomes."""
+    stayed, moved = np.ravel(stayed), np.ravel(moved)
+    ratio = np.round(np.log(moved) - np.log(stayed), 9)
+    order = np.argsort(ratio)
+    firsts = np.flatnonzero(np.diff(ratio[order], prepend=-np.inf))
+    low, high = (np.add.reduceat(law[order], firsts) for law in (stayed, moved))
+    return float(high @ (np.cumsum(low) - low / 2) / (low.sum() * high.sum()))
+
+
+def area_of_reports(row: dict[str, Any], k: int, reports: int) -> float:
+    """Area of the best test of a change of a symbol, by summing over all counts (section 12)."""
+    g = row["g"]
+    (p1, q1), (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
+    counts = np.array([
+        (*first, reports - sum(first))
+        for first in np.ndindex(*(reports + 1,) * (g - 1))
+        if sum(first) <= reports
+    ])  # fmt: skip
+    ways = np.array([
+        math.lgamma(reports + 1) - sum(math.lgamma(times + 1) for times in one) for one in counts
+    ])  # fmt: skip
+    # L(x') of each count, and A(x) of section 12 with the memo drawn.
+    shown = np.exp(ways[:, None] + reports * math.log(q2) + counts * math.log(p2 / q2))
+    told = shown @ (np.full((g, g), q1) + (p1 - q1) * np.eye(g))
+    kept = shown @ shown.T / g
+    apart = (np.outer(told.sum(axis=1), told.sum(axis=1)) - told @ told.T) / (g * (g - 1))
+    c0 = collision(row["hash"], k, g)
+    return area(kept, c0 * kept + (1 - c0) * apart)
+
+
+def area_in_the_limit(row: dict[str, Any], k: int) -> float:
+    """The same after ever so many reports: both memos known, which may coincide."""
+    g = row["g"]
+    (p1, q1), _ = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
+    c0 = collision(row["hash"], k, g)
+    return 1 - (c0 + (1 - c0) * (2 * p1 * q1 + (g - 2) * q1**2)) / 2

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
+import formulas
 import loloha
 from collecting import (
     HOUR,
@@ -200,6 +202,44 @@ def test_privacy_is_told_in_plain_words(serve: Any) -> None:
     assert shown["cap"] == one.protocol.cap
     assert shown["growth"][0] == {"reports": 1, "eps": found.growth[0][1]}
     assert shown["leaks"] == list(found.leaks)
+
+
+@pytest.mark.parametrize("g", [2, 3])
+def test_each_number_of_the_privacy_panel_is_that_of_the_maths(serve: Any, g: int) -> None:
+    """All of /privacy, computed once more; the panel shows these (test_dashboard_browser.py)."""
+    eps_inf, eps_1, k = 2.0, 1.0, 5
+    protocol = loloha.OLOLOHA(k=k, g=g, eps_inf=eps_inf, eps_1=eps_1)
+    client = serve()
+    shown = client.get(f"{created(client, campaign(protocol=protocol))}/privacy").json()
+    row = {
+        "contender": "ololoha", "g": g, "eps_inf": eps_inf, "alpha": eps_1 / eps_inf,
+        "calibration": "tight", "hash": "linear",
+    }  # fmt: skip
+    (p1, q1), (p2, q2) = formulas.symbol_rounds(eps_inf, eps_1, g, published=False)
+    assert [one["reports"] for one in shown["growth"]] == [*range(1, 21), 30, 50, 100]
+    for one in shown["growth"]:
+        wanted = formulas.loss_after("ololoha", eps_inf, eps_1, one["reports"], g)
+        assert one["eps"] == pytest.approx(wanted, abs=1e-9)
+    once = formulas.round_loss(row, k)
+    assert shown["windows"] == [
+        {"rounds": w, "eps": pytest.approx(w * once, abs=1e-9)} for w in (1, 2, 10)
+    ]
+    assert (shown["eps_1"], shown["eps_inf"], shown["cap"]) == (eps_1, eps_inf, g * eps_inf)
+    assert shown["exchanged"] == eps_inf
+    for one in shown["change"]:
+        limit = formulas.area_in_the_limit(row, k)
+        many = math.comb(one["reports"] + g - 1, g - 1) > 200
+        wanted = limit if many else formulas.area_of_reports(row, k, one["reports"])
+        assert one["auc"] == pytest.approx(wanted, abs=1e-6 + 4 * one["error"])
+    m = next(m for m in range(9) if g**m >= k)
+    agree = p2**2 + (g - 1) * q2**2
+    same_key = 0.5 + (agree - 1 / g) / 2
+    assert shown["link"]["auc"] == pytest.approx(1 - (1 - same_key) / (g**m - 1), abs=1e-9)
+    p_star, q_star = formulas.support(row, k)
+    assert shown["parameters"] == pytest.approx({
+        "g": g, "p1": p1, "q1": q1, "p2": p2, "q2": q2, "p_star": p_star, "q_star": q_star,
+        "eps_first": eps_1, "eps_memo": eps_inf,
+    }, abs=1e-9)  # fmt: skip
 
 
 def test_whoever_polls_is_told_that_nothing_has_changed(serve: Any) -> None:

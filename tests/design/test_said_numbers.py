@@ -4,7 +4,9 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 
 import formulas
 import loloha
@@ -21,19 +23,7 @@ def numbers(text: str, pattern: str) -> list[float]:
 
 
 def loss_after(name: str, t: int) -> float:
-    """eps_t of section 8."""
-    if name in SYMBOLS:
-        g = SYMBOLS[name]
-        (p1, q1), (p2, q2) = formulas.symbol_rounds(EPS_INF, EPS_1, g, published=False)
-        likely = p1 * p2**t + (g - 1) * q1 * q2**t
-        return math.log(likely / (q1 * p2**t + p1 * q2**t + (g - 2) * q1 * q2**t))
-    (p1, q1), (p2, q2) = formulas.bit_rounds(name, EPS_INF, EPS_1)
-
-    def chance(is_set: float, sent: float, unsent: float) -> float:
-        return is_set * sent**t + (1 - is_set) * unsent**t
-
-    ones = chance(p1, p2, q2) / chance(q1, p2, q2)
-    return math.log(ones * chance(q1, 1 - p2, 1 - q2) / chance(p1, 1 - p2, 1 - q2))
+    return formulas.loss_after(name, EPS_INF, EPS_1, t, SYMBOLS.get(name))
 
 
 def row_of(name: str) -> dict[str, Any]:
@@ -69,6 +59,100 @@ def test_explain(name: str) -> None:
         area = formulas.area_of_one_report(row_of(name), K)
         shown = numbers(text, r"(\d\.\d+) at T = 1[,;]")
         assert shown == pytest.approx([area, area], abs=1e-3)
+
+
+def shown_areas(name: str) -> dict[int, float]:
+    text = privacy.explain(loloha.protocol(name, k=K, eps_inf=EPS_INF, eps_1=EPS_1)).text
+    (line,) = re.findall(r"best test (0\.\d+ at T.*); 0\.5 is chance", text)
+    found = {int(t): float(one) for one, t in re.findall(r"(\d\.\d+) at T = (\d+)", line)}
+    assert found.keys() == {1, 10, 100}
+    return found
+
+
+def drawn(name: str, reports: int, cases: int) -> tuple[float, float]:
+    """Area of a drawn population, and its standard error, each likelihood summed over all memos."""
+    rng = np.random.default_rng(5)
+    g = SYMBOLS[name]
+    (p1, q1), (p2, q2) = formulas.symbol_rounds(EPS_INF, EPS_1, g, published=False)
+    first, second = (np.full((g, g), q) + (p - q) * np.eye(g) for p, q in ((p1, q1), (p2, q2)))
+    scores = []
+    for moved in (False, True):
+        value = rng.integers(g, size=cases)
+        memo = [np.array([rng.choice(g, p=first[x]) for x in value])]
+        other = (value + rng.integers(1, g, size=cases)) % g
+        memo.append(np.array([rng.choice(g, p=first[x]) for x in other]) if moved else memo[0])
+        shown = [
+            (p2 / q2) ** np.array([rng.multinomial(reports, second[x]) for x in part])
+            for part in memo
+        ]
+        told = [part @ first for part in shown]
+        apart = told[0].sum(axis=1) * told[1].sum(axis=1) - (told[0] * told[1]).sum(axis=1)
+        scores.append(apart / (g - 1) / (shown[0] * shown[1]).sum(axis=1))
+    stayed, changed = scores
+    found = mannwhitneyu(changed, stayed).statistic / cases**2
+    return found, math.sqrt(found * (1 - found) / cases)
+
+
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_a_change_of_symbols_shows_after_many_reports(name: str) -> None:
+    """Over all counts where they are few; in the limit, and how far that is, where they are not."""
+    g, row, shown = SYMBOLS[name], row_of(name), shown_areas(name)
+    _, (p2, q2) = formulas.symbol_rounds(EPS_INF, EPS_1, g, published=False)
+    limit = formulas.area_in_the_limit(row, K)
+    for t in (10, 100):
+        # The most frequent symbol is not the memo, of one stretch or the other, by Chernoff.
+        misread = 2 * (g - 1) * (1 - (math.sqrt(p2) - math.sqrt(q2)) ** 2) ** t
+        if math.comb(t + g - 1, g - 1) < 200:
+            exact = formulas.area_of_reports(row, K, t)
+            assert shown[t] == pytest.approx(exact, abs=5e-4 + 4 * 3e-4 * (g > 2))
+            assert limit - misread <= exact <= limit
+        elif misread < 1e-4:
+            assert limit - misread - 5e-4 <= shown[t] <= limit + 5e-4
+        else:
+            found, error = drawn(name, t, 4000)
+            assert shown[t] == pytest.approx(found, abs=5e-4 + 4 * (error + 1.2e-3))
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_a_change_of_bits_shows_after_many_reports(name: str) -> None:
+    """By a test that is not the best: what it sees the best one does."""
+    rng, cases, shown = np.random.default_rng(6), 2000, shown_areas(name)
+    (_, q1), (p2, q2) = formulas.bit_rounds(name, EPS_INF, EPS_1)
+    for t in (1, 10, 100):
+        ones = [np.arange(t + 1) * math.log(p) for p in (p2, q2)]
+        both = [
+            one + np.arange(t, -1, -1) * math.log1p(-p)
+            for one, p in zip(ones, (p2, q2), strict=True)
+        ]
+        set_, unset = (np.exp(one) for one in both)
+        scores = []
+        for moved in (False, True):
+            memo = rng.random((cases, K)) < q1
+            before = rng.binomial(t, np.where(memo, p2, q2))
+            memo = rng.random((cases, K)) < q1 if moved else memo
+            after = rng.binomial(t, np.where(memo, p2, q2))
+            apart = [q1 * set_[part] + (1 - q1) * unset[part] for part in (before, after)]
+            joint = q1 * set_[before] * set_[after] + (1 - q1) * unset[before] * unset[after]
+            scores.append(np.log(apart[0] * apart[1] / joint).sum(axis=1))
+        found = mannwhitneyu(scores[1], scores[0]).statistic / cases**2
+        error = math.sqrt(found * (1 - found) / cases)
+        assert shown[t] == pytest.approx(found, abs=1e-3 + 8 * error)
+
+
+def test_one_table_for_life() -> None:
+    protocol = loloha.OLOLOHA(k=K, g=4, eps_inf=EPS_INF, eps_1=EPS_1, memo="joint", hash="prime")
+    text = privacy.explain(protocol).text
+    losses = [formulas.joint_loss(EPS_INF, 4, m) for m in (1, 2, 3, 4)]
+    (listed,) = re.findall(r"a loss of at most (.*) where 1, 2, \.\.\. distinct", text)
+    assert numbers(listed, r"(\d+(?:\.\d+)?)") == pytest.approx(losses, rel=6e-4)
+    assert numbers(text, r"cap = (\d+\.\d+)") == pytest.approx(losses[3:], rel=6e-4)
+    assert numbers(text, r"exchanged = (\d+\.\d+)") == pytest.approx(losses[2:3], rel=6e-4)
+    assert numbers(text, r"up to (\d+\.\d+) where two") == pytest.approx(losses[1:2], rel=6e-4)
+    row = row_of("ololoha") | {"g": 4, "contender": "ololoha-joint", "hash": "prime"}
+    once = formulas.area_of_one_report(row, K)
+    change = privacy.change_area(protocol, 1)
+    assert change is not None
+    assert change.auc == pytest.approx(once, abs=1e-9)
 
 
 def test_plan() -> None:
