@@ -53,6 +53,21 @@ def test_every_registered_protocol_has_its_rows(survey: Any) -> None:
             assert f"spends {plan.eps_1:g} every round" in row.note
 
 
+def test_what_no_reader_asks_for_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How surely changes show takes longer than all else together."""
+    asked: list[str] = []
+
+    def change_area(protocol: Any, reports: int) -> None:
+        asked.append(protocol.name)
+
+    monkeypatch.setattr("loloha.design.prospect.change_area", change_area)
+    plan = loloha.plan(96, 50_000, 2.0, 1.0)
+    assert plan.recommendation is not None
+    assert not asked
+    assert "a change shows with not computed" in plan.reason
+    assert asked == [plan.recommendation.name]
+
+
 def test_sampled_buckets_have_a_row_for_one_some_and_all() -> None:
     labels = [row.label for row in loloha.plan(96, 1000, 2.0, 1.0).rows if row.name == "dbitflippm"]
     assert labels == ["dbitflippm d=1", "dbitflippm d=16", "dbitflippm d=96"]

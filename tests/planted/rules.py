@@ -139,7 +139,7 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the first second round over bits is taken",
         "rules/channels/threshold.py",
-        "return p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star",
+        "return odds[0] * ratio.denominator <= ratio.numerator * odds[1]",
         "return p_star >= q_star",
         CHANNELS + " -k chain_over_bits",
     ),
@@ -220,7 +220,7 @@ NEW_ENCODINGS = [
     Mutant(
         "a visible frequency is one of f = 0",
         "design/prospect.py",
-        "visible_one=_visible(protocol, n, 0.0, interval + power)",
+        "visible_one=_visible(spread, 0.0, interval + power)",
         "visible_one=(interval + power) * math.sqrt(rare)",
         "design/test_verdict.py",
     ),

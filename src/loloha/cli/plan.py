@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loloha.cli import console
+from loloha.cli import frontier as frontier_
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import flag, parameters_of, required
+from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loloha.design.frontier import Point
     from loloha.design.planning import Plan
     from loloha.design.sizing import Requirement, Sizing
     from loloha.rules.protocols import Protocol
@@ -109,7 +108,7 @@ def plan(
         typer.Option(
             metavar="cap|round|change",
             help="What decides among equally good errors: the cap, the loss of any one round, or "
-            "how surely a change shows.",
+            "how surely a change shows, which is a column then.",
         ),
     ] = WEIGH,
     protocol: Annotated[
@@ -133,7 +132,6 @@ def plan(
     With --error or --visible it solves for the one of --k, --n and --eps-inf that is left out.
     """
     import loloha
-    from loloha.errors import ParameterError
 
     if frontier:
         _only_frontier(
@@ -141,7 +139,7 @@ def plan(
             level=level != LEVEL, calibration=calibration != CALIBRATION, weigh=weigh != WEIGH,
             protocol=protocol, attributes=attributes,
         )  # fmt: skip
-        _show_frontier(k, eps_inf, hash_, out, as_json=as_json)
+        frontier_.show(k, eps_inf, hash_, out, as_json=as_json)
         return
     if out is not None:
         raise ParameterError("--out must come with --frontier, got it alone; leave it out")
@@ -217,8 +215,6 @@ def _show_attributes(
 
 def _only_frontier(**given: Any) -> None:
     """Refuse what --frontier would ignore."""
-    from loloha.errors import ParameterError
-
     ignored = [
         f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)
     ]
@@ -226,46 +222,6 @@ def _only_frontier(**given: Any) -> None:
         raise ParameterError(
             f"--frontier must come without {', '.join(ignored)}, which it would ignore; leave out"
         )
-
-
-def _show_frontier(
-    k: int | None, eps_inf: float | None, family: str | None, out: Path | None, *, as_json: bool
-) -> None:
-    """Print V* over eps_2, and draw it."""
-    from loloha.design.frontier import frontier
-    from loloha.errors import ParameterError
-
-    if k is None or eps_inf is None:
-        raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
-    if out is not None and out.suffix not in (".png", ".svg"):
-        raise ParameterError(f"--out must end in .png or .svg, got {out.name!r}; rename it")
-    found = frontier(k, eps_inf, hash=family)
-    title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
-    if out is not None:
-        _draw_frontier(found, title, out)
-    if as_json:
-        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
-        return
-    console.show_table(
-        ("one round, eps_2", "first report, eps_1", "g", "n V*", "least n V* at this eps_1"),
-        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
-        title=title,
-    )
-    if out is not None:
-        console.show(f"Figure: {out}")
-
-
-def _draw_frontier(found: Sequence[Point], title: str, out: Path) -> None:
-    """One picture, the same bytes every time."""
-    from matplotlib.figure import Figure
-
-    from loloha.design.frontier import plot
-    from loloha.study.figure.style import our_look, write
-
-    with our_look():
-        figure = Figure(layout="constrained")
-        plot(found, ax=figure.subplots()).set_title(title)
-        write(figure, out)
 
 
 def _show_needed(found: Sizing, *, as_json: bool) -> None:
@@ -297,22 +253,24 @@ def _show_rows(found: Plan) -> None:
     # A protocol made without a hash has the usual family: where that is not meant, it is named.
     differs = any("hash" in _options(row.protocol) for row in found.rows if row.protocol)
     named = ("hash",) if differs else ()
+    # Of every row it takes longer to compute than all else together.
+    changes = ("change shows",) if found.weigh == "change" else ()
     console.show_table(
         (
             "protocol", "g", *named, f"{percent} error", "visible from", "cap", "one round",
-            "change shows", "bytes", *free, "all at once", "V*", "above optimum", "a key's users",
+            *changes, "bytes", *free, "all at once", "V*", "above optimum", "a key's users",
             "server, one round",
         ),
         [
             (
                 f"* {row.label}" if row is found.recommendation else f"  {row.label}",
                 row.g,
-                *((_hash(row.protocol),) if named else ()),
+                *((getattr(row.protocol, "hash", None),) if named else ()),
                 _share(row.error_one),
                 _share(row.visible_one),
                 row.cap,
                 row.eps_round,
-                None if row.change is None else f"{row.change:.3f}",
+                *((None if row.change is None else f"{row.change:.3f}",) if changes else ()),
                 row.report_bytes,
                 *((row.eps_first, row.eps_value) if free else ()),
                 _share(row.error_all),
@@ -349,10 +307,6 @@ def _options(protocol: Protocol) -> dict[str, Any]:
             made[name] = getattr(protocol, name)
     del made["k"]
     return made
-
-
-def _hash(protocol: Protocol) -> str | None:
-    return getattr(protocol, "hash", None)
 
 
 def _share(frequency: float) -> str:

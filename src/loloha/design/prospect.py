@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -155,7 +155,8 @@ def prospect(
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1, eps_2)
-    rare = variance(protocol, n)
+    spread = variance(protocol, n, (0.0, 0.5, 1.0)).tolist()
+    rare, _, whole = spread
     error_all = simultaneous_error(protocol, expected_reach(protocol, n), level=level)
     key_bits = encoding.key_bits if protocol.longitudinal else 0
     cost, operations = _server(protocol, n)
@@ -168,11 +169,11 @@ def prospect(
         g=protocol.g,
         variance=rare,
         # As if one value held everything: the variance is linear in f, or concave.
-        rmse=math.sqrt(rare + (variance(protocol, n, 1.0) - rare) / protocol.bins),
+        rmse=math.sqrt(rare + (whole - rare) / protocol.bins),
         error_one=interval * math.sqrt(rare),
         error_all=error_all,
-        visible_one=_visible(protocol, n, 0.0, interval + power),
-        visible_all=_visible(protocol, n, error_all, power),
+        visible_one=_visible(spread, 0.0, interval + power),
+        visible_all=_visible(spread, error_all, power),
         first_bytes=-(-encoding.report_bits // 8),
         report_bytes=-(-(encoding.report_bits - key_bits) // 8),
         server_cost=cost,
@@ -198,14 +199,17 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
         return f"the first report spends {protocol.asked_first:g}, more than eps_1 = {eps_1:g}"
     if protocol.asked_memo > eps_inf:
         return f"one value spends {protocol.asked_memo:g}, more than eps_inf = {eps_inf:g}"
-    if round_loss(protocol) > eps_2 * (1 + 1e-9):
+    if eps_2 < math.inf and round_loss(protocol) > eps_2 * (1 + 1e-9):
         return f"one round loses {round_loss(protocol):g}, more than eps_2 = {eps_2:g}"
     return ""
 
 
-def _visible(protocol: Protocol, n: int, margin: float, quantile: float) -> float:
-    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none."""
-    at_0, at_half, at_1 = (variance(protocol, n, f) for f in (0.0, 0.5, 1.0))
+def _visible(spread: Sequence[float], margin: float, quantile: float) -> float:
+    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none.
+
+    ``spread`` is the variance at f = 0, 1/2 and 1.
+    """
+    at_0, at_half, at_1 = spread
     if margin + quantile * math.sqrt(at_1) > 1:
         # The variance is concave in f, so the noise stays above f all the way.
         return math.inf
@@ -214,7 +218,7 @@ def _visible(protocol: Protocol, n: int, margin: float, quantile: float) -> floa
     rise, square = at_1 - at_0 + bend, quantile**2
     lead, middle = 1 + square * bend, margin + square * rise / 2
     rest = margin**2 - square * at_0
-    return float((middle + math.sqrt(middle**2 - lead * rest)) / lead)
+    return (middle + math.sqrt(middle**2 - lead * rest)) / lead
 
 
 def _server(protocol: Protocol, n: int) -> tuple[str, float]:

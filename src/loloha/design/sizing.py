@@ -15,7 +15,7 @@ from loloha.design.verdict import LARGEST_EPS
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import REGISTRY, Protocol
-from loloha.server.frame import records_to_frame, to_html
+from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, repr=False)
-class Sizing:
+class Sizing(Framed):
     """What each protocol needs for a wanted error, the most frugal first.
 
     Attributes
@@ -92,22 +92,14 @@ class Sizing:
         ]
         return plain
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
-        """A row for each protocol: what it needs, and what it sees and costs there.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-        """
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each protocol: what it needs, and what it sees and costs there."""
         records = []
         for row in self.rows:
             seen = row.prospect.to_dict() if row.prospect else {}
             numbers = {name: seen.get(name) for name in ("g", "error_one", "error_all", "cap")}
             records.append({"protocol": row.label, self.unknown: row.found, **numbers})
-        return records_to_frame(records, backend)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+        return records
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw what each protocol needs.

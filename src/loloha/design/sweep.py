@@ -13,7 +13,7 @@ from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
-from loloha.server.frame import HTML_ROWS, records_to_frame, to_html
+from loloha.server.frame import HTML_ROWS, Framed, to_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ COLUMNS = ("g", "variance", "rmse", "error_one", "error_all", "visible_one", "vi
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep:
+class Sweep(Framed):
     """What protocols see at many budgets.
 
     Attributes
@@ -55,19 +55,6 @@ class Sweep:
                 }
             )
         return found
-
-    def to_frame(self, *, backend: str | None = None) -> Any:
-        """A row for each protocol and pair of budgets.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Kind of the frame; pyarrow by default.
-        """
-        return records_to_frame(self.records(), backend)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
     def plot(self, x: str = "eps_1", y: str = "error_one", *, ax: Axes | None = None) -> Axes:
         """Draw a line for each protocol and value of the budget that is held.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -89,6 +90,27 @@ def records_to_frame(records: Sequence[Mapping[str, Any]], backend: str | None =
     """A table of records that all have the names of the first; see `to_frame`."""
     names = records[0] if records else ()
     return to_frame({name: [record[name] for record in records] for name in names}, backend)
+
+
+class Framed(ABC):
+    """Records that any library which reads Arrow takes as a table."""
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """A dict a row."""
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """The records as a table.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Kind of the frame; pyarrow by default.
+        """
+        return records_to_frame(self.records(), backend)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
 
 def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) -> Any:

@@ -99,8 +99,11 @@ def second_bit_channel(first: BitChannel, eps_1: float, *, symmetric: bool) -> B
         return BitChannel(SCALE - unset if symmetric else SCALE // 2, unset)
 
     def is_within(unset: int) -> bool:
-        p_star, q_star = chained_bits(first, channel(unset))
-        return p_star * (1 - q_star) <= ratio * (1 - p_star) * q_star
+        # As `chained_bits`, in integers out of 2^106: fractions take twenty times as long.
+        slope, whole = channel(unset).set - unset, SCALE**2
+        p_star, q_star = (unset * SCALE + bit * slope for bit in (first.set, first.unset))
+        odds = p_star * (whole - q_star), (whole - p_star) * q_star
+        return odds[0] * ratio.denominator <= ratio.numerator * odds[1]
 
     return channel(bisect_left(range(SCALE // 2), True, key=is_within))
 

@@ -1,0 +1,53 @@
+"""What a lower loss of one round costs, as ``loloha plan --frontier`` shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loloha.cli import console
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loloha.design.frontier import Point
+
+
+def show(
+    k: int | None, eps_inf: float | None, family: str | None, out: Path | None, *, as_json: bool
+) -> None:
+    """Print V* over eps_2, and draw it."""
+    from loloha.design.frontier import frontier
+
+    if k is None or eps_inf is None:
+        raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
+    if out is not None and out.suffix not in (".png", ".svg"):
+        raise ParameterError(f"--out must end in .png or .svg, got {out.name!r}; rename it")
+    found = frontier(k, eps_inf, hash=family)
+    title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
+    if out is not None:
+        _draw(found, title, out)
+    if as_json:
+        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
+        return
+    console.show_table(
+        ("one round, eps_2", "first report, eps_1", "g", "n V*", "least n V* at this eps_1"),
+        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
+        title=title,
+    )
+    if out is not None:
+        console.show(f"Figure: {out}")
+
+
+def _draw(found: Sequence[Point], title: str, out: Path) -> None:
+    """One picture, the same bytes every time."""
+    from matplotlib.figure import Figure
+
+    from loloha.design.frontier import plot
+    from loloha.study.figure.style import our_look, write
+
+    with our_look():
+        figure = Figure(layout="constrained")
+        plot(found, ax=figure.subplots()).set_title(title)
+        write(figure, out)
