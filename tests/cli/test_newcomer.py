@@ -44,6 +44,17 @@ def test_a_missing_path_is_named(fails: Any, document: str) -> None:
     assert "loloha data list" in said
 
 
+def test_a_table_that_cannot_be_read_is_named_without_words_of_python(
+    fails: Any, tmp_path: Path
+) -> None:
+    for name, content in (("a.csv", "user,r0\n1,\xe4\n".encode("latin1")), ("b.parquet", b"no")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        said = fails("run", str(path), *OLOLOHA, "--out", str(tmp_path / "out"))
+        assert f"TABLE '{path}' must be" in said
+        assert "got something else" in said
+
+
 def test_a_file_of_labels_that_is_missing_is_no_label(fails: Any) -> None:
     said = fails("campaign", "create", "h", *OLOLOHA, "--labels", "nofile.txt")
     assert "no such file, hence taken as one label" in said

@@ -184,7 +184,7 @@ def test_bad_queries_are_refused(serve: Any, query: str) -> None:
     path = created(client, campaign())
     answer = client.get(f"{path}/rounds/0/estimates?{query}")
     assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("query.")
+    assert answer.json()["detail"].startswith(f"{query.partition('=')[0]} must be ")
 
 
 def test_rounds_without_end_are_not_found(serve: Any) -> None:

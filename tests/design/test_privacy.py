@@ -45,6 +45,11 @@ def pattern(cells: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(cells.index(cell) for cell in cells)
 
 
+def test_what_is_no_protocol_is_not_explained() -> None:
+    with pytest.raises(ParameterError, match=r"protocol must be a loloha\.Protocol, got str"):
+        privacy.explain("ololoha")  # type: ignore[call-overload]
+
+
 # -- growth
 
 

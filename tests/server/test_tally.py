@@ -118,9 +118,9 @@ def test_only_tallies_are_added_to_tallies() -> None:
     [
         Report(None, 1), Report(0, 1), Report(27, 1), Report(5, 3), Report(5, -1), Report(5, True),
         Report(True, 1), Report(5, b"\x01"), Report((5,), 1), Report(5.0, 1), Report("5", 1),
-        Report(5, None), Report(5, 1.0),
+        Report(5, None), Report(5, 1.0), 3, None,
     ],
-    ids=lambda report: f"{report.key}-{report.y}",
+    ids=str,
 )  # fmt: skip
 def test_a_report_out_of_range_is_not_counted(report: Report) -> None:
     tally = PROTOCOL.tally()

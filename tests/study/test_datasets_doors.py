@@ -213,7 +213,7 @@ def test_a_narrow_float_is_its_shortest_decimal() -> None:
 def test_a_user_is_one_whatever_surrounds_the_name(users: list[str]) -> None:
     table = {"user": users, "round": [0, 1], "value": ["a", "b"]}
     assert cells(study(pa.table(table))) == [["a", "b"]]
-    with pytest.raises(DataError, match="1 rows that repeat one"):
+    with pytest.raises(DataError, match="users again in 1 row;"):
         datasets.table(pa.table({"user": users, "r0": ["a", "b"]}))
 
 

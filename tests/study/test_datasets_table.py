@@ -485,7 +485,7 @@ def long(**columns: list[Any]) -> Any:
         (pa.table([[1], [2]], names=["a", "a"]), r"column names must differ, got \['a'\]"),
         (pa.table({"user": [1, 2]}), "column for each round"),
         (pa.table({" ": [1, 2]}), "got 2 rows of 0 columns"),
-        (pa.table({"user": [1, 2, 1], "r0": [1, 2, 3]}), "1 rows that repeat one"),
+        (pa.table({"user": [1, 2, 1], "r0": [1, 2, 3]}), "users again in 1 row;"),
         (pa.table({"user": ["x", ""], "r0": [1, 2]}), "got 1 rows without"),
         (pa.table({"r0": ["a", "a"]}), "two different labels, got 1"),
         (pa.table({"r0": pa.nulls(2)}), "two different labels, got 0"),

@@ -14,6 +14,7 @@ from loloha.cli.console import AsJson
 from loloha.cli.device import TOKEN
 from loloha.cli.source import Table, load_for, with_reading
 from loloha.errors import ParameterError
+from loloha.rules.checks import counted
 
 
 @with_reading
@@ -46,6 +47,9 @@ def fleet(
     with Collector(campaign) as collector:
         found, takes = collector.document(), collector.open_rounds()
     values = load_for(found, table, None, **reading)[:users, :rounds]
+    for flag, wanted, there in zip(("users", "rounds"), (users, rounds), values.shape, strict=True):
+        if there < (wanted or 0):
+            console.warn(f"--{flag} asks for {wanted}, the table has {there}")
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()
@@ -84,8 +88,9 @@ def fleet(
         console.show_json(said)
     else:
         console.show(
-            f"{receipt.sent} reports of {len(values)} users in {values.shape[1]} rounds: "
-            f"{receipt.accepted} counted, {receipt.duplicates} duplicates, "
+            f"{counted(receipt.sent, 'report')} of {counted(len(values), 'user')} in "
+            f"{counted(values.shape[1], 'round')}: {receipt.accepted} counted, "
+            f"{counted(receipt.duplicates, 'duplicate')}, "
             f"{sum(receipt.refused.values())} refused, {seconds:.1f} s"
         )
         for reason, count in sorted(receipt.refused.items()):

@@ -151,7 +151,8 @@ def _table(path: str, given: dict[str, Any]) -> Dataset:
         try:
             found = datasets.table(path, **given)
         except (ParameterError, DomainError, datasets.DataError) as error:
-            raise type(error)(in_flags(str(error))) from None
+            said = in_flags(str(error)).replace("source must", f"TABLE {path!r} must", 1)
+            raise type(error)(said) from None
     for one in caught:
         console.warn(in_flags(str(one.message)))
     return found

@@ -27,6 +27,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas
 from loloha.collector.timekeeper import steady_seconds
 from loloha.collector.upload import FastLane
+from loloha.collector.words import told
 from loloha.errors import StoreError
 
 _MOST_TOLD = 3
@@ -143,11 +144,8 @@ def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated.
-        wrong = [
-            ".".join(str(part) for part in one["loc"]) + ": " + one["msg"]
-            for one in error.errors()[:_MOST_TOLD]
-        ]
-        return response(Problem(422, "; ".join(wrong), kind="invalid"))
+        wrong = "; ".join(map(told, error.errors()[:_MOST_TOLD]))
+        return response(Problem(422, wrong, kind="invalid"))
 
     @app.exception_handler(StoreError)
     async def failed(_: Request, error: StoreError) -> Response:

@@ -18,6 +18,7 @@ from pydantic_settings import (
 
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import MOST_OPEN, Terms
+from loloha.collector.words import told
 from loloha.errors import ParameterError
 from loloha.rules.campaign import Schedule
 
@@ -109,8 +110,11 @@ class Settings(BaseSettings):
     def _is_rate(cls, rate: str) -> str:
         from limits import parse
 
-        if rate:
-            parse(rate)
+        try:
+            if rate:
+                parse(rate)
+        except ValueError:
+            raise ValueError("must be a number and a time, such as 200/second") from None
         return rate
 
     @field_validator("trusted_proxies")
@@ -163,10 +167,7 @@ class Settings(BaseSettings):
             settings.terms({})
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            name = ".".join(map(str, first["loc"])) or "settings"
-            raise ParameterError(
-                f"{name} must be valid: {first['msg']}; see `loloha serve --help`"
-            ) from None
+            raise ParameterError(f"{told(first)}; see docs/collector.md") from None
         except ValueError as error:
             # Of the file's syntax, or of the terms.
             raise ParameterError(f"settings must be valid: {error}") from None

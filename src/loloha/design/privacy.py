@@ -26,6 +26,7 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.dyadic import DyadicLH
 from loloha.rules.protocols import Protocol
+from loloha.rules.protocols.base import speakable
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
 USUAL_WINDOWS = (1, 2, 10)
@@ -155,10 +156,11 @@ def explain(
     Raises
     ------
     ParameterError
-        If reports are not integers >= 1, or none are given.
+        If it is no protocol, or reports are not integers >= 1, or none are given.
     """
     if isinstance(protocol, DyadicLH):
         return explain_budget(protocol)
+    protocol = speakable(protocol)
     wanted = USUAL_REPORTS if reports is None else reports
     rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
     if not rounds:

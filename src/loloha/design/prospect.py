@@ -252,7 +252,7 @@ def _bits(protocol: Protocol, encoding: Encoding, n: int) -> tuple[str, float]:
 
 
 def _buckets(protocol: Protocol, encoding: SampledBuckets, n: int) -> tuple[str, float]:
-    return f"{encoding.d} bits a report", n * encoding.d
+    return f"{checks.counted(encoding.d, 'bit')} a report", n * encoding.d
 
 
 _WORK: dict[type[Encoding], Callable[[Protocol, Any, int], tuple[str, float]]] = {

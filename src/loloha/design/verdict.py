@@ -99,8 +99,9 @@ def weaknesses(campaign: Campaign) -> tuple[str, ...]:
     protocol = campaign.protocol
     found = []
     if protocol.asked_memo > LARGEST_EPS:
+        name = "eps_inf" if protocol.longitudinal else "eps"
         found.append(
-            f"eps = {protocol.asked_memo:g} is above the limit of {LARGEST_EPS:g}: all reports "
+            f"{name} = {protocol.asked_memo:g} is above the limit of {LARGEST_EPS:g}: all reports "
             f"of one value may change the odds about it by a factor of e^{protocol.asked_memo:g}."
         )
     if not protocol.longitudinal:

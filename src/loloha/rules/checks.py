@@ -97,6 +97,11 @@ def limit(value: Any, least: float, advice: str) -> float | None:
     return None if number == math.inf else number
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words: "1 round", "2 rounds"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:

@@ -61,7 +61,11 @@ class Tally:
             If its key or y is none that the protocol can have; nothing is counted.
         """
         encoding = self.protocol.encoding
-        if not (encoding.is_key(report.key) and encoding.is_answer(report.y)):
+        if not (
+            isinstance(report, Report)
+            and encoding.is_key(report.key)
+            and encoding.is_answer(report.y)
+        ):
             raise WireError(
                 f"report must have a key and y that {self.protocol.name} with these parameters "
                 "can have, got others; check that client and server agree on the protocol"

@@ -201,7 +201,7 @@ def compare(
             _summary(point, [rows[name_of(point, run)] for run in range(runs)]) for point in points
         ),
         level,
-        f"{dataset.provenance} {runs} runs each, eps_1 = {alpha:g} eps_inf.",
+        f"{dataset.provenance} {checks.counted(runs, 'run')} each, eps_1 = {alpha:g} eps_inf.",
         dataset.backend,
     )
 

@@ -338,8 +338,9 @@ def speakable(protocol: Any) -> Protocol:
     """
     if not isinstance(protocol, Protocol):
         raise ParameterError(
-            f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; what is only "
-            "studied has no campaign, messages or engines: use its own client() and tally()"
+            f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; make one by "
+            "its class; what is only studied has no campaign, messages or engines: use its own "
+            "client() and tally()"
         )
     return protocol
 

@@ -40,8 +40,8 @@ def foreign(requirement: str, advice: str) -> Iterator[None]:
         yield
     except (LolohaError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
         raise
-    except BaseException as error:  # noqa: BLE001 (polars panics outside of Exception)
-        raise DataError(f"{requirement}, got {type(error).__name__}; {advice}") from None
+    except BaseException:  # noqa: BLE001 (polars panics outside of Exception)
+        raise DataError(f"{requirement}, got something else; {advice}") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

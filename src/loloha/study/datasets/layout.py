@@ -11,6 +11,7 @@ import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules.campaign.scalar import identity, is_missing
+from loloha.rules.checks import counted
 from loloha.study.datasets.column import Cells, Symbols, declared, read_cells
 from loloha.study.datasets.dataset import MISSING, DataError
 from loloha.study.datasets.label import GAPS, Indices, encode, sort_labels, typed
@@ -151,8 +152,9 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
         )
     if once and len(numbers) < len(users):
         raise DataError(
-            f"user must differ from row to row in a wide table, got {len(users) - len(numbers)} "
-            "rows that repeat one; where a row is a report, name its round= and value="
+            "user must differ from row to row in a wide table, got users again in "
+            f"{counted(len(users) - len(numbers), 'row')}; where a row is a report, name its "
+            "round= and value="
         )
     return users, len(numbers)
 
