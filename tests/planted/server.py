@@ -118,8 +118,8 @@ SERVER = [
     Mutant(
         "a report out of range is counted",
         "server/tally.py",
-        "if not (encoding.is_key(report.key) and encoding.is_answer(report.y)):",
-        "if not encoding.is_key(report.key):",
+        "            and encoding.is_answer(report.y)\n",
+        "",
         TALLY + " -k out_of_range",
     ),
     Mutant(
