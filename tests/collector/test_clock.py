@@ -123,6 +123,17 @@ def test_a_start_under_a_wrong_clock_closes_nothing(
     assert accepted.get("/healthz").status_code == 200
 
 
+def test_a_clock_that_fell_back_before_the_stop_does_not_make_the_right_one_seem_ahead(
+    serve: Any, clock: Clock
+) -> None:
+    stopped = serve(steady=lambda: 0.0).app.state.context
+    before = clock.now
+    clock.now = 0.0
+    stopped.close()
+    clock.now = before + HOUR
+    assert serve().get("/healthz").status_code == 200
+
+
 def test_stops_do_not_add_up(clock: Clock, sqlite_url: str) -> None:
     # Each took a minute off the time seen, also where the clock was not believed.
     settings = Settings(store=sqlite_url)

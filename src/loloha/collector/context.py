@@ -156,9 +156,9 @@ class Context:
             workers.close()
         if self._opened is not None:
             self._opened.committer.stop()
-            # Where it fails the next one is warned of us, in vain.
+            # Where it fails, or the clock is not believed, the next one is warned of us, in vain.
             with suppress(StoreError):
-                self._opened.store.leave(self.clock() - RECENTLY - 1)
+                self._opened.store.leave(self._opened.timekeeper.now() - RECENTLY - 1)
             self._opened.store.close()
         self._opened = None
 
