@@ -112,6 +112,8 @@ def test_no_repr_or_pickle_shows_what_a_client_holds(variant: Variant) -> None:
     tally = protocol.tally()
     tally.add(report)
     shown = [repr(client), str(client), f"{client}", repr(report), str(report)]
+    # Tools that print the variables of a traceback print what lies inside, too.
+    shown += [repr(client._state), repr(client._state.record)]
     shown += [repr(protocol), repr(tally), str(pickle.dumps(protocol)), str(protocol.to_dict())]
     secrets = [str(VALUE), str(KEY), client.to_dict()["secret"], client.reporter(0)]
     if isinstance(report.y, bytes):

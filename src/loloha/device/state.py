@@ -80,6 +80,9 @@ class Record(NamedTuple):
     sent: tuple[tuple[int, Report], ...] = ()
     reports: int = 0
 
+    def __repr__(self) -> str:
+        return "Record(hidden)"
+
     @property
     def last(self) -> int:
         """The largest round that was answered, -1 if none was."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Protocol as Interface
 
 DIGITS = 53
+_SMALL = 2048
 SCALE = 1 << DIGITS
 """Probabilities are integers out of 2^53: the same Bernoulli in Python, NumPy and JavaScript."""
 
@@ -107,9 +108,14 @@ def compare_all(
     return other_below ^ ((chosen_below ^ other_below) & chosen)
 
 
-@lru_cache(maxsize=64)
 def _side_by_side(size: int, number: int, width: int) -> int:
     """So many times the same number, each in so many bytes."""
+    # What is kept stays below a megabyte in all.
+    return (_small if size <= _SMALL else _small.__wrapped__)(size, number, width)
+
+
+@lru_cache(maxsize=64)
+def _small(size: int, number: int, width: int) -> int:
     return int.from_bytes(number.to_bytes(width, "little") * size, "little")
 
 
