@@ -177,7 +177,8 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
     first, second = clients(one.campaign, 8), clients(two.campaign, 5)
     for secret in (first, second):
         for user, client in enumerate(secret):
-            client._state = client._state._replace(secret=user.to_bytes(32))
+            state = client._state
+            state.before = state.before._replace(secret=user.to_bytes(32))
     together = [
         Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
         for entry, some in ((one, first), (two, second), (one, first))
