@@ -66,11 +66,8 @@ def _level(found: Trial) -> str:
 def _spent(found: Trial) -> list[tuple[str, float, str]]:
     """What users spent, unless only their devices know."""
     spent = found.evaluation.eps_avg
-    meaning = f"budget spent by a user; {_cap(found)}"
+    cap = f"its cap is {found.protocol.cap:.4g}"
+    if not found.protocol.longitudinal:
+        cap = "no cap: every report spends again"
+    meaning = f"budget spent by a user; {cap}"
     return [] if math.isnan(spent) else [("eps_avg", spent, meaning)]
-
-
-def _cap(found: Trial) -> str:
-    if found.protocol.longitudinal:
-        return f"its cap is {found.protocol.cap:.4g}"
-    return "no cap: every report spends again"

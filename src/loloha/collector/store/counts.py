@@ -11,12 +11,10 @@ from loloha.collector.store.cell import CELLS, add_parts, add_to_parts
 from loloha.collector.store.schema import cell, waiting_cell
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array
-
-if TYPE_CHECKING:
     import sqlalchemy as sql
 
     from loloha.collector.stored_campaign import StoredCampaign
+    from loloha.rules.counting.arrays import Array
 
 _PARTS_AT_ONCE = 500
 

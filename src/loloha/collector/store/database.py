@@ -219,41 +219,36 @@ def _parsed(url: str) -> URL:
 
 
 def _engine(url: URL, *, writes: bool) -> Engine:
-    options: dict[str, Any] = {"hide_parameters": True}
+    options: dict[str, Any] = {
+        "hide_parameters": True,
+        "pool_size": 1 if writes else _READERS,
+        "max_overflow": 0,
+        "pool_timeout": _SECONDS_TO_WAIT,
+    }
+    is_sqlite = url.get_backend_name() == "sqlite"
+    if is_sqlite:
+        options["poolclass"] = sql.QueuePool
+        options["connect_args"] = {"timeout": _SECONDS_TO_WAIT, "check_same_thread": False}
+    else:
+        options["pool_pre_ping"] = True
+        options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
+        options["connect_args"] = {
+            "connect_timeout": _SECONDS_TO_WAIT,
+            # A network that swallows everything is a failure, too.
+            "keepalives_idle": _SECONDS_TO_WAIT,
+            "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
+        }
     try:
-        if url.get_backend_name() == "postgresql":
-            engine = sql.create_engine(
-                url,
-                pool_size=1 if writes else _READERS,
-                max_overflow=0,
-                pool_pre_ping=True,
-                pool_timeout=_SECONDS_TO_WAIT,
-                isolation_level="READ COMMITTED" if writes else "REPEATABLE READ",
-                connect_args={
-                    "connect_timeout": _SECONDS_TO_WAIT,
-                    # A network that swallows everything is a failure, too.
-                    "keepalives_idle": _SECONDS_TO_WAIT,
-                    "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
-                },
-                **options,
-            )
-            sql.event.listen(engine, "connect", _set_up_postgresql)
-            return engine
-        engine = sql.create_engine(
-            url,
-            poolclass=sql.QueuePool,
-            pool_size=1 if writes else _READERS,
-            max_overflow=0,
-            pool_timeout=_SECONDS_TO_WAIT,
-            connect_args={"timeout": _SECONDS_TO_WAIT, "check_same_thread": False},
-            **options,
-        )
+        engine = sql.create_engine(url, **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise ParameterError(
             "store must have its driver installed; pip install 'loloha[collector]'"
         ) from error
-    sql.event.listen(engine, "connect", _set_up_writer if writes else _set_up_reader)
-    sql.event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
+    if is_sqlite:
+        sql.event.listen(engine, "connect", _set_up_writer if writes else _set_up_reader)
+        sql.event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
+    else:
+        sql.event.listen(engine, "connect", _set_up_postgresql)
     return engine
 
 
