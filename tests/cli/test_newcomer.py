@@ -116,6 +116,24 @@ def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> N
     assert "host must be an address of this machine, got '192.0.2.1'" in elsewhere
 
 
+def test_a_plan_says_what_it_lacks_or_would_ignore(
+    fails: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["plan", "--k", "40", "--n", "50000", "--eps-inf", "2"]
+    assert "got --k, --n, --eps-inf; leave" in fails(*line)
+    assert "without --n, which it would ignore; leave it out" in fails(*line, "--frontier")
+    both = fails(*line, "--frontier", "--eps-1", "1")
+    assert "without --n, --eps-1, which it would ignore; leave them out" in both
+    weak = ["--protocol", "ololoha", "--eps-inf", "6", "--eps-1", "1", "--labels", "a,b"]
+    assert "eps_inf = 6 is above the limit" in fails("campaign", "create", "h", *weak)
+    # What no budget bounds is no loss of nothing.
+    assert main([*line, "--eps-1", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "no bound" in said
+    assert " none " not in said
+    assert "e+0" not in said
+
+
 def test_a_store_that_is_not_there_has_no_keys(
     fails: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

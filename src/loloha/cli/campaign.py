@@ -283,12 +283,12 @@ def _about_key(key: str | None) -> str:
 def _show_verdict(found: dict[str, Any] | None) -> None:
     if found is None:
         return
-    cap = "none" if found["cap"] is None else f"{found['cap']:g}"
+    cap = "no cap" if found["cap"] is None else f"cap {found['cap']:g}"
     visible = "no frequency" if found["visible"] is None else f"{found['visible']:.3g}"
     console.say(
         f"with {found['n']} reports a round: 95 % error of a rare value {found['error_95']:.3g}, "
         f"of all at once {found['error_all_95']:.3g}; values show from {visible}; "
-        f"cap {cap} (the most budget that a user can spend)"
+        f"{cap} (the most budget that a user can spend)"
     )
     for warning in found["warnings"]:
         console.warn(warning)

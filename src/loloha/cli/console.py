@@ -158,7 +158,7 @@ def shorten(cell: Any) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float) and math.isinf(cell):
-        return "none"
+        return "no bound"
     if isinstance(cell, float):
         return f"{cell:.5g}"
     return visible(str(cell))

@@ -56,8 +56,8 @@ def plan(
         typer.Option(
             "--hash",
             metavar="FAMILY",
-            help='Family of the hashed protocols, e.g. "linear"; by default the best one whose '
-            "keys at least five users share.",
+            help='Family of the hashed protocols, e.g. "linear"; by default the one of '
+            "least variance whose keys at least five users share, beside the linear one.",
             show_default=False,
         ),
     ] = None,
@@ -160,8 +160,10 @@ def plan(
         _show_needed(needed, as_json=as_json)
         return
     if k is None or n is None or [eps_inf, eps_1, eps_2].count(None) > 1:
+        given = {"--k": k, "--n": n, "--eps-inf": eps_inf, "--eps-1": eps_1, "--eps-2": eps_2}
+        got = ", ".join(name for name, one in given.items() if one is not None) or "none"
         raise ParameterError(
-            "--k, --n and two of --eps-inf, --eps-1, --eps-2 must be given, got less; leave one "
+            f"--k, --n and two of --eps-inf, --eps-1, --eps-2 must be given, got {got}; leave one "
             "out only with --error or --visible"
         )
     if attributes is not None:
@@ -220,7 +222,8 @@ def _only_frontier(**given: Any) -> None:
     ]
     if ignored:
         raise ParameterError(
-            f"--frontier must come without {', '.join(ignored)}, which it would ignore; leave out"
+            f"--frontier must come without {', '.join(ignored)}, which it would ignore; leave "
+            f"{'it' if len(ignored) == 1 else 'them'} out"
         )
 
 
@@ -247,6 +250,8 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
 
 def _show_rows(found: Plan) -> None:
     """Print what each protocol can see with these users, and what it costs."""
+    from loloha.design.plan import users_of_a_key
+
     percent = f"{100 * found.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
     free = () if found.eps_2 is None else ("eps_1", "eps_inf")
@@ -270,13 +275,13 @@ def _show_rows(found: Plan) -> None:
                 _share(row.visible_one),
                 row.cap,
                 row.eps_round,
-                *((None if row.change is None else f"{row.change:.3f}",) if changes else ()),
+                *((None if row.change is None else f"{row.change:.4g}",) if changes else ()),
                 row.report_bytes,
                 *((row.eps_first, row.eps_value) if free else ()),
                 _share(row.error_all),
                 row.variance,
-                None if row.above_optimum is None else f"{100 * row.above_optimum:.3g} %",
-                None if row.shared is None else f"{row.shared:.3g}",
+                None if row.above_optimum is None else _share(row.above_optimum),
+                users_of_a_key(row),
                 row.server_cost,
             )
             for row in found.rows
@@ -313,4 +318,5 @@ def _share(frequency: float) -> str:
     """A frequency as people read it; none where not even 100 % would do."""
     if math.isinf(frequency):
         return "none"
-    return f"{100 * frequency:.3g} %"
+    percent = 100 * frequency
+    return f"{percent:.3g} %" if percent < 1000 else f"{percent:.0f} %"

@@ -103,8 +103,9 @@ class Plan(Framed):
             if row is not best
         )
         return (
-            f"{reason}. Of the {len(as_good)} that are as good it has {_LEAST[self.weigh]}, then "
-            f"the fewest bytes a report, then the cheapest server: {self._weight(best):.4g}/"
+            f"{reason}. Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} "
+            f"times the least) it has {_LEAST[self.weigh]}, then the fewest bytes a report, then "
+            f"the cheapest server: {self._weight(best):.4g}/"
             f"{best.report_bytes}, against {others} ({self.weigh}/bytes). {_over_time(best)}"
         )
 
@@ -178,14 +179,23 @@ class Plan(Framed):
         )
 
 
+def users_of_a_key(row: Prospect) -> str | None:
+    """With how many users each shares the key, in digits; None where none is kept."""
+    if row.shared is None:
+        return None
+    return f"{row.shared:.3g}" if row.shared < 1000 else f"{row.shared:.0f}"
+
+
 def _over_time(row: Prospect) -> str:
     """What the recommended protocol reveals of values that change."""
     once = row.eps_round
     bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
-    shows = "not computed" if row.change is None else f"{row.change:.3f}"
+    shows = "not computed" if row.change is None else f"{row.change:.4g}"
+    users = users_of_a_key(row)
+    keys = f" A key joins its user's rounds; about {users} users share one." if users else ""
     return (
         f"Any one round of it {bound}; a change shows with {shows} after {REPORTS_OF_A_CHANGE} "
-        "reports (0.5 is chance, 1 is certainty)."
+        f"reports (0.5 is chance, 1 is certainty).{keys}"
     )
 
 

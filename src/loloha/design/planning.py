@@ -11,7 +11,7 @@ from loloha.design.plan import WEIGHED, Plan
 from loloha.design.prospect import Prospect, prospect
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.hashing import FAMILIES
+from loloha.rules.hashing import FAMILIES, LinearHash
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.protocols.base import CALIBRATIONS, LARGEST_K
 from loloha.server.variance import MOST_REPORTS
@@ -47,8 +47,8 @@ def plan(
         Two of the three: the loss of all reports of one value, for ever; of the first report; of
         any one round with all others known. The third is what each protocol then makes of it.
     hash : str, optional
-        Family of the hashed protocols, e.g. "linear" to hold them to it; by default the best one
-        whose keys n users share.
+        Family of the hashed protocols, e.g. "linear" to hold them to it; by default the one of
+        least variance whose keys n users share competes with the linear one.
     level : float
         Of intervals and bounds, in (0, 1).
     calibration : {"tight", "published"}
@@ -73,14 +73,15 @@ def plan(
     Notes
     -----
     The rule: among the rows within both budgets, those whose error of one value is at most 1.1
-    times the least count as equally good; of these the one with the smallest cap (or what else is
+    times the least count as good as it; of these the one with the smallest cap (or what else is
     weighed), then the fewest bytes a later report, then the cheapest server.
     """
     held = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
     checks.choice("weigh", weigh, WEIGHED)
     rows = prospects(
-        k, n, held, hash=hash, level=level, calibration=calibration, protocols=protocols
-    )
+        k, n, held, hash=hash, compete=hash is None, level=level, calibration=calibration,
+        protocols=protocols,
+    )  # fmt: skip
     budgets = held.get("eps_inf"), held.get("eps_1")
     return Plan(k, n, *budgets, level, calibration, weigh, rows, held.get("eps_2"))
 
@@ -91,11 +92,15 @@ def prospects(
     held: Mapping[str, float],
     *,
     hash: str | None = None,
+    compete: bool = False,
     level: float = 0.95,
     calibration: str = "tight",
     protocols: Iterable[str | Protocol] | None = None,
 ) -> tuple[Prospect, ...]:
-    """The rows of `plan`, without its recommendation: what to compare many budgets by."""
+    """The rows of `plan`, without its recommendation: what to compare many budgets by.
+
+    With ``compete`` a protocol whose hash family is chosen by n has a row for the linear one too.
+    """
     k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     checks.choice("calibration", calibration, CALIBRATIONS)
@@ -106,7 +111,7 @@ def prospects(
         Prospect(one.name, one.label, None, False, one.note)
         if one.protocol is None
         else prospect(one.protocol, n, level=level, label=one.label, **held)
-        for one in candidates(held, others, REGISTRY if protocols is None else protocols)
+        for one in candidates(held, others, REGISTRY if protocols is None else protocols, compete)
     )
 
 
@@ -120,7 +125,10 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    held: Mapping[str, float], others: Mapping[str, Any], wanted: Iterable[str | Protocol]
+    held: Mapping[str, float],
+    others: Mapping[str, Any],
+    wanted: Iterable[str | Protocol],
+    compete: bool = False,
 ) -> Iterator[Candidate]:
     """What to compare; protocols that these budgets rule out come with the reason."""
     for one in [wanted] if isinstance(wanted, str | Protocol) else wanted:
@@ -135,11 +143,15 @@ def candidates(
         cls = REGISTRY[name]
         known = cls.hints.union(field.name for field in fields(cls))
         params = {key: others[key] for key in others.keys() & known}
-        sampled = sorted({1, min(SAMPLED, others["k"]), others["k"]}) if "d" in known else [None]
-        for d in sampled:
-            label = name if d is None else f"{name} d={d}"
+        sampled = sorted({1, min(SAMPLED, others["k"]), others["k"]}) if "d" in known else ()
+        variants = {f"{name} d={d}": {**params, "d": d} for d in sampled} or {name: params}
+        if compete and cls.hints & params.keys():
+            variants[f"{name} {LinearHash.name}"] = {**params, "hash": LinearHash.name}
+        made: Protocol | None = None
+        for label, chosen in variants.items():
             try:
-                protocol = hold(cls, held, params if d is None else {**params, "d": d})
-                yield Candidate(name, label, protocol)
+                before, made = made, hold(cls, held, chosen)
+                if made != before:
+                    yield Candidate(name, label, made)
             except ParameterError as error:
                 yield Candidate(name, label, None, str(error))
