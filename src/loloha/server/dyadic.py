@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from loloha.errors import MergeError, WireError
 from loloha.rules import checks
+from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.decode import linear_support
 from loloha.rules.dyadic import DyadicLH, Piece
 from loloha.rules.report import Report
 from loloha.server.frame import normal_quantile
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.protocols import Protocol
 from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
@@ -17,8 +18,6 @@ from loloha.server.variance import MOST_REPORTS, Channel, spread, temporal_covar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from loloha.rules.counting.arrays import Floats, Ints
 
 __all__ = [
     "Estimate",

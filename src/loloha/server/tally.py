@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from loloha.errors import MergeError, ParameterError, WireError
+from loloha.rules.counting.arrays import Array, Bools, Ints
 from loloha.rules.protocols import Protocol, protocol_from_dict
 from loloha.rules.protocols.base import speakable
 from loloha.rules.report import Report
 from loloha.server.estimate import Estimate
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Bools, Ints
 
 FORMAT, VERSION = "loloha-tally", 1
 MOST_REPORTS = 1 << 53

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from loloha.device.collector import Collector, Receipt
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
+from loloha.rules.counting.arrays import Ints
 from loloha.study.samplers import Draws, History, sample_reports
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import LARGEST_UPLOAD, REPORTER_BYTES
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
 
 BATCH = 10_000
 CONNECTIONS = 2

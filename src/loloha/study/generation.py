@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from loloha.errors import ParameterError
 from loloha.reportlog.arrow import REPORTER_BYTES
 from loloha.reportlog.folder import ReportLog
 from loloha.rules import checks
+from loloha.rules.counting.arrays import Ints
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
 
 MOST_USERS, MOST_ROUNDS = 1 << 40, 1 << 20
 # What one thread holds: users x rounds, and bytes of all their reports and memos.

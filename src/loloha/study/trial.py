@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from loloha import __version__
 from loloha.design import privacy
 from loloha.errors import ParameterError
+from loloha.rules.counting.arrays import Floats
 from loloha.rules.protocols import Protocol
 from loloha.server.frame import to_frame, write_csv
 from loloha.study.datasets import Dataset
 from loloha.study.evaluation import Evaluation, evaluate
 from loloha.study.figure import Series, draw_run, save
 from loloha.study.simulation import Simulation
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats
 
 SEEDED = "a seed was given: repeatable, and so without any privacy"
 UNSEEDED = "entropy of the operating system, not kept"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.counting.arrays import Array
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks.stretch import Stretch, moving_values, observe
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array
 
 MOST_REPORTS = 1000
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from loloha.errors import ParameterError
+from loloha.rules.counting.arrays import Array
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.study.samplers import Draws, History, sample_reports
 from loloha.study.samplers.draws import Seed
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import Report
 from loloha.rules.rng import SimulationRng
 from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.sample import Progress, Reports, Sample
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Ints
 
 if TYPE_CHECKING:
     from loloha.device.client import Client

@@ -6,14 +6,12 @@ fill the vector registers of the processor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from loloha.rules.counting.arrays import Array, Words
 from loloha.rules.counting.compiled.jit import njit
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Words
 
 # A literal, so that the loop over levels unrolls and the loop over lanes becomes vector code.
 _LEVELS = 10

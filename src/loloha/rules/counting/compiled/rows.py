@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from loloha.rules.counting.arrays import Array, Ints, Words
 from loloha.rules.counting.compiled.jit import njit, reciprocal
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Ints, Words
 
 _ONE, _NONE = np.uint64(1), np.uint64(0)
 _WORD, _LANES = np.uint64(6), np.uint64(63)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from loloha.rules.counting.arrays import Ints
 from loloha.rules.counting.compiled.jit import njit
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
 
 
 @njit

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.compiled.jit import njit
-
-if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats, Ints
 
 _BLOCK = 1 << 12
 
