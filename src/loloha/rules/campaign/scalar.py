@@ -6,7 +6,6 @@ Standard library only, so foreign scalars are known by what they can do and not 
 from __future__ import annotations
 
 import datetime
-import operator
 import re
 import unicodedata
 import uuid
@@ -172,12 +171,3 @@ def _parsed(text: str) -> Fraction | None:
     if found[2] is not None and abs(int(found[2][1:])) > LONGEST_NUMBER:
         return None
     return Fraction(text)
-
-
-def index_of(value: Any) -> int | None:
-    """An integer of any library, None for anything else and for true and false."""
-    value = unboxed(value)
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
