@@ -5,9 +5,9 @@ from planted.mutant import ENCODINGS, HASHING, PROTOCOLS, TALLY, Mutant, law
 SERVER = [
     Mutant(
         "the seed 0 is drawn, under which all values collide",
-        "rules/hashing/linear.py",
-        "return 1 + rng.below(self.size - 1)",
-        "return rng.below(self.size)",
+        "rules/hashing/family.py",
+        "return self.least_key + rng.below(self.members)",
+        "return rng.below(self.least_key + self.members)",
         HASHING,
     ),
     Mutant(

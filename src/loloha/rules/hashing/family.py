@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.errors import ParameterError
 from loloha.rules.rng import Rng
@@ -13,12 +13,14 @@ from loloha.rules.rng import Rng
 if TYPE_CHECKING:
     import numpy as np
 
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Ints
 
 
 @dataclass(frozen=True)
 class HashFamily(ABC):
     """Functions from values 0..k-1 to symbols 0..g-1, one of which a user draws once, for ever.
+
+    Keys are the ``members`` integers from `least_key` on, unless a family says otherwise.
 
     Parameters
     ----------
@@ -61,29 +63,29 @@ class HashFamily(ABC):
         return None
 
     @property
-    @abstractmethod
     def key_bits(self) -> int:
         """Bits needed to send a key."""
+        return (self.least_key + self.members - 1).bit_length()
 
-    @abstractmethod
     def draw(self, rng: Rng) -> int:
         """Draw one key."""
+        return self.least_key + rng.below(self.members)
 
-    @abstractmethod
     def is_key(self, key: int) -> bool:
         """Whether ``key`` names a member of the family."""
+        return bool(self.are_keys(key))
 
     @abstractmethod
     def hash(self, key: int, v: int) -> int:
         """Symbol in 0..g-1 of the value ``v`` under the member that ``key`` names."""
 
-    @abstractmethod
     def draw_many(self, n: int, rng: np.random.Generator) -> Ints:
         """Draw ``n`` keys, int64[n]; the same law as `draw`."""
+        return rng.integers(self.least_key, self.least_key + self.members, size=n)
 
-    @abstractmethod
-    def are_keys(self, keys: Ints) -> Bools:
+    def are_keys(self, keys: Any) -> Any:
         """Which of ``keys`` int64[n] name a member, bool[n]."""
+        return (keys >= self.least_key) & (keys < self.least_key + self.members)
 
     @abstractmethod
     def hash_many(self, keys: Ints, values: Ints) -> Ints:

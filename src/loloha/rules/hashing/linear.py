@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from loloha.errors import ParameterError
 from loloha.rules.hashing.family import HashFamily
 from loloha.rules.hashing.prime import is_prime
-from loloha.rules.rng import Rng
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Ints
 
 LARGEST_TABLE = 1 << 28
 """Most (seed, symbol) cells that a tally of the linear family may have: 2 GiB of counts."""
@@ -66,16 +63,6 @@ class LinearHash(HashFamily):
     def table_rows(self) -> int:
         return self.size
 
-    @property
-    def key_bits(self) -> int:
-        return (self.size - 1).bit_length()
-
-    def draw(self, rng: Rng) -> int:
-        return 1 + rng.below(self.size - 1)
-
-    def is_key(self, key: int) -> bool:
-        return 1 <= key < self.size
-
     def hash(self, key: int, v: int) -> int:
         total, g = 0, self.g
         while key and v:
@@ -83,12 +70,6 @@ class LinearHash(HashFamily):
             key //= g
             v //= g
         return total % g
-
-    def draw_many(self, n: int, rng: np.random.Generator) -> Ints:
-        return rng.integers(1, self.size, size=n)
-
-    def are_keys(self, keys: Ints) -> Bools:
-        return (keys >= 1) & (keys < self.size)
 
     def hash_many(self, keys: Ints, values: Ints) -> Ints:
         import numpy as np

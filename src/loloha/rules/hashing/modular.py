@@ -14,7 +14,7 @@ from loloha.rules.rng import Rng
 if TYPE_CHECKING:
     import numpy as np
 
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Ints
 
 LARGEST_PRIME_TABLE = 1 << 22
 """Most cells for which the prime family keeps a table: beyond it, one of k supports is smaller."""
@@ -87,21 +87,11 @@ class PrimeHash(ModularHash):
     def table_rows(self) -> int | None:
         return self.members if self.members * self.g <= LARGEST_PRIME_TABLE else None
 
-    @property
-    def key_bits(self) -> int:
-        return (self.members - 1).bit_length()
-
     def split(self, key: Any) -> tuple[Any, Any]:
         return key // self.modulus + 1, key % self.modulus
 
     def join(self, a: Ints, b: Ints) -> Any:
         return (a - 1) * self.modulus + b
-
-    def is_key(self, key: int) -> bool:
-        return 0 <= key < self.members
-
-    def are_keys(self, keys: Ints) -> Bools:
-        return (keys >= 0) & (keys < self.members)
 
 
 class AffineHash(ModularHash):
@@ -127,10 +117,7 @@ class AffineHash(ModularHash):
     def join(self, a: Ints, b: Ints) -> Any:
         return a << 31 | b
 
-    def is_key(self, key: int) -> bool:
-        return 1 <= key >> 31 < MERSENNE_31 and key & MERSENNE_31 < MERSENNE_31
-
-    def are_keys(self, keys: Ints) -> Bools:
+    def are_keys(self, keys: Any) -> Any:
         factors = keys >> 31
         return (factors >= 1) & (factors < MERSENNE_31) & ((keys & MERSENNE_31) < MERSENNE_31)
 

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.errors import ParameterError
 from loloha.rules.hashing.family import HashFamily
-from loloha.rules.rng import Rng
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.rules.counting.arrays import Ints
 
 
 class XXHash(HashFamily):
@@ -32,24 +29,8 @@ class XXHash(HashFamily):
     def members(self) -> int:
         return 1 << 32
 
-    @property
-    def key_bits(self) -> int:
-        return 32
-
-    def draw(self, rng: Rng) -> int:
-        return rng.below(1 << 32)
-
-    def is_key(self, key: int) -> bool:
-        return 0 <= key < 1 << 32
-
     def hash(self, key: int, v: int) -> int:
         return int(_xxh32()(str(v).encode(), seed=key)) % self.g
-
-    def draw_many(self, n: int, rng: np.random.Generator) -> Ints:
-        return rng.integers(0, 1 << 32, size=n)
-
-    def are_keys(self, keys: Ints) -> Bools:
-        return (keys >= 0) & (keys < 1 << 32)
 
     def hash_many(self, keys: Ints, values: Ints) -> Ints:
         import numpy as np
