@@ -153,9 +153,9 @@ def test_parts_come_in_the_papers_order() -> None:
 
 
 def test_tables_keep_precision_in_files_and_readers_from_it() -> None:
-    table = Table("name", "Title", ["a", "b"], [[0.123456789, None], ["text, quoted", 3]])
+    table = Table("name", "Title", [{"a": 0.123456789, "b": None}, {"a": "text, quoted", "b": 3}])
     assert table.to_csv() == 'a,b\n0.123456789,\n"text, quoted",3\n'
     assert table.cells() == [["0.1235", "–"], ["text, quoted", "3"]]
     assert table.classes() == ["text", ""]
-    assert Table("name", "Title", ["a"], [["word " * 9], ["-"]]).classes() == ["text long"]
+    assert Table("name", "Title", [{"a": "word " * 9}, {"a": "-"}]).classes() == ["text long"]
     assert shorten(float("nan")) == "–"

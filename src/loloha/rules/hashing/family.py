@@ -13,7 +13,7 @@ from loloha.rules.rng import Rng
 if TYPE_CHECKING:
     import numpy as np
 
-    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.counting.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ class HashFamily(ABC):
         """Draw ``n`` keys, int64[n]; the same law as `draw`."""
         return rng.integers(self.least_key, self.least_key + self.members, size=n)
 
-    def are_keys(self, keys: Any) -> Any:
+    def are_keys(self, keys: Any) -> Bools:
         """Which of ``keys`` int64[n] name a member, bool[n]."""
-        return (keys >= self.least_key) & (keys < self.least_key + self.members)
+        known: Bools = (keys >= self.least_key) & (keys < self.least_key + self.members)
+        return known
 
     @abstractmethod
     def hash_many(self, keys: Ints, values: Ints) -> Ints:

@@ -14,7 +14,7 @@ from loloha.rules.rng import Rng
 if TYPE_CHECKING:
     import numpy as np
 
-    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.counting.arrays import Bools, Ints
 
 LARGEST_PRIME_TABLE = 1 << 22
 """Most cells for which the prime family keeps a table: beyond it, one of k supports is smaller."""
@@ -117,9 +117,10 @@ class AffineHash(ModularHash):
     def join(self, a: Ints, b: Ints) -> Any:
         return a << 31 | b
 
-    def are_keys(self, keys: Any) -> Any:
-        factors = keys >> 31
-        return (factors >= 1) & (factors < MERSENNE_31) & ((keys & MERSENNE_31) < MERSENNE_31)
+    def are_keys(self, keys: Any) -> Bools:
+        a, b = self.split(keys)
+        known: Bools = (a >= 1) & (a < MERSENNE_31) & (b < MERSENNE_31)
+        return known
 
 
 def colliding_pairs(modulus: int, g: int) -> int:

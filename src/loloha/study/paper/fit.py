@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow
 
 from loloha.study.paper.contender import CONTENDERS
 from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
-from loloha.study.paper.theory import chance_beyond
+from loloha.study.paper.theory import Deviation, chance_beyond
 
 LIMIT = 3.0
 
@@ -49,52 +48,34 @@ def fit_of(results: Results) -> Fit:
 
 def agreement_table(results: Results) -> Table:
     """Ratio of measured to expected MSE_avg, and z, for each contender and data set."""
-    points = pyarrow.Table.from_pylist(
-        [
-            asdict(point) | {"ratio": deviation.ratio, "z": deviation.z}
-            for point, deviation in results.deviations.items()
-        ]
-    )
-    grid, keys = results.grid, ["workload", "contender", "calibration"]
-    groups = points.group_by(keys, use_threads=False).aggregate([("ratio", "list"), ("z", "list")])
-    found = {tuple(group[key] for key in keys): group for group in groups.to_pylist()}
+    groups: dict[tuple[str, str, str], list[Deviation]] = {}
+    for point, deviation in results.deviations.items():
+        key = point.workload, point.contender, point.calibration
+        groups.setdefault(key, []).append(deviation)
     rows = []
-    # Arrow promises no order of groups.
-    for group in (
-        found[key]
-        for key in itertools.product(grid.workloads, CONTENDERS, grid.calibrations)
-        if key in found
-    ):
-        ratios, zs = group["ratio_list"], np.abs(group["z_list"])
+    grid = results.grid
+    for key in itertools.product(grid.workloads, CONTENDERS, grid.calibrations):
+        if key not in groups:
+            continue
+        ratios = [deviation.ratio for deviation in groups[key]]
+        zs = np.abs([deviation.z for deviation in groups[key]])
         rows.append(
-            [
-                group["workload"],
-                CONTENDERS[group["contender"]].label,
-                group["calibration"],
-                len(ratios),
-                min(ratios),
-                float(np.median(ratios)),
-                max(ratios),
-                float(np.sqrt(np.mean(zs**2))),
-                float(np.max(zs)),
-                int(np.count_nonzero(zs > LIMIT)),
-            ]
+            {
+                "data set": key[0],
+                "protocol": CONTENDERS[key[1]].label,
+                "calibration": key[2],
+                "points": len(ratios),
+                "least ratio": min(ratios),
+                "median": float(np.median(ratios)),
+                "largest": max(ratios),
+                "root mean z²": float(np.sqrt(np.mean(zs**2))),
+                "largest |z|": float(np.max(zs)),
+                "|z| > 3": int(np.count_nonzero(zs > LIMIT)),
+            }
         )
     return Table(
         "agreement",
         "Measured MSE_avg of the unbiased estimates over the one theory expects",
-        [
-            "data set",
-            "protocol",
-            "calibration",
-            "points",
-            "least ratio",
-            "median",
-            "largest",
-            "root mean z²",
-            "largest |z|",
-            "|z| > 3",
-        ],
         rows,
         "A point is a data set, protocol, calibration, ε∞ and α; z counts standard errors of the "
         "mean of its runs. " + data_note(results),
@@ -103,46 +84,27 @@ def agreement_table(results: Results) -> Table:
 
 def point_table(results: Results) -> Table:
     """Everything that was measured, a row a point."""
-    columns = ("mse_clipped", "eps_avg", "eps_max")
-    rows = []
-    for point, deviation in results.deviations.items():
-        rows.append(
-            [
-                *point.head,
-                results.first(point, "g"),
-                results.first(point, "hash"),
-                deviation.runs,
-                deviation.measured,
-                deviation.expected,
-                results.v_star(point),
-                deviation.ratio,
-                deviation.z,
-                *(results.mean(point, column) for column in columns),
-                results.uniform(point),
-            ]
-        )
+    rows = [
+        {
+            **point.head,
+            "g": results.first(point, "g"),
+            "hash": results.first(point, "hash"),
+            "runs": deviation.runs,
+            "MSE_avg": deviation.measured,
+            "expected": deviation.expected,
+            "V*": results.v_star(point),
+            "ratio": deviation.ratio,
+            "z": deviation.z,
+            "MSE_avg, clipped": results.mean(point, "mse_clipped"),
+            "ε_avg": results.mean(point, "eps_avg"),
+            "ε_max": results.mean(point, "eps_max"),
+            "MSE of uniform": results.uniform(point),
+        }
+        for point, deviation in results.deviations.items()
+    ]
     return Table(
         "points",
         "All points of the grid",
-        [
-            "data set",
-            "protocol",
-            "calibration",
-            "ε∞",
-            "α",
-            "g",
-            "hash",
-            "runs",
-            "MSE_avg",
-            "expected",
-            "V*",
-            "ratio",
-            "z",
-            "MSE_avg, clipped",
-            "ε_avg",
-            "ε_max",
-            "MSE of uniform",
-        ],
         rows,
         data_note(results),
     )

@@ -126,10 +126,15 @@ class Point:
         return f"{self.workload}/{self.contender}/{self.calibration}/eps{self.eps_inf:g}{second}"
 
     @property
-    def head(self) -> list[Any]:
+    def head(self) -> dict[str, Any]:
         """The first cells of its row in any table: where it is and what is measured."""
-        label = CONTENDERS[self.contender].label
-        return [self.workload, label, self.calibration, self.eps_inf, self.alpha]
+        return {
+            "data set": self.workload,
+            "protocol": CONTENDERS[self.contender].label,
+            "calibration": self.calibration,
+            "ε∞": self.eps_inf,
+            "α": self.alpha,
+        }
 
     def protocol(self, facts: Facts) -> Protocol:
         """The rules that are measured here."""

@@ -63,20 +63,19 @@ def quoted_table(results: Results | None) -> Table:
     if results is not None:
         quotes += [*_sizes(results), *_budgets(results), *_exposures(results)]
     rows = [
-        [
-            one.where,
-            one.what,
-            one.theirs,
-            one.ours,
-            one.ours - one.theirs,
-            one.why if one.ours != one.theirs else "",
-        ]
+        {
+            "in the paper": one.where,
+            "what": one.what,
+            "the paper": one.theirs,
+            "here": one.ours,
+            "difference": one.ours - one.theirs,
+            "why": one.why if one.ours != one.theirs else "",
+        }
         for one in quotes
     ]
     return Table(
         "printed",
         "The paper's printed numbers beside ours",
-        ["in the paper", "what", "the paper", "here", "difference", "why"],
         rows,
         "Figures 2 to 4 print no numbers; what the text says of them stands above each figure. "
         "Printed formulas are held against measurements below. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,32 +26,36 @@ class Table:
     name : str
         Of its files.
     title, note : str
-    columns : sequence of str
-    rows : sequence of rows
-        Text, numbers, or None where there is nothing to say.
+    rows : sequence of mappings
+        What stands under each column, the same ones in every row: text, numbers, or None where
+        there is nothing to say.
     """
 
     name: str
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Mapping[str, Any]]
     note: str = ""
+
+    @property
+    def columns(self) -> list[str]:
+        """The header."""
+        return list(self.rows[0])
 
     def to_csv(self) -> str:
         """The table as CSV, numbers at full precision."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
+        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
+        writer.writeheader()
         writer.writerows(self.rows)
         return text.getvalue()
 
     def cells(self) -> list[list[str]]:
         """Rows as text for a reader."""
-        return [[shorten(cell) for cell in row] for row in self.rows]
+        return [[shorten(cell) for cell in row.values()] for row in self.rows]
 
     def classes(self) -> list[str]:
         """Of each column: "" of numbers, "text", or "text long" where lines must be broken."""
-        return [_class_of([row[place] for row in self.rows]) for place in range(len(self.columns))]
+        return [_class_of([row[name] for row in self.rows]) for name in self.columns]
 
 
 def _class_of(column: Sequence[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,53 +11,34 @@ import numpy as np
 from loloha.rules.protocols import Protocol
 from loloha.study.paper.contender import BEYOND, CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
 from loloha.study.paper.costs import FORMULAS, Cost
-from loloha.study.paper.gain import (
-    Ratio,
-    accuracy_gain,
-    against_usual,
-    budget_gain,
-    mean_ratio,
-)
+from loloha.study.paper.gain import accuracy_gain, against_usual, budget_gain, mean_ratio
 from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
 
 
-def cost_table(costs: Iterable[Cost], n: int) -> Table:
+def cost_table(costs: Sequence[Cost], n: int) -> Table:
     """Table 1: formulas, and what was measured on this machine."""
     rows = []
     for cost in costs:
         bits, theirs, ours, cap = FORMULAS[cost.contender.key]
         rows.append(
-            [
-                cost.contender.label,
-                bits,
-                cost.report_bytes,
-                cost.key_bytes,
-                theirs,
-                ours,
-                cost.server_seconds * 1e3,
-                cost.client_seconds * 1e6,
-                cap,
-                cost.protocol.cap,
-            ]
+            {
+                "protocol": cost.contender.label,
+                "bits a report": bits,
+                "bytes, measured": cost.report_bytes,
+                "bytes of the key, once": cost.key_bytes,
+                "server, paper": theirs,
+                "server, here": ours,
+                "ms a round, measured": cost.server_seconds * 1e3,
+                "µs a report on a device, measured": cost.client_seconds * 1e6,
+                "cap": cap,
+                "cap in numbers": cost.protocol.cap,
+            }
         )
-    first = next(iter(costs), None)
-    k = first.protocol.k if first else 0
+    k = costs[0].protocol.k
     return Table(
         "table1",
         "Table 1. Communication, server cost and worst-case budget",
-        [
-            "protocol",
-            "bits a report",
-            "bytes, measured",
-            "bytes of the key, once",
-            "server, paper",
-            "server, here",
-            "ms a round, measured",
-            "µs a report on a device, measured",
-            "cap",
-            "cap in numbers",
-        ],
         rows,
         f"Measured at k = {k}, n = {n}, ε∞ = 2, ε₁ = 1, published calibration; the server counts "
         "and decodes reports in memory on one core, the device is the Python client. The last two "
@@ -78,35 +59,26 @@ def gain_table(results: Results) -> Table | None:
             for pair in results.pairs(workload, contender, alpha)
         ]
         if gains:
-            rows.append([workload, contender.label, len(gains), *_spread(gains)])
+            measured = [gain.measured for gain in gains]
+            expected = [gain.expected for gain in gains]
+            rows.append(
+                {
+                    "data set": workload,
+                    "protocol": contender.label,
+                    "points that differ": len(gains),
+                    "least": min(measured),
+                    "median": float(np.median(measured)),
+                    "largest": max(measured),
+                    "median, theory": float(np.median(expected)),
+                    "largest, theory": max(expected),
+                }
+            )
     return Table(
         "gains",
         "What the tight calibration gains: published over tight MSE_avg (unbiased)",
-        [
-            "data set",
-            "protocol",
-            "points that differ",
-            "least",
-            "median",
-            "largest",
-            "median, theory",
-            "largest, theory",
-        ],
         rows,
         "Both calibrations keep the same ε∞ and ε₁. " + data_note(results),
     )
-
-
-def _spread(gains: list[Ratio]) -> list[float]:
-    measured = [gain.measured for gain in gains]
-    expected = [gain.expected for gain in gains]
-    return [
-        min(measured),
-        float(np.median(measured)),
-        max(measured),
-        float(np.median(expected)),
-        max(expected),
-    ]
 
 
 def beyond_table(results: Results) -> Table:
@@ -124,36 +96,25 @@ def beyond_table(results: Results) -> Table:
         caps = [results.protocol(a).cap / results.protocol(b).cap for a, b in pairs]
         n = results.facts[workload].n
         rows.append(
-            [
-                workload,
-                contender.label,
-                len(pairs),
-                100 * (errors.measured - 1),
-                100 * errors.error,
-                100 * (errors.expected - 1),
-                errors.z,
-                mean_ratio(budgets).measured,
-                max(one.measured for one in budgets),
-                max(caps),
-                min(_sharing(results.protocol(better), n) for _, better in pairs),
-            ]
+            {
+                "data set": workload,
+                "ours": contender.label,
+                "points": len(pairs),
+                "more MSE, %": 100 * (errors.measured - 1),
+                "± standard error": 100 * errors.error,
+                "theory, %": 100 * (errors.expected - 1),
+                "z": errors.z,
+                "ε_avg ratio": mean_ratio(budgets).measured,
+                "largest ε_avg ratio": max(one.measured for one in budgets),
+                "largest ratio of caps": max(caps),
+                "users a key, at least": min(
+                    _sharing(results.protocol(better), n) for _, better in pairs
+                ),
+            }
         )
     return Table(
         "beyond",
         "OLOLOHA of 0.1.0 against ours: means over the points of a data set",
-        [
-            "data set",
-            "ours",
-            "points",
-            "more MSE, %",
-            "± standard error",
-            "theory, %",
-            "z",
-            "ε_avg ratio",
-            "largest ε_avg ratio",
-            "largest ratio of caps",
-            "users a key, at least",
-        ],
         rows,
         "More MSE (unbiased), and ratios, are of 0.1.0 over ours: above 0 %, or 1, ours is better. "
         "Both sides have the tight calibration, the same ε∞ and ε₁, the g of least V* for their "
@@ -177,12 +138,15 @@ def symbols_table(results: Results) -> Table:
         grid.workloads, curves, grid.alphas
     ):
         points = results.along(workload, contender, calibration, alpha)
-        chosen = [_choice(results.protocol(point)) for point in points]
-        rows.append([workload, contender.label, calibration, alpha, *chosen])
+        row = {
+            "data set": workload, "protocol": contender.label, "calibration": calibration,
+            "α": alpha,
+        }  # fmt: skip
+        chosen = {f"ε∞ = {point.eps_inf:g}": _choice(results.protocol(point)) for point in points}
+        rows.append(row | chosen)
     return Table(
         "symbols",
         "g in force for OLOLOHA",
-        ["data set", "protocol", "calibration", "α", *(f"ε∞ = {eps:g}" for eps in grid.eps_inf)],
         rows,
         "Prime g hash by the linear family, others (*) by the affine one; least prime takes any.",
     )
@@ -196,14 +160,16 @@ def uniform_table(results: Results) -> Table:
     """From which eps_inf on the clipped estimates beat the answer "uniform"."""
     grid = results.grid
     rows = [
-        [workload, contender.label]
-        + [_beats_uniform_from(results, workload, contender, alpha) for alpha in grid.alphas]
+        {"data set": workload, "protocol": contender.label}
+        | {
+            f"α = {alpha:g}": _beats_uniform_from(results, workload, contender, alpha)
+            for alpha in grid.alphas
+        }
         for workload, contender in itertools.product(grid.workloads, grid.contenders)
     ]
     return Table(
         "uniform",
         "Least ε∞ from which the clipped estimates beat the answer “uniform”",
-        ["data set", "protocol", *(f"α = {alpha:g}" for alpha in grid.alphas)],
         rows,
         f"Published calibration (ours: tight), up to ε∞ = {max(grid.eps_inf):g}. dBitFlipPM is "
         "held against uniform buckets. " + data_note(results),
@@ -213,7 +179,7 @@ def uniform_table(results: Results) -> Table:
 def _beats_uniform_from(results: Results, workload: str, contender: Contender, alpha: float) -> str:
     first = "never"
     for point in reversed(list(results.along(workload, contender, PUBLISHED, alpha))):
-        if float(np.mean(results.measured(point, "mse_clipped"))) >= results.uniform(point):
+        if results.mean(point, "mse_clipped") >= results.uniform(point):
             break
         first = f"{point.eps_inf:g}"
     return first
