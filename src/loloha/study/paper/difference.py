@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from loloha.study.paper import evidence
@@ -11,8 +9,7 @@ from loloha.study.paper.evidence import Evidence
 from loloha.study.paper.results import Results
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """One point on which the paper and we differ.
 
     Attributes
@@ -22,7 +19,7 @@ class Difference:
         In our own words.
     where : str
         The page of mathematics, and the figure or table that shows it.
-    evidence : list of Evidence
+    evidence : tuple of Evidence
         What was computed, and the numbers.
     """
 
@@ -30,7 +27,7 @@ class Difference:
     theirs: str
     ours: str
     where: str
-    evidence: list[Evidence]
+    evidence: tuple[Evidence, ...] = ()
 
 
 def differences(results: Results | None) -> list[Difference]:
@@ -41,28 +38,14 @@ def differences(results: Results | None) -> list[Difference]:
     results : Results or None
         None where no grid was measured.
     """
-    exact = _exact()
-    measured = {} if results is None else _measured(results)
-    return [
-        Difference(*said, evidence=[*exact.get(key, ()), *measured.get(key, ())])
-        for key, said in SAID.items()
-    ]
-
-
-def _exact() -> dict[str, Iterable[Evidence]]:
-    """What needs no data."""
-    return {
+    exact = {
         "calibration": evidence.calibration(),
         "single bucket": evidence.single_bucket(),
         "patterns": evidence.change_patterns(),
         "best test": evidence.best_test(),
         "bound": evidence.bound(),
     }
-
-
-def _measured(results: Results) -> dict[str, Iterable[Evidence]]:
-    """What the grid shows."""
-    return {
+    measured = {} if results is None else {
         "frequent values": evidence.variance_of_frequent_values(results),
         "calibration": evidence.gains(results, ("l-grr", "ololoha")),
         "collisions": evidence.collisions(results),
@@ -71,20 +54,15 @@ def _measured(results: Results) -> dict[str, Iterable[Evidence]]:
         "bound": evidence.rounds_beyond(results),
         "truth": evidence.truth_of_the_round(results),
         "memo of a bucket": evidence.memo_of_a_bucket(results),
-    }
-
-
-class Said(NamedTuple):
-    """A difference in words: the fields of `Difference` without its evidence."""
-
-    title: str
-    theirs: str
-    ours: str
-    where: str
+    }  # fmt: skip
+    return [
+        said._replace(evidence=(*exact.get(key, ()), *measured.get(key, ())))
+        for key, said in SAID.items()
+    ]
 
 
 SAID = {
-    "frequent values": Said(
+    "frequent values": Difference(
         "Variance of a frequent value",
         "The variance of an estimate is γ(1−γ)/(n (p∗−q∗)²), γ the chance that a report supports "
         "the value.",
@@ -93,7 +71,7 @@ SAID = {
         "(n (p∗−q∗)²). Both give the same V*.",
         "Maths, section 1; figure 3, points and theory.",
     ),
-    "calibration": Said(
+    "calibration": Difference(
         "Calibration of the second round for more than two symbols",
         "p_s = p₁p₂ + q₁q₂, hence c = (ab−1)/(a−b).",
         "True for g = 2 only: a report can also reach a symbol through any of the others. The "
@@ -103,27 +81,27 @@ SAID = {
         "maths, section 16.)",
         "Maths, section 3; figures 1 to 3 and the table of gains.",
     ),
-    "collisions": Said(
+    "collisions": Difference(
         "The collision probability of the hash",
         "A universal family, whose collisions are at most 1/g, is enough; the server uses 1/g.",
         "The exact probability c₀ must stand in q∗, or every estimate shifts by "
         "(1−f)(c₀−1/g) g/(g−1). Our families know theirs as a fraction.",
         "Maths, section 4.",
     ),
-    "flip variance": Said(
+    "flip variance": Difference(
         "Variance of dBitFlipPM",
         "V* = b / (2 d n sinh(ε∞/2)).",
         "A square is missing in the derivation: V* = b / (4 d n sinh²(ε∞/4)).",
         "Maths, section 7; figure 3, bBitFlipPM.",
     ),
-    "single bucket": Said(
+    "single bucket": Difference(
         "dBitFlipPM with one sampled bucket",
         "The same p for every d.",
         "At d = 1 two patterns differ in a single bit, so the published p spends only half of ε∞; "
         "p = exp(ε∞)/(exp(ε∞) + 1) spends it all.",
         "Maths, section 7; figure 3, 1BitFlipPM, and the table of gains.",
     ),
-    "patterns": Said(
+    "patterns": Difference(
         "What the longitudinal bound covers",
         "g ε∞ bounds the loss of any two sequences of values (Theorem 1).",
         "It bounds sequences that visit hash cells in one pattern of equalities. A different "
@@ -131,7 +109,7 @@ SAID = {
         "which for LOLOHA grows neither with k nor with time.",
         "Maths, sections 8 and 11; the figures of change patterns and of ε₂.",
     ),
-    "best test": Said(
+    "best test": Difference(
         "What shows of a change",
         "A server that counts different answers detects every change of dBitFlipPM with d = b and "
         "next to none with d = 1. Rules with a second round are not put to the test.",
@@ -140,7 +118,7 @@ SAID = {
         "values are a fingerprint of the memo. LOLOHA, with few symbols, shows far less.",
         "Maths, section 12; table 2 and its figure.",
     ),
-    "bound": Said(
+    "bound": Difference(
         "Bound on the largest error",
         "sqrt(k / (4 n β (p₁−q₁′)(p₂−q₂))) holds with probability 1−β.",
         "Chebyshev's inequality has the contrast squared under the root: "
@@ -148,7 +126,7 @@ SAID = {
         "tighter.",
         "Maths, section 9.",
     ),
-    "truth": Said(
+    "truth": Difference(
         "Which truth an estimate is held against",
         "The published code compares every round with the last round's frequencies for three of "
         "the data sets, and clips and renormalises before it does.",
@@ -156,7 +134,7 @@ SAID = {
         "beside it.",
         "Maths, section 10; figures 3a and 3b.",
     ),
-    "memo of a bucket": Said(
+    "memo of a bucket": Difference(
         "What dBitFlipPM memoises at d = 1",
         "Table 2 has 0.001 to 0.005 % for DB_MT.",
         "That is what an answer kept for each visited bucket gives. The protocol keeps one for "
@@ -165,4 +143,4 @@ SAID = {
         "Maths, section 7; table 2.",
     ),
 }
-"""In the order of the page."""
+"""In words, in the order of the page."""
