@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import Report
 from loloha.rules.rng import SimulationRng
@@ -62,13 +60,15 @@ def measure_costs(
     costs = []
     for contender in CONTENDERS.values():
         protocol = contender.build(k, eps_inf, alpha, PUBLISHED)
+        encoding = protocol.encoding
+        symbol_bytes = _bytes(encoding.report_bits - encoding.key_bits)
         reports, seconds = _report(protocol, min(CLIENTS, n))
         costs.append(
             Cost(
                 contender,
                 protocol,
-                max(map(_report_bytes, reports)) or _bytes(_answer_bits(protocol)),
-                _bytes(protocol.encoding.key_bits),
+                max(len(y) if isinstance(y := one.y, bytes) else symbol_bytes for one in reports),
+                _bytes(encoding.key_bits),
                 seconds,
                 _count(protocol, reports, n),
             )
@@ -92,11 +92,7 @@ def _report(protocol: Protocol, clients: int) -> tuple[list[Report], float]:
 def _count(protocol: Protocol, reports: list[Report], n: int) -> float:
     """Least time of counting and decoding a round."""
     repeats = -(-n // len(reports))
-    keys = None
-    if reports[0].key is not None:
-        keys = np.array([report.key for report in reports], dtype=np.int64)
-        keys = np.concatenate([keys] * repeats)[:n]
-    ys = np.concatenate([_stacked([report.y for report in reports])] * repeats)[:n]
+    keys, ys = protocol.encoding.arrays((reports * repeats)[:n])
     times = []
     for _ in range(REPEATS):
         started = time.perf_counter()
@@ -105,21 +101,6 @@ def _count(protocol: Protocol, reports: list[Report], n: int) -> float:
         tally.estimate()
         times.append(time.perf_counter() - started)
     return min(times)
-
-
-def _stacked(ys: list[object]) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    if isinstance(ys[0], bytes):
-        return np.stack([np.frombuffer(y, dtype=np.uint8) for y in ys if isinstance(y, bytes)])
-    return np.array(ys, dtype=np.int64)
-
-
-def _report_bytes(report: Report) -> int:
-    """Length of an answer that is bytes already; 0 for a symbol."""
-    return len(report.y) if isinstance(report.y, bytes) else 0
-
-
-def _answer_bits(protocol: Protocol) -> int:
-    return protocol.encoding.report_bits - protocol.encoding.key_bits
 
 
 def _bytes(bits: int) -> int:
