@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.rules.counting.arrays import Floats
-from loloha.study.figure import LOOK, TRUTH
+from loloha.study.figure.style import TRUTH, our_look
 from loloha.study.paper.contender import PAPER, Contender
 
 if TYPE_CHECKING:
@@ -117,18 +116,26 @@ def name_panels(panels: Any, across: Sequence[str], down: Sequence[float]) -> No
         )  # fmt: skip
 
 
-def finish(figure: Figure, caption: str, note: str) -> None:
-    """Say what the figure shows and, in a small line below, where the numbers come from."""
-    width, height = figure.get_size_inches()
-    lines = textwrap.wrap(note, int(width * 17))
-    below = (0.06 + 0.13 * len(lines)) / height
-    figure.text(0.01, 0.04 / height, "\n".join(lines), va="bottom", fontsize=7, color=GREY)
-    engine: Any = figure.get_layout_engine()
-    engine.set(rect=(0, below, 1, 1 - below))
-    figure.set_label(caption)
-    # Laid out once, not again for each file.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+@contextmanager
+def picture(width: float, height: float, caption: str, note: str) -> Iterator[Figure]:
+    """A figure to be filled, in inches and in our look, made without pyplot.
+
+    The caption says what it shows; the note, in a small line below, where the numbers come from.
+    """
+    from matplotlib.figure import Figure
+
+    with our_look():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        lines = textwrap.wrap(note, int(width * 17))
+        below = (0.06 + 0.13 * len(lines)) / height
+        figure.text(0.01, 0.04 / height, "\n".join(lines), va="bottom", fontsize=7, color=GREY)
+        engine: Any = figure.get_layout_engine()
+        engine.set(rect=(0, below, 1, 1 - below))
+        figure.set_label(caption)
+        # Laid out once, not again for each file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 def _handle(label: str, look: dict[str, Any]) -> Any:
@@ -138,31 +145,8 @@ def _handle(label: str, look: dict[str, Any]) -> Any:
     return Line2D([], [], label=label, **({"linewidth": 1.2} | look))
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, made without pyplot."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def shades(count: int) -> list[Any]:
     """Colours from dark to light, apart in grey too."""
     import matplotlib
 
     return list(matplotlib.colormaps["viridis"](np.linspace(0, 0.82, count)))
-
-
-@contextmanager
-def look() -> Iterator[None]:
-    """The look of all our pictures, whatever the user's settings."""
-    import matplotlib
-
-    settings: Any = {
-        key: value
-        for key, value in (matplotlib.rcParamsDefault | LOOK).items()
-        if not key.startswith("backend")
-    }
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
-        matplotlib.rcParams.update(settings)
-        yield

@@ -26,9 +26,7 @@ from loloha.study.paper.drawing import (
     MARKER_SIZE,
     add_frame,
     draw_curve,
-    finish,
-    look,
-    new_figure,
+    picture,
     shades,
 )
 from loloha.study.paper.pattern import WORST_REPORTS, pattern_losses, worst_losses
@@ -52,17 +50,13 @@ ROUND_BUDGET = (2.0, 1.0)
 
 def draw_optimal_g() -> Figure:
     """Fig. 1: the g of OLOLOHA over eps_inf and alpha, under both calibrations."""
-    with look():
-        figure = new_figure(9.0, 3.6)
+    caption = "Figure 1. The g of least variance over ε∞, for each α."
+    note = "Theory, no data: c₀ = 1/g as in the paper, so that k and n do not matter."
+    with picture(9.0, 3.6, caption, note) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for panel, calibration in zip(panels, (PUBLISHED, TIGHT), strict=True):
             _draw_choices(panel, calibration)
         panels[0].set_ylabel("g of least variance")
-        finish(
-            figure,
-            "Figure 1. The g of least variance over ε∞, for each α.",
-            "Theory, no data: c₀ = 1/g as in the paper, so that k and n do not matter.",
-        )
     return figure
 
 
@@ -100,19 +94,16 @@ def draw_variances(*, relative: bool = False) -> Figure:
     relative : bool
         Over the V* of L-OSUE, where curves that nearly coincide can be told apart.
     """
-    with look():
-        figure = new_figure(10.0, 6.2)
+    caption = "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else ".")
+    note = f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g."
+    if relative:
+        note += " What is more than twice L-OSUE's is cut off, L-GRR mostly."
+    with picture(10.0, 6.2, caption, note) as figure:
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
         for panel, alpha in zip(panels.flat, ALPHAS, strict=True):
             _draw_variances_of(panel, alpha, relative)
         up = "V* / V* of L-OSUE" if relative else "V*"
         add_frame(figure, panels, EPS_LABEL, up, ours=True, contenders=TWO_ROUNDS)
-        finish(
-            figure,
-            "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else "."),
-            f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g."
-            + (" What is more than twice L-OSUE's is cut off, L-GRR mostly." if relative else ""),
-        )
     return figure
 
 
@@ -153,8 +144,9 @@ def draw_patterns(most: int = 10) -> Figure:
     worst = worst_losses(protocol, WORST_REPORTS)
     alternating = pattern_losses(protocol, most)
     colour = CONTENDERS["biloloha"].style["color"]
-    with look():
-        figure = new_figure(6.4, 3.6)
+    caption = "Exact loss between two sequences of values over the number of reports."
+    note = "Exact, no data: BiLOLOHA, $ε_∞$ = 1, $ε_1$ = 0.5; two hash cells."
+    with picture(6.4, 3.6, caption, note) as figure:
         panel = figure.subplots()
         panel.plot(
             reports[: len(worst)], worst, marker="s", markersize=MARKER_SIZE, color=TRUTH,
@@ -174,18 +166,20 @@ def draw_patterns(most: int = 10) -> Figure:
         panel.set_xticks(reports)
         panel.set_ylim(0)
         panel.legend(loc="upper left")
-        finish(
-            figure,
-            "Exact loss between two sequences of values over the number of reports.",
-            "Exact, no data: BiLOLOHA, $ε_∞$ = 1, $ε_1$ = 0.5; two hash cells.",
-        )
     return figure
 
 
 def draw_areas() -> Figure:
     """Not in the paper: how surely a change shows, over the reports before and after it."""
-    with look():
-        figure = new_figure(10.0, 3.9)
+    caption = (
+        "How surely the best test tells whether a value changed between T reports and T more: "
+        "0.5 is guessing, 1 is certainty."
+    )
+    note = (
+        f"Theory, no data: k = {K}, values equally likely, the key known. Where no closed form "
+        "is summed, a seeded simulation with an error below 0.01."
+    )
+    with picture(10.0, 3.9, caption, note) as figure:
         panels = figure.subplots(1, len(BUDGETS), sharey=True, squeeze=False)
         for panel, (eps_inf, eps_1) in zip(panels[0], BUDGETS, strict=True):
             for contender, protocol, ours in _variants(K, eps_inf, eps_1):
@@ -195,21 +189,21 @@ def draw_areas() -> Figure:
             panel.set_xticks(STRETCHES, [f"{number}" for number in STRETCHES])
             panel.minorticks_off()
         add_frame(figure, panels, "T: reports before, and after", "area under ROC curve", ours=True)
-        finish(
-            figure,
-            "How surely the best test tells whether a value changed between T reports and T more: "
-            "0.5 is guessing, 1 is certainty.",
-            f"Theory, no data: k = {K}, values equally likely, the key known. Where no closed form "
-            "is summed, a seeded simulation with an error below 0.01.",
-        )
     return figure
 
 
 def draw_round_losses() -> Figure:
     """Not in the paper: eps_2, what one round loses when all others are known, over k."""
     eps_inf, eps_1 = ROUND_BUDGET
-    with look():
-        figure = new_figure(6.4, 4.4)
+    caption = (
+        "ε₂, the loss of any one round when all others are known, over the size of the domain."
+    )
+    note = (
+        f"Exact, no data: $ε_∞$ = {eps_inf:g}, $ε_1$ = {eps_1:g}, "
+        "from the thresholds that devices draw with. Published L-GRR, BiLOLOHA and OLOLOHA "
+        "have one ε₂ by construction."
+    )
+    with picture(6.4, 4.4, caption, note) as figure:
         panel = figure.subplots()
         losses = [list(_variants(k, eps_inf, eps_1)) for k in DOMAINS]
         endless = []
@@ -232,13 +226,6 @@ def draw_round_losses() -> Figure:
             figure, np.array([[panel]]), "k: values of the domain", "$ε_2$", ours=True,
             contenders=shown,
         )  # fmt: skip
-        finish(
-            figure,
-            "ε₂, the loss of any one round when all others are known, over the size of the domain.",
-            f"Exact, no data: $ε_∞$ = {eps_inf:g}, $ε_1$ = {eps_1:g}, "
-            "from the thresholds that devices draw with. Published L-GRR, BiLOLOHA and OLOLOHA "
-            "have one ε₂ by construction.",
-        )
     return figure
 
 

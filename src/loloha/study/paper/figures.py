@@ -17,10 +17,8 @@ from loloha.study.paper.drawing import (
     add_frame,
     add_legend,
     draw_curve,
-    finish,
-    look,
     name_panels,
-    new_figure,
+    picture,
     set_ticks,
     shades,
     span_of,
@@ -64,8 +62,11 @@ def draw_gains(results: Results) -> Figure:
     """Not in the paper: the error of OLOLOHA as 0.1.0 makes it over that of least-prime hashing."""
     grid = results.grid
     prime = CONTENDERS["ololoha-prime"]
-    with look():
-        figure = new_figure(1.1 + 2.75 * len(grid.workloads), 3.5)
+    caption = (
+        "MSE of OLOLOHA as 0.1.0 makes it over that of least-prime hashing: measured, with one "
+        "standard error; lines are theory. Above 1 least-prime hashing is better."
+    )
+    with picture(1.1 + 2.75 * len(grid.workloads), 3.5, caption, _note(results)) as figure:
         panels = figure.subplots(1, len(grid.workloads), sharey=True, squeeze=False)
         colours = shades(len(grid.alphas))
         for panel, workload in zip(panels[0], grid.workloads, strict=True):
@@ -81,12 +82,6 @@ def draw_gains(results: Results) -> Figure:
             {f"α = {alpha:g}": {"color": colour, "marker": "o", "markersize": 4}
              for alpha, colour in zip(grid.alphas, colours, strict=True)},
         )  # fmt: skip
-        finish(
-            figure,
-            "MSE of OLOLOHA as 0.1.0 makes it over that of least-prime hashing: measured, with one "
-            "standard error; lines are theory. Above 1 least-prime hashing is better.",
-            f"Mean of {grid.runs} runs. {data_note(results)}",
-        )
     return figure
 
 
@@ -106,16 +101,11 @@ def _draw_gain(
 
 def draw_agreement(results: Results) -> Figure:
     """Ratio of measured to expected MSE_avg of every point, and the law of its z."""
-    with look():
-        figure = new_figure(10.0, 3.8)
+    caption = "Measured over expected MSE of every point, and how the points' z are spread."
+    with picture(10.0, 3.8, caption, _note(results)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
         _draw_ratios(left, results)
         _draw_law(right, results)
-        finish(
-            figure,
-            "Measured over expected MSE of every point, and how the points' z are spread.",
-            f"Mean of {results.grid.runs} runs. {data_note(results)}",
-        )
     return figure
 
 
@@ -167,8 +157,7 @@ def _draw_grid(
 ) -> Figure:
     grid = results.grid
     rows, columns = len(grid.alphas), len(grid.workloads)
-    with look():
-        figure = new_figure(1.1 + 2.75 * columns, 1.4 + 2.15 * rows)
+    with picture(1.1 + 2.75 * columns, 1.4 + 2.15 * rows, caption, _note(results)) as figure:
         panels = figure.subplots(
             rows, columns, sharex=True, sharey="col" if theory else "row", squeeze=False
         )
@@ -191,7 +180,6 @@ def _draw_grid(
         add_frame(
             figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory, contenders=contenders
         )
-        finish(figure, caption, f"Mean of {grid.runs} runs. {data_note(results)}")
     return figure
 
 
@@ -260,3 +248,7 @@ def _scale(panel: Axes, eps_inf: Sequence[float], *, free: bool) -> None:
 
 def _whole(eps_inf: Sequence[float]) -> list[int]:
     return [x for x in range(1, 6) if x <= max(eps_inf)]
+
+
+def _note(results: Results) -> str:
+    return f"Mean of {results.grid.runs} runs. {data_note(results)}"
