@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha import __version__
-from loloha.study.paper.difference import Difference
-from loloha.study.paper.execution import Measurements
-from loloha.study.paper.fit import Fit
-from loloha.study.paper.grid import Grid
 from loloha.study.paper.table import Table
-from loloha.study.paper.workload import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,18 +47,7 @@ class Section:
     tables: Sequence[Table] = ()
 
 
-def write_page(
-    out: Path,
-    sections: Sequence[Section],
-    *,
-    grid: Grid,
-    facts: Mapping[str, Facts],
-    measurements: Measurements | None,
-    fit: Fit | None,
-    differences: Sequence[Difference],
-    seconds: float,
-    command: str,
-) -> Path:
+def write_page(out: Path, sections: Sequence[Section], **told: Any) -> Path:
     """Write figures, tables and the page that shows them all.
 
     Parameters
@@ -71,12 +55,8 @@ def write_page(
     out : Path
         Folder; figures go to ``out/figures`` as PNG and SVG, tables to ``out/tables`` as CSV.
     sections : sequence of Section
-    grid, facts, measurements, fit, differences
-        What was done and what came of it; None where no grid was measured.
-    seconds : float
-        Wall time of everything.
-    command : str
-        The command line that repeats it.
+    **told
+        What else the page says: grid, facts, measurements, fit, differences, seconds, command.
 
     Returns
     -------
@@ -92,16 +72,7 @@ def write_page(
     for section in sections:
         _save_tables(section, out / "tables")
     page = environment.from_string(source).render(
-        sections=sections,
-        drawn=drawn,
-        grid=grid,
-        facts=list(facts.values()),
-        measurements=measurements,
-        fit=fit,
-        differences=differences,
-        seconds=seconds,
-        command=command,
-        versions=versions(),
+        sections=sections, drawn=drawn, versions=versions(), **told
     )
     path = out / "report.html"
     draft = path.with_suffix(".draft")

@@ -125,7 +125,7 @@ def reproduce(
         out,
         told,
         grid=grid,
-        facts=facts,
+        facts=list(facts.values()),
         measurements=measurements,
         fit=judged,
         differences=differences(results),
