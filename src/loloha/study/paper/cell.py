@@ -15,8 +15,9 @@ from loloha.server.estimate import simultaneous_error, unbiased
 from loloha.server.postprocess import clip_and_renormalise
 from loloha.study.archive import Row
 from loloha.study.attacks import detect_changes, detect_memoised, record_answers
-from loloha.study.paper.grid import Attack, Cell, Point, seed_sequence
-from loloha.study.paper.workload import Facts, Material
+from loloha.study.evaluation import binned
+from loloha.study.paper.grid import Attack, Cell, seed_sequence
+from loloha.study.paper.workload import Material
 from loloha.study.population import Supports, supports
 
 LEVEL = 0.95
@@ -61,7 +62,14 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     protocol = cell.point.protocol(facts)
     counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
     simulated = supports(protocol, material.history, rng=counting)
-    row = _identify(cell.point) | {"run": cell.run} | _describe(protocol, facts)
+    row = asdict(cell.point) | {
+        "run": cell.run,
+        "g": protocol.g,
+        "hash": protocol.get_params().get("hash"),
+        "n": facts.n,
+        "bins": protocol.bins,
+        "rounds": facts.tau,
+    }
     row |= _errors(protocol, simulated, material)
     row |= {
         "eps_avg": float(np.mean(simulated.loss)),
@@ -88,36 +96,11 @@ def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
     values = np.asarray(material.values[np.sort(chosen)], dtype=np.int64)
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
     held = values * facts.buckets // facts.k if protocol.bins != facts.k else values
-    return _identify(attack.point) | asdict(detect_changes(answers, held))
-
-
-def _identify(point: Point) -> Row:
-    return {
-        "workload": point.workload,
-        "contender": point.contender,
-        "calibration": point.calibration,
-        "eps_inf": point.eps_inf,
-        "alpha": point.alpha,
-    }
-
-
-def _describe(protocol: Protocol, facts: Facts) -> Row:
-    return {
-        "g": protocol.g,
-        "hash": protocol.get_params().get("hash"),
-        "n": facts.n,
-        "bins": protocol.bins,
-        "rounds": facts.tau,
-    }
-
-
-def truth_of(protocol: Protocol, material: Material) -> Floats:
-    """The frequencies that the protocol estimates, float64[tau, bins]."""
-    return material.truth if protocol.bins == material.facts.k else material.bucketed
+    return asdict(attack.point) | asdict(detect_changes(answers, held))
 
 
 def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
-    truth = truth_of(protocol, material)
+    truth = binned(protocol, material.truth)
     estimates = unbiased(protocol, simulated.supports, simulated.reach)
     known = ~np.isnan(estimates[0])
     errors = (estimates - truth)[:, known]

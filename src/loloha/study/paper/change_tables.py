@@ -11,7 +11,7 @@ from loloha.study.archive import Row
 from loloha.study.attacks import Detection
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, Contender
 from loloha.study.paper.grid import Point, locate
-from loloha.study.paper.results import POINT, Results
+from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
 from loloha.study.paper.visibility import REPORTS, change_areas
 
@@ -71,7 +71,7 @@ def best_test_table(results: Results, attacks: Iterable[Row]) -> Table:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, found in _detections(results, attacks):
         name = row["workload"], CONTENDERS[row["contender"]].label
-        areas = change_areas(results.protocol(Point(*(row[field] for field in POINT))))
+        areas = change_areas(results.protocol(Point.of(row)))
         at = f"ε∞ = {row['eps_inf']:g}"
         told = rows.setdefault(name, {"data set": name[0], "protocol": name[1]})
         told[f"{at}: printed, %"] = 100 * found.share

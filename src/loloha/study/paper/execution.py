@@ -10,18 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from loloha.study import archive
 from loloha.study.archive import Archive, Row
 from loloha.study.paper.cell import measure, measure_attack
-from loloha.study.paper.grid import Attack, Cell, Grid, attacks, cells
-from loloha.study.paper.workload import Facts, material
+from loloha.study.paper.grid import Attack, Cell, Grid, Task, attacks, cells
+from loloha.study.paper.workload import Facts, Material, material
 from loloha.study.parallel import measure_each
 
 Progress = Callable[[int, int], None]
-Task = Cell | Attack
+MEASURES: dict[type[Task], Callable[[Any, Material, int], Row]] = {
+    Cell: measure,
+    Attack: measure_attack,
+}
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,7 @@ def measure_task(
         The task, its row, the number of this process and its largest resident size in bytes.
     """
     population = material(out, facts[task.point.workload])
-    if isinstance(task, Cell):
-        row = measure(task, population, seed)
-    else:
-        row = measure_attack(task, population, seed)
+    row = MEASURES[type(task)](task, population, seed)
     return task, row, os.getpid(), _peak_bytes()
 
 

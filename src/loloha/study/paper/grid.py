@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -125,6 +125,11 @@ class Point:
         second = "" if self.alpha is None else f"-alpha{self.alpha:g}"
         return f"{self.workload}/{self.contender}/{self.calibration}/eps{self.eps_inf:g}{second}"
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The point that a result is of."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
+
     @property
     def head(self) -> dict[str, Any]:
         """The first cells of its row in any table: where it is and what is measured."""
@@ -144,53 +149,53 @@ class Point:
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
-    """One measurement: a point and the number of the run."""
+class Task:
+    """Something to be measured at a point."""
 
     point: Point
+
+    @property
+    def name(self) -> str:
+        """What the result is kept under; it decides the randomness too."""
+        raise NotImplementedError
+
+    def identity(self, seed: int, facts: Facts) -> str:
+        """Digest of all that decides the result: one with another digest is another result."""
+        decisive = {
+            "measurement": MEASUREMENT,
+            "name": self.name,
+            "seed": seed,
+            "data": facts.digest,
+            "protocol": _specification(self.point, facts),
+        }
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, order=True)
+class Cell(Task):
+    """One measurement: a point and the number of the run."""
+
     run: int
 
     @property
     def name(self) -> str:
-        """Path of the result below the folder of cells, without suffix."""
         return f"{self.point.name}/run{self.run:02d}"
-
-    def identity(self, seed: int, facts: Facts) -> str:
-        """Digest of all that decides the result: one with another digest is another result."""
-        return _identity(self.name, seed, facts, self.point)
 
 
 @dataclass(frozen=True, order=True)
-class Attack:
+class Attack(Task):
     """The attack of Table 2 on some users, each run by a real client; a cell of another kind."""
 
-    point: Point
     users: int
 
     @property
     def name(self) -> str:
-        """Path of the result below the folder of cells, without suffix."""
         return f"{self.point.name}/attack-on-{self.users}"
 
-    def identity(self, seed: int, facts: Facts) -> str:
-        """As for `Cell.identity`."""
-        return _identity(self.name, seed, facts, self.point)
 
-
-def seed_sequence(task: Cell | Attack, seed: int) -> np.random.SeedSequence:
+def seed_sequence(task: Task, seed: int) -> np.random.SeedSequence:
     """The randomness of a cell or an attack, which no other shares and no order changes."""
     return np.random.SeedSequence(seed, spawn_key=words("cell", task.name))
-
-
-def _identity(name: str, seed: int, facts: Facts, point: Point) -> str:
-    decisive = {
-        "measurement": MEASUREMENT,
-        "name": name,
-        "seed": seed,
-        "data": facts.digest,
-        "protocol": _specification(point, facts),
-    }
-    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1 << 14)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,11 @@ from loloha.rules.counting.arrays import Floats
 from loloha.rules.protocols import Protocol
 from loloha.server.estimate import variance
 from loloha.study.archive import Row
-from loloha.study.paper.cell import truth_of
+from loloha.study.evaluation import binned
 from loloha.study.paper.contender import PUBLISHED, TIGHT, Contender
 from loloha.study.paper.grid import Grid, Point, locate, points
 from loloha.study.paper.theory import Deviation, deviation_of, expected_mse
 from loloha.study.paper.workload import Facts, Material, material
-
-POINT = [field.name for field in fields(Point)]
 
 
 class Results:
@@ -47,29 +44,15 @@ class Results:
         self.rows = list(rows)
         self._out = out
         self._expected: dict[Point, float] = {}
-        self._table = pyarrow.Table.from_pylist(self.rows)
+        self._runs: dict[Point, list[Row]] = {point: [] for point in points(grid, facts)}
+        for row in self.rows:
+            self._runs[Point.of(row)].append(row)
 
     def save(self, path: Path) -> None:
         """Write all cells as one Parquet file, for whoever goes on with them."""
         draft = path.with_suffix(".draft")
-        pyarrow.parquet.write_table(self._table, draft)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(self.rows), draft)
         draft.replace(path)
-
-    @cached_property
-    def _runs(self) -> dict[Point, dict[str, list[Any]]]:
-        """Each column of the runs of a point, in their order."""
-        columns = [name for name in self._table.column_names if name not in POINT]
-        groups = self._table.group_by(POINT, use_threads=False).aggregate(
-            [(name, "list") for name in columns]
-        )
-        found = {
-            Point(*(group[name] for name in POINT)): {
-                name: group[f"{name}_list"] for name in columns
-            }
-            for group in groups.to_pylist()
-        }
-        # Arrow promises no order of groups.
-        return {point: found[point] for point in points(self.grid, self.facts)}
 
     @property
     def points(self) -> list[Point]:
@@ -78,7 +61,7 @@ class Results:
 
     def measured(self, point: Point, column: str) -> Floats:
         """A column of all runs of a point, float64[runs]."""
-        return np.array(self._runs[point][column], dtype=np.float64)
+        return np.array([row[column] for row in self._runs[point]], dtype=np.float64)
 
     def mean(self, point: Point, column: str) -> float:
         """Mean of a column over the runs of a point."""
@@ -86,7 +69,7 @@ class Results:
 
     def first(self, point: Point, column: str) -> Any:
         """A column of the first run of a point."""
-        return self._runs[point][column][0]
+        return self._runs[point][0][column]
 
     def curve(
         self, workload: str, contender: Contender, calibration: str, alpha: float, column: str
@@ -139,7 +122,7 @@ class Results:
 
     def truth(self, point: Point) -> Floats:
         """What the protocol of a point estimates, float64[tau, bins]."""
-        return truth_of(self.protocol(point), self.material(point))
+        return binned(self.protocol(point), self.material(point).truth)
 
     def expected(self, point: Point) -> float:
         """MSE_avg that theory expects of the unbiased estimates."""

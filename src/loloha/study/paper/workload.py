@@ -98,15 +98,6 @@ class Material:
         return np.stack(counts) / self.facts.n
 
     @cached_property
-    def bucketed(self) -> Floats:
-        """Frequencies of the buckets of dBitFlipPM, float64[tau, buckets]."""
-        k, b = self.facts.k, self.facts.buckets
-        # bucket(v) = v b // k: the first value of bucket j is ceil(j k / b).
-        firsts = -(-np.arange(b) * k // b)
-        sums: Floats = np.add.reduceat(self.truth, firsts, axis=1)
-        return sums
-
-    @cached_property
     def visits(self) -> Distinct:
         """The different buckets of each user."""
         return visited(self.values.astype(np.int64) * self.facts.buckets // self.facts.k)
