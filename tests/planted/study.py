@@ -71,8 +71,8 @@ POPULATIONS = [
     Mutant(
         "rounds are divided by all users, not by their reports",
         "study/population.py",
-        "        n = int(result.n[t])\n",
-        "        n = len(result.loss)\n",
+        "        n = int(history.present[t])\n",
+        "        n = history.n\n",
         POPULATION + " -k without_a_report",
     ),
     Mutant(

@@ -85,15 +85,11 @@ def simulate(
     encodings of `loloha.samplers`; protocols with another encoding, or with a step of their own,
     are run client by client. Runs on one core.
     """
-    dataset = values if isinstance(values, Dataset) else None
-    history = _history(values, speakable(protocol).k)
-    result = _allocate(protocol, history)
     tallies: list[Tally] = []
-    loss = _run(protocol, history, rng, progress, result, tallies.append if keep_tallies else None)
-    estimates = unbiased(protocol, result.supports, result.reach)
-    return Simulation(
-        protocol, estimates, result.supports, result.reach, result.n, loss, tallies, dataset
-    )
+    found = _count(protocol, values, progress, rng, tallies.append if keep_tallies else None)
+    estimates = unbiased(protocol, found.supports, found.reach)
+    dataset = values if isinstance(values, Dataset) else None
+    return Simulation(protocol, estimates, *found, tallies, dataset)
 
 
 def supports(
@@ -111,10 +107,7 @@ def supports(
     -------
     Supports
     """
-    history = _history(values, speakable(protocol).k)
-    result = _allocate(protocol, history)
-    loss = _run(protocol, history, rng, progress, result, None)
-    return result._replace(loss=loss)
+    return _count(protocol, values, progress, rng, None)
 
 
 def linked(protocol: Protocol, values: Any, *, rng: Seed) -> tuple[Ints | None, Ints]:
@@ -152,26 +145,27 @@ def linked(protocol: Protocol, values: Any, *, rng: Seed) -> tuple[Ints | None, 
     return keys, ys
 
 
-def _run(
+def _count(
     protocol: Protocol,
-    history: History,
-    rng: Seed,
+    values: Any,
     progress: Callable[[float], object] | None,
-    result: Supports,
+    rng: Seed,
     keep: Callable[[Tally], object] | None,
-) -> Floats:
-    """Fill in ``result`` round by round; the loss of each user."""
-    sampled = sample(protocol, history, Draws(rng), progress or _ignore, keep=keep is not None)
-    encoding = sampled.encoding
+) -> Supports:
+    """Run a population, and hand over the tally of each round if somebody keeps it."""
+    history = _history(values, speakable(protocol).k)
+    progress = progress or (lambda _: None)
+    sampled = sample(protocol, history, Draws(rng), progress, keep=keep is not None)
+    support, reach = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
     for t, counts in enumerate(sampled.counts):
-        n = int(result.n[t])
-        result.supports[t] = encoding.support(counts)
-        result.reach[t] = encoding.reach(counts, n)
+        n = int(history.present[t])
+        support[t] = sampled.encoding.support(counts)
+        reach[t] = sampled.encoding.reach(counts, n)
         if keep is not None:
             tally = protocol.tally()
             tally.counts, tally.n = counts.copy(), n
             keep(tally)
-    return sampled.loss
+    return Supports(support, reach, history.present, sampled.loss)
 
 
 def _history(values: Array, k: int) -> History:
@@ -187,12 +181,3 @@ def _history(values: Array, k: int) -> History:
     if values.k != k:
         raise ParameterError(f"k must be that of the protocol, {k}, got {values.k}; prepare again")
     return values
-
-
-def _allocate(protocol: Protocol, history: History) -> Supports:
-    support, reach = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
-    return Supports(support, reach, history.present, np.zeros(history.n))
-
-
-def _ignore(share: float) -> None:
-    pass
