@@ -19,13 +19,7 @@ from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.history import History
 from loloha.study.samplers.replay import replay, replay_reports
 from loloha.study.samplers.sample import Chain, Progress, Reports, Sample
-from loloha.study.samplers.symbol import (
-    quickest,
-    report_hashes,
-    report_symbols,
-    sample_hashes,
-    sample_symbols,
-)
+from loloha.study.samplers.symbol import quickest, report_symbols, sample_symbols
 from loloha.study.samplers.visits import Visits
 
 Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[Ints]]]
@@ -36,13 +30,13 @@ Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
 
 SAMPLERS: dict[type[Encoding], Sampler] = {
     Symbols: sample_symbols,
-    Hashed: sample_hashes,
+    Hashed: sample_symbols,
     OneHot: sample_bits,
     SampledBuckets: sample_buckets,
 }
 REPORTERS: dict[type[Encoding], Reporter] = {
     Symbols: report_symbols,
-    Hashed: report_hashes,
+    Hashed: report_symbols,
     OneHot: report_bits,
     SampledBuckets: report_buckets,
 }
@@ -117,13 +111,9 @@ def _one_round(
     chain = Chain(protocol.first_channel, None)
     for t, held in enumerate(history.rounds(protocol.bins)):
         visits = Visits.of_round(held[held >= 0], protocol.bins)
-        _, counts = sampler(protocol.encoding, chain, visits, draws, _ignore)
+        _, counts = sampler(protocol.encoding, chain, visits, draws, lambda _: None)
         yield next(counts)
         progress((t + 1) / history.tau)
-
-
-def _ignore(share: float) -> None:
-    pass
 
 
 __all__ = [

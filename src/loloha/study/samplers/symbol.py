@@ -28,47 +28,36 @@ CELL_COST = 2
 
 
 def sample_symbols(
-    encoding: Symbols, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
-    """A memoised symbol for each value, then a fresh one for each report."""
-    kept, answers = _memoise(encoding.k, _own_values, chain, visits, draws, progress)
-    return answers, _tabled(encoding, chain, None, kept, draws, progress)
-
-
-def sample_hashes(
-    encoding: Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
-) -> tuple[Ints, Iterator[Ints]]:
-    """A memoised symbol for each cell, then a fresh one for each report."""
-    keys = draws.keys(encoding.family, visits.n)
-    cells = partial(_hashed_values, encoding.family, keys)
-    kept, answers = _memoise(encoding.symbols, cells, chain, visits, draws, progress)
-    count = _tabled if encoding.tabled else _expanded
+    """A memoised symbol for each value, or cell of the hash; then a fresh one for each report."""
+    keys, cells_of = _keyed(encoding, visits, draws)
+    kept, answers = _memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
+    tabled = not isinstance(encoding, Hashed) or encoding.tabled
+    count = _tabled if tabled else _expanded
     return answers, count(encoding, chain, keys, kept, draws, progress)
 
 
 def report_symbols(
-    encoding: Symbols, chain: Chain, visits: Visits, draws: Draws
+    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws
 ) -> Iterator[Reports]:
     """The draws of `sample_symbols`, round by round, and not counted."""
-    kept, _ = _memoise(encoding.k, _own_values, chain, visits, draws, lambda _: None)
-    yield from _reported(chain, None, kept, draws)
-
-
-def report_hashes(
-    encoding: Hashed, chain: Chain, visits: Visits, draws: Draws
-) -> Iterator[Reports]:
-    """The draws of `sample_hashes`, round by round, and not counted."""
-    keys = draws.keys(encoding.family, visits.n)
-    cells = partial(_hashed_values, encoding.family, keys)
-    kept, _ = _memoise(encoding.symbols, cells, chain, visits, draws, lambda _: None)
-    yield from _reported(chain, keys, kept, draws)
-
-
-def _reported(chain: Chain, keys: Ints | None, kept: Array, draws: Draws) -> Iterator[Reports]:
+    keys, cells_of = _keyed(encoding, visits, draws)
+    kept, _ = _memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
     for held in kept:
         senders = held >= 0
         told = _told(chain, held[senders], draws).astype(np.int64)
         yield Reports(senders, None if keys is None else keys[senders], told)
+
+
+def _keyed(
+    encoding: Symbols | Hashed, visits: Visits, draws: Draws
+) -> tuple[Ints | None, _CellsOf]:
+    """The keys of all users, where they have any, and what tells the memo cells of a block."""
+    if not isinstance(encoding, Hashed):
+        return None, _own_values
+    keys = draws.keys(encoding.family, visits.n)
+    return keys, partial(_hashed_values, encoding.family, keys)
 
 
 def _memoise(
@@ -176,7 +165,7 @@ def _tabled(
 
 
 def _expanded(
-    encoding: Hashed, chain: Chain, keys: Ints, kept: Array, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are the support, and each user's hash is expanded once."""
     family = encoding.family
