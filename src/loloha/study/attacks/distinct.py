@@ -16,7 +16,7 @@ from loloha.rules.encodings import SampledBuckets
 from loloha.rules.protocols import Protocol
 from loloha.rules.rng import SimulationRng
 from loloha.study.samplers import Draws
-from loloha.study.samplers.draws import unpack
+from loloha.study.samplers.rows import memo_rows
 
 WORD = 64
 CELLS_AT_ONCE = 1 << 22
@@ -234,27 +234,14 @@ def _exposed_by_sample(
         within = np.arange(len(users)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         buckets = visits.buckets[starts[chosen][users] + within]
         sampled = draws.subsets(encoding.b, encoding.d, len(chosen))
-        # Position of the bucket among the sampled ones, -1 for all others.
-        own = np.where(sampled, np.cumsum(sampled, axis=1) - 1, -1)[users, buckets]
-        answers = _answers(own, encoding.d, channel, draws)
-        alike = np.bincount(users[own < 0], minlength=len(chosen)) > 1
+        # Position of the bucket among the sampled ones, d for all others.
+        own = np.where(sampled, np.cumsum(sampled, axis=1) - 1, encoding.d)[users, buckets]
+        answers = memo_rows(own, encoding.d, channel, draws)
+        alike = np.bincount(users[own == encoding.d], minlength=len(chosen)) > 1
         kinds = np.unique(np.column_stack([users.astype(np.uint64), answers]), axis=0)[:, 0]
         different = np.bincount(kinds.astype(np.int64), minlength=len(chosen)) == sizes
         found += int((different & ~alike).sum())
     return found
-
-
-def _answers(own: Ints, d: int, channel: BitChannel, draws: Draws) -> Any:
-    """Answers of d bits, uint64[rows, words]; ``own`` says which bit is set, -1 for none."""
-    answers = draws.rows(channel.unset, len(own), d)
-    holders = np.flatnonzero(own >= 0)
-    word, bit = np.divmod(own[holders], WORD)
-    place = np.uint64(1) << bit.astype(np.uint64)
-    ones = unpack(draws.bits(channel.set, len(holders)), len(holders))
-    answers[holders, word] = np.where(
-        ones, answers[holders, word] | place, answers[holders, word] & ~place
-    )
-    return answers
 
 
 def _colliding(visits: Distinct, b: int, channel: BitChannel, draws: Draws) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -85,13 +85,8 @@ class Audit:
             "passed": self.passed,
             "confidence": self.confidence,
             "findings": [
-                {
-                    "name": one.name,
-                    "claimed": checks.finite(one.claimed),
-                    "lower": checks.finite(one.lower),
-                    "users": one.users,
-                    "violated": one.violated,
-                }
+                {name: checks.finite(said) for name, said in asdict(one).items()}
+                | {"violated": one.violated}
                 for one in self.findings
             ],
         }
@@ -146,7 +141,7 @@ def audit(
     alpha = (1 - confidence) / (BOUNDS * len(asked.claims) * len(LOOKS))
     found: tuple[Finding, ...] = ()
     for look in LOOKS:
-        asked.ask(max(100, round(users * look)), users, progress or _ignore)
+        asked.ask(max(100, round(users * look)), users, progress or (lambda _: None))
         found = (*asked.rules(), *asked.losses(alpha))
         if any(finding.violated for finding in found):
             break
@@ -317,7 +312,3 @@ def _usual(protocol: Protocol, ys: list[Any]) -> Any:
         return max(sorted(set(ys)), key=ys.count)
     rows = np.unpackbits(np.frombuffer(b"".join(ys), np.uint8).reshape(len(ys), -1), axis=1)
     return np.packbits(2 * rows.sum(axis=0, dtype=np.int64) > len(ys)).tobytes()
-
-
-def _ignore(share: float) -> None:
-    pass
