@@ -10,7 +10,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Array, Floats
-from loloha.rules.counting.decode import Windows
+from loloha.rules.counting.decode import Windows, signed_sums
 from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
 from loloha.rules.protocols import Protocol
@@ -132,7 +132,7 @@ class _LinearCells:
         padded = np.zeros(size)
         padded[: len(frequencies)] = frequencies
         if g == 2:
-            even = _signed_sums(padded)
+            even = signed_sums(padded)
             return np.stack(((1 + even) / 2, (1 - even) / 2), axis=1)
         transformed = np.fft.fftn(padded.reshape(self._cube))
         # The masses are real: half of the characters determine the others.
@@ -146,7 +146,7 @@ class _LinearCells:
         """sum_s W[s, <s, v>], as `decode.linear_support` but of real weights."""
         g, k = self._family.g, self._family.k
         if g == 2:
-            difference = _signed_sums(weights[:, 0] - weights[:, 1])
+            difference = signed_sums(weights[:, 0] - weights[:, 1])
             halved: Floats = (weights.sum() + difference[:k]) / 2
             return halved
         characters = np.fft.rfft(weights, axis=1).conj()
@@ -165,37 +165,15 @@ class _LinearCells:
         return cube[np.ix_(*[digits] * self._family.m)].reshape(-1)
 
 
-def _signed_sums(values: Floats) -> Floats:
-    """sum_s values[s] (-1)^<s, v> for all v (Walsh-Hadamard), of real numbers; float64[2^m]."""
-    m = len(values).bit_length() - 1
-    sums = values
-    for done in range(0, m, 6):
-        # Six digits at a time as a matrix product; each rotates the digits to the other end.
-        part = np.arange(1 << min(6, m - done))
-        signs = 1.0 - 2.0 * (np.bitwise_count(part[:, None] & part) & 1)
-        sums = (signs @ sums.reshape(-1, len(part)).T).reshape(-1)
-    return sums
-
-
-class _PrimeCells:
+class _PrimeCells(Windows):
     """Answers are (key, symbol) pairs of the prime family; both directions are sliding sums."""
 
-    def __init__(self, family: PrimeHash) -> None:
-        self._windows = Windows(family)
-        self._shape = (family.modulus - 1, family.modulus, family.g)
-
     def arrange(self, counts: Array) -> Any:
-        return counts.reshape(self._shape)
+        return counts.reshape(self.family.modulus - 1, self.family.modulus, self.family.g)
 
-    def masses(self, frequencies: Floats) -> Any:
-        """Mass of the values that each answer supports."""
+    def masses(self, weights: Floats) -> Any:
         # Differences of running sums may fall just below 0.
-        return np.maximum(self._windows.masses(frequencies), 0.0)
-
-    def supporting(self, weights: Array) -> Floats:
-        """Sum, for each value, of the weights of the answers that support it."""
-        total: Floats = self._windows.supporting(weights)
-        return total
+        return np.maximum(super().masses(weights), 0.0)
 
 
 _CELLS: dict[type[HashFamily], Callable[[Any], _LinearCells | _PrimeCells]] = {

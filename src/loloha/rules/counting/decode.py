@@ -15,8 +15,6 @@ from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
 LARGEST_FACTOR = 64
 # Beyond it a table of products is wasteful, and few lines are left to add up.
 LARGEST_COMPILED_G = 64
-
-
 # Elements of the plain code's running sums that are held at once: they should stay in cache.
 AT_ONCE = 1 << 18
 
@@ -77,7 +75,7 @@ class Windows:
     """
 
     def __init__(self, family: PrimeHash) -> None:
-        self._family = family
+        self.family = family
         modulus, g = family.modulus, family.g
         # Residues in the order 0, g, 2g, ...; where g = P every symbol has one residue only.
         self._order = np.arange(modulus) * (g if g < modulus else 1) % modulus
@@ -87,7 +85,7 @@ class Windows:
 
     def supporting(self, table: Array) -> Any:
         """sum over the keys (a, b) of table[a - 1, b, H(v)] for each v; [P - 1, P, g] to [k]."""
-        modulus, k = self._family.modulus, self._family.k
+        modulus, k = self.family.modulus, self.family.k
         total = np.zeros(k, dtype=table.dtype)
         for factors in self._parts():
             sums = self._each(table[factors - 1]).sum(axis=2)
@@ -97,8 +95,8 @@ class Windows:
 
     def masses(self, weights: Floats) -> Any:
         """sum of the weights of the v with H(v) = y, for each key and y; [k] to [P - 1, P, g]."""
-        modulus, k = self._family.modulus, self._family.k
-        masses = np.empty((modulus - 1, modulus, self._family.g))
+        modulus, k = self.family.modulus, self.family.k
+        masses = np.empty((modulus - 1, modulus, self.family.g))
         for factors in self._parts():
             placed = np.zeros((len(factors), modulus))
             np.put_along_axis(placed, factors[:, None] * np.arange(k) % modulus, weights[None], 1)
@@ -107,8 +105,8 @@ class Windows:
 
     def _parts(self) -> Iterator[Ints]:
         """All a, some at a time."""
-        modulus = self._family.modulus
-        step = max(1, AT_ONCE // (modulus * self._family.g))
+        modulus = self.family.modulus
+        step = max(1, AT_ONCE // (modulus * self.family.g))
         for start in range(1, modulus, step):
             yield np.arange(start, min(start + step, modulus))
 
@@ -117,7 +115,7 @@ class Windows:
         ordered = rows[:, self._order]
         running = np.cumsum(np.concatenate([ordered, ordered], axis=1), axis=1)
         running = np.concatenate([np.zeros_like(running[:, :1]), running], axis=1)
-        columns = np.arange(self._family.g) % rows.shape[2]
+        columns = np.arange(self.family.g) % rows.shape[2]
         return running[:, self._stop, columns] - running[:, self._first, columns]
 
 
@@ -150,20 +148,22 @@ def linear_support(counts: Ints, family: LinearHash) -> Ints:
 
 
 def walsh_hadamard(values: Ints) -> Ints:
-    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m]."""
-    step = LARGEST_FACTOR.bit_length() - 1
-    m, done = len(values).bit_length() - 1, 0
-    # Integers below 2^53 are exact in floating point, which has the fast matrix product.
-    transformed: Floats = values.astype(np.float64)
-    while done < m:
-        bits = min(step, m - done)
-        matrix = np.ones((1, 1))
-        for _ in range(bits):
-            matrix = np.kron(matrix, np.array([[1.0, 1.0], [1.0, -1.0]]))
+    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m].
+
+    Integers below 2^53 are exact in floating point, which has the fast matrix product.
+    """
+    return signed_sums(values.astype(np.float64)).astype(np.int64)
+
+
+def signed_sums(values: Floats) -> Floats:
+    """The same of real numbers, float64[2^m]."""
+    m, step = len(values).bit_length() - 1, LARGEST_FACTOR.bit_length() - 1
+    for done in range(0, m, step):
+        part = np.arange(1 << min(step, m - done))
+        signs = 1.0 - 2.0 * (np.bitwise_count(part[:, None] & part) & 1)
         # Digits are transformed low to high; each product rotates them to the other end.
-        transformed = (matrix @ transformed.reshape(-1, 1 << bits).T).reshape(-1)
-        done += bits
-    return transformed.astype(np.int64)
+        values = (signs @ values.reshape(-1, len(part)).T).reshape(-1)
+    return values
 
 
 def _binary(table: Ints, family: LinearHash) -> Ints:
