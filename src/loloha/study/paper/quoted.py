@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha.study.paper.exact_figures import optimal_g
@@ -32,23 +32,16 @@ REDUCED, STANDIN = "a reduced size was asked for", "a stand-in, since the file i
 DIGITS = 3
 
 
-class Quote(NamedTuple):
-    """A printed number beside ours.
-
-    Attributes
-    ----------
-    where, what : str
-        Where the paper prints it, and what it is.
-    theirs, ours : float
-    why : str
-        The reason, if they differ.
-    """
-
-    where: str
-    what: str
-    theirs: float
-    ours: float
-    why: str
+def quote(where: str, what: str, theirs: float, ours: float, why: str = "") -> dict[str, Any]:
+    """A printed number beside ours, and the reason if they differ."""
+    return {
+        "in the paper": where,
+        "what": what,
+        "the paper": theirs,
+        "here": ours,
+        "difference": ours - theirs,
+        "why": why if ours != theirs else "",
+    }
 
 
 def quoted_table(results: Results | None) -> Table:
@@ -62,35 +55,24 @@ def quoted_table(results: Results | None) -> Table:
     quotes = [*_optimal_g(), *_costs()]
     if results is not None:
         quotes += [*_sizes(results), *_budgets(results), *_exposures(results)]
-    rows = [
-        {
-            "in the paper": one.where,
-            "what": one.what,
-            "the paper": one.theirs,
-            "here": one.ours,
-            "difference": one.ours - one.theirs,
-            "why": one.why if one.ours != one.theirs else "",
-        }
-        for one in quotes
-    ]
     return Table(
         "printed",
         "The paper's printed numbers beside ours",
-        rows,
+        quotes,
         "Figures 2 to 4 print no numbers; what the text says of them stands above each figure. "
         "Printed formulas are held against measurements below. "
         + (data_note(results) if results else "No data."),
     )
 
 
-def _optimal_g() -> Iterator[Quote]:
+def _optimal_g() -> Iterator[dict[str, Any]]:
     eps_inf, alpha, printed = LARGEST_G
     for calibration, why in ((PUBLISHED, ""), (TIGHT, "exp(ε₁) + 1: correction 2")):
         what = f"g of least variance at ε∞ = {eps_inf:g}, α = {alpha:g}, {calibration}"
-        yield Quote("Figure 1, text", what, printed, optimal_g(eps_inf, alpha, calibration), why)
+        yield quote("Figure 1, text", what, printed, optimal_g(eps_inf, alpha, calibration), why)
 
 
-def _costs() -> Iterator[Quote]:
+def _costs() -> Iterator[dict[str, Any]]:
     """Table 1 in numbers, at the k of Syn and eps_inf = 1; bits of a report after the first."""
     bits = {"rappor": K, "l-osue": K, "l-grr": math.ceil(math.log2(K)), "biloloha": 1}
     caps = {"rappor": K, "l-osue": K, "l-grr": K, "biloloha": G, "1bitflippm": 2, "bbitflippm": K}
@@ -98,27 +80,27 @@ def _costs() -> Iterator[Quote]:
         encoding = CONTENDERS[key].build(K, 1.0, 0.5).encoding
         measured = encoding.report_bits - encoding.key_bits
         what = f"bits of a report, {CONTENDERS[key].label}, k = {K}"
-        yield Quote("Table 1", what, printed, measured, "")
+        yield quote("Table 1", what, printed, measured)
     for key, cap in caps.items():
         what = f"cap of {CONTENDERS[key].label}, k = {K}, ε∞ = 1"
-        yield Quote("Table 1", what, cap, CONTENDERS[key].build(K, 1.0, 0.5).cap, "")
+        yield quote("Table 1", what, cap, CONTENDERS[key].build(K, 1.0, 0.5).cap)
 
 
-def _sizes(results: Results) -> Iterator[Quote]:
+def _sizes(results: Results) -> Iterator[dict[str, Any]]:
     grid = results.grid
     for name in grid.workloads:
         facts = results.facts[name]
         why = STANDIN if facts.source == "stand-in" else REDUCED
         measured = (facts.n, facts.k, facts.tau)
         for what, printed, ours in zip(("n", "k", "τ"), SIZES[name], measured, strict=True):
-            yield Quote("Data sets", f"{what} of {name}", printed, ours, why)
-    yield Quote("Evaluation", "runs of each point", RUNS, grid.runs, REDUCED)
+            yield quote("Data sets", f"{what} of {name}", printed, ours, why)
+    yield quote("Evaluation", "runs of each point", RUNS, grid.runs, REDUCED)
     full = Grid()
-    yield Quote("Evaluation", "values of ε∞", len(full.eps_inf), len(grid.eps_inf), REDUCED)
-    yield Quote("Evaluation", "values of α", len(full.alphas), len(grid.alphas), REDUCED)
+    yield quote("Evaluation", "values of ε∞", len(full.eps_inf), len(grid.eps_inf), REDUCED)
+    yield quote("Evaluation", "values of α", len(full.alphas), len(grid.alphas), REDUCED)
 
 
-def _budgets(results: Results) -> Iterator[Quote]:
+def _budgets(results: Results) -> Iterator[dict[str, Any]]:
     """The abstract: LOLOHA's budget is smaller by up to k/g."""
     grid = results.grid
     for name in grid.workloads:
@@ -127,7 +109,7 @@ def _budgets(results: Results) -> Iterator[Quote]:
             for key in ("rappor", "biloloha")
         )
         ratio = results.mean(rappor, "eps_avg") / results.mean(ours, "eps_avg")
-        yield Quote(
+        yield quote(
             "Abstract",
             f"budget of RAPPOR over BiLOLOHA on {name}, up to k/g",
             results.facts[name].k / G,
@@ -137,7 +119,7 @@ def _budgets(results: Results) -> Iterator[Quote]:
         )
 
 
-def _exposures(results: Results) -> Iterator[Quote]:
+def _exposures(results: Results) -> Iterator[dict[str, Any]]:
     """Table 2: users of whom dBitFlipPM shows every change, in percent."""
     grid = results.grid
     for name, key in itertools.product(grid.workloads, ("1bitflippm", "bbitflippm")):
@@ -145,7 +127,7 @@ def _exposures(results: Results) -> Iterator[Quote]:
             printed = _printed_exposure(point)
             if point.eps_inf in (grid.eps_inf[0], grid.eps_inf[-1]) and printed is not None:
                 d = "d = b" if CONTENDERS[key].sampled == 0 else "d = 1"
-                yield Quote(
+                yield quote(
                     "Table 2",
                     f"users exposed on {name}, {d}, ε∞ = {point.eps_inf:g}, in %",
                     printed,
