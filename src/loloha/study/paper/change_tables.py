@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from typing import Any
 
 from loloha.design.transcript import eps_2
@@ -41,7 +40,7 @@ def _sampled(contender: Contender) -> str:
     return "d = b" if contender.sampled == 0 else f"d = {contender.sampled}"
 
 
-def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
+def attack_table(results: Results) -> Table:
     """The same attack on every contender: what a second round hides."""
     rows = [
         {
@@ -53,9 +52,9 @@ def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
             "changes followed by another report": 100 * found.hit_rate,
             "unchanged rounds followed by another report": 100 * found.alarm_rate,
         }
-        for row, found in _detections(results, attacks)
+        for row, found in _detections(results)
     ]
-    users = max((row["users"] for row in attacks), default=0)
+    users = max((row["users"] for row in results.attacks), default=0)
     return Table(
         "table2-attack",
         "The printed attack on every protocol, in % (not in the paper)",
@@ -66,10 +65,10 @@ def attack_table(results: Results, attacks: Iterable[Row]) -> Table:
     )
 
 
-def best_test_table(results: Results, attacks: Iterable[Row]) -> Table:
+def best_test_table(results: Results) -> Table:
     """The printed test of changes beside the best one, at some values of eps_inf."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row, found in _detections(results, attacks):
+    for row, found in _detections(results):
         name = row["workload"], CONTENDERS[row["contender"]].label
         areas = change_areas(results.protocol(Point.of(row)))
         at = f"ε∞ = {row['eps_inf']:g}"
@@ -110,12 +109,12 @@ def visibility_table(results: Results) -> Table:
     )
 
 
-def _detections(results: Results, attacks: Iterable[Row]) -> list[tuple[Row, Detection]]:
+def _detections(results: Results) -> list[tuple[Row, Detection]]:
     """Attacks by data set, eps_inf and contender, with their counts."""
     order = list(CONTENDERS)
     workloads = list(results.facts)
     ordered = sorted(
-        attacks,
+        results.attacks,
         key=lambda row: (
             workloads.index(row["workload"]), row["eps_inf"], order.index(row["contender"])
         ),

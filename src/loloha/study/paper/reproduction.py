@@ -93,10 +93,6 @@ def reproduce(
     command : str
         The command line, for the page.
 
-    Returns
-    -------
-    Reproduction
-
     Raises
     ------
     ParameterError
@@ -116,10 +112,10 @@ def reproduce(
             rounds=grid.rounds,
         )
         measurements = measure_grid(grid, facts, out, jobs=jobs, progress=progress)
-        results = Results(grid, facts, measurements.rows, out)
+        results = Results(grid, facts, measurements.rows, measurements.attacks, out)
         results.save(out / "cells.parquet")
         judged = fit.fit_of(results)
-    told = sections.tell(chosen, results, measurements)
+    told = sections.tell(chosen, results)
     out.mkdir(parents=True, exist_ok=True)
     page = write_page(
         out,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,18 +30,23 @@ class Results:
     grid : Grid
     facts : mapping
         Workload -> its facts.
-    rows : iterable of dict
-        One a cell.
+    rows, attacks : list of dict
+        One a cell, and one an attack.
     out : Path
         Where the populations lie.
     """
 
     def __init__(
-        self, grid: Grid, facts: Mapping[str, Facts], rows: Iterable[Row], out: Path
+        self,
+        grid: Grid,
+        facts: Mapping[str, Facts],
+        rows: list[Row],
+        attacks: list[Row],
+        out: Path,
     ) -> None:
         self.grid = grid
         self.facts = dict(facts)
-        self.rows = list(rows)
+        self.rows, self.attacks = rows, attacks
         self._out = out
         self._expected: dict[Point, float] = {}
         self._runs: dict[Point, list[Row]] = {point: [] for point in points(grid, facts)}

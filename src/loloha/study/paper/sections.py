@@ -6,32 +6,27 @@ from collections.abc import Iterable
 
 from loloha.study.paper import change_tables, costs, exact_figures, figures, fit, tables
 from loloha.study.paper.contender import BEYOND, PUBLISHED
-from loloha.study.paper.execution import Measurements
 from loloha.study.paper.page import Section
 from loloha.study.paper.quoted import quoted_table
 from loloha.study.paper.results import Results
 
-COST_REPORTS = 10_000
 
-
-def tell(
-    parts: Iterable[str], results: Results | None, measurements: Measurements | None
-) -> list[Section]:
+def tell(parts: Iterable[str], results: Results | None) -> list[Section]:
     """All sections of the page, in its order.
 
     Parameters
     ----------
     parts : iterable of str
         Those of the paper that were asked for; what is beyond it follows.
-    results, measurements : Results and Measurements, or None
+    results : Results or None
         None where no grid was measured.
     """
     sections = []
     for part in parts:
         if part in ("fig1", "fig2", "table1"):
             sections.append(THEORETICAL[part]())
-        elif results is not None and measurements is not None:
-            sections.append(EMPIRICAL[part](results, measurements))
+        elif results is not None:
+            sections.append(EMPIRICAL[part](results))
     if results is not None:
         if BEYOND[0] in results.grid.contenders:
             sections.append(_beyond(results))
@@ -76,11 +71,11 @@ def _table1() -> Section:
         "at most g ε∞.",
         "The same bits and cap. The server needs one pass over the reports and one transform a "
         "round where the hash is linear (prime g), so its cost no longer contains n k.",
-        tables=[tables.cost_table(costs.measure_costs(n=COST_REPORTS), COST_REPORTS)],
+        tables=[costs.cost_table()],
     )
 
 
-def _fig3(results: Results, measurements: Measurements) -> Section:
+def _fig3(results: Results) -> Section:
     gains = tables.gain_table(results)
     return Section(
         "fig3",
@@ -103,7 +98,7 @@ def _fig3(results: Results, measurements: Measurements) -> Section:
     )
 
 
-def _fig4(results: Results, measurements: Measurements) -> Section:
+def _fig4(results: Results) -> Section:
     beyond = (
         "Two curves are not in the paper: OLOLOHA with least-prime hashing, which spends as "
         "OLOLOHA does at its own g, and OLOLOHA with one memo table for life, which spends B_m for "
@@ -123,8 +118,7 @@ def _fig4(results: Results, measurements: Measurements) -> Section:
     )
 
 
-def _table2(results: Results, measurements: Measurements) -> Section:
-    attacks = measurements.attacks
+def _table2(results: Results) -> Section:
     return Section(
         "table2",
         "Table 2. Changes that show",
@@ -137,8 +131,8 @@ def _table2(results: Results, measurements: Measurements) -> Section:
         {"table2-areas": exact_figures.draw_areas()},
         [
             change_tables.exposure_table(results),
-            change_tables.best_test_table(results, attacks),
-            change_tables.attack_table(results, attacks),
+            change_tables.best_test_table(results),
+            change_tables.attack_table(results),
             change_tables.visibility_table(results),
         ],
     )

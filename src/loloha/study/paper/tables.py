@@ -3,47 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from loloha.rules.protocols import Protocol
 from loloha.study.paper.contender import BEYOND, CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
-from loloha.study.paper.costs import FORMULAS, Cost
 from loloha.study.paper.gain import accuracy_gain, against_usual, budget_gain, mean_ratio
 from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
-
-
-def cost_table(costs: Sequence[Cost], n: int) -> Table:
-    """Table 1: formulas, and what was measured on this machine."""
-    rows = []
-    for cost in costs:
-        bits, theirs, ours, cap = FORMULAS[cost.contender.key]
-        rows.append(
-            {
-                "protocol": cost.contender.label,
-                "bits a report": bits,
-                "bytes, measured": cost.report_bytes,
-                "bytes of the key, once": cost.key_bytes,
-                "server, paper": theirs,
-                "server, here": ours,
-                "ms a round, measured": cost.server_seconds * 1e3,
-                "µs a report on a device, measured": cost.client_seconds * 1e6,
-                "cap": cap,
-                "cap in numbers": cost.protocol.cap,
-            }
-        )
-    k = costs[0].protocol.k
-    return Table(
-        "table1",
-        "Table 1. Communication, server cost and worst-case budget",
-        rows,
-        f"Measured at k = {k}, n = {n}, ε∞ = 2, ε₁ = 1, published calibration; the server counts "
-        "and decodes reports in memory on one core, the device is the Python client. The last two "
-        "rows are not in the paper and have the tight calibration. No data set.",
-    )
 
 
 def gain_table(results: Results) -> Table | None:
