@@ -15,7 +15,7 @@ from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
 from loloha.study.paper.contender import CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
-from loloha.study.paper.workload import WORKLOADS, Facts, check_names, words
+from loloha.study.paper.workload import WORKLOADS, Facts, words
 
 MOST_RUNS = 10_000
 # Raised when what a cell measures, or how it draws, changes: older results are then redone.
@@ -59,7 +59,11 @@ class Grid:
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 1, MOST_RUNS, "the paper has 20")
         checks.integer("seed", self.seed, 0, (1 << 128) - 1, "any number will do")
-        check_names(self.workloads)
+        if not self.workloads or not set(self.workloads) <= set(WORKLOADS):
+            raise ParameterError(
+                f"data sets must be among {list(WORKLOADS)}, got {list(self.workloads)}; choose "
+                "from these"
+            )
         for name, value in (("users", self.users), ("rounds", self.rounds)):
             if value is not None:
                 checks.integer(name, value, 2, 1 << 30, "leave it out for all of them")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from loloha.errors import ParameterError
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.study import datasets
 from loloha.study.attacks import Distinct, visited
@@ -22,20 +22,12 @@ Loader = Callable[[Path | None, int | None, np.random.SeedSequence], Dataset]
 FOLDER = "data"
 
 
-@dataclass(frozen=True)
-class Workload:
-    """How to get one population.
-
-    Parameters
-    ----------
-    load : callable
-        From a folder with files (or None), a number of rounds (or None for all) and a seed.
-    width : int
-        Values in a bucket of dBitFlipPM: it cuts the domain into k // width buckets.
-    """
+class Workload(NamedTuple):
+    """How to get one population: from a folder with files, a number of rounds, and a seed."""
 
     load: Loader
     width: int = 1
+    """Values in a bucket of dBitFlipPM: it cuts the domain into k // width buckets."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +66,7 @@ class Facts:
 
 
 class Material:
-    """A prepared population in one process: values mapped from disk, the rest computed once.
-
-    Parameters
-    ----------
-    facts : Facts
-    values : int[n, tau]
-    """
+    """A prepared population in one process: values mapped from disk, the rest computed once."""
 
     def __init__(self, facts: Facts, values: Ints) -> None:
         self.facts = facts
@@ -178,22 +164,6 @@ def words(*names: str) -> tuple[int, ...]:
     """Eight 32-bit words that depend on names alone: a spawn key that no enumeration can shift."""
     digest = hashlib.sha256("/".join(names).encode()).digest()
     return tuple(int.from_bytes(digest[at : at + 4], "little") for at in range(0, 32, 4))
-
-
-def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """``names`` if each is a workload.
-
-    Raises
-    ------
-    ParameterError
-        Otherwise.
-    """
-    chosen = tuple(names)
-    if not chosen or not set(chosen) <= set(WORKLOADS):
-        raise ParameterError(
-            f"data sets must be among {list(WORKLOADS)}, got {list(chosen)}; choose from these"
-        )
-    return chosen
 
 
 def _syn(data_dir: Path | None, rounds: int | None, seed: np.random.SeedSequence) -> Dataset:
