@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -52,34 +53,34 @@ def text() -> str:
 @cache
 def proven(k: int, rounds: int, eps: float, g: int = 2) -> OLOLOHA:
     """The OLOLOHA of least variance whose loss is proven to be at most eps, whatever changes."""
-    found = [_largest(k, rounds, eps, g, share, "upper") for share in _SHARES]
-    return min((one for one in found if one is not None), key=lambda one: one.noise)
+    return _best(k, rounds, eps, g, rounds, "upper")
 
 
 @cache
-def at_best(k: int, rounds: int, eps: float, g: int = 2) -> OLOLOHA:
+def at_best(k: int, rounds: int, eps: float) -> OLOLOHA:
     """The OLOLOHA of least variance whose loss is not known to be above eps.
 
     Two histories with a single change at most reach eps already: what holds eps is noisier. Two
     symbols, because all that they send can be enumerated; for losses this small they are the best.
     """
-    found = [_largest(k, rounds, eps, g, share, "lower") for share in _SHARES]
-    return min((one for one in found if one is not None), key=lambda one: one.noise)
+    return _best(k, rounds, eps, 2, 1, "lower")
 
 
-def _largest(k: int, rounds: int, eps: float, g: int, share: float, end: str) -> OLOLOHA | None:
-    """That of the largest eps_2 at this eps_inf, by bisection: the loss rises with eps_2."""
-    low, high, best = eps / rounds / 4, 8 * eps / rounds, None
-    for _ in range(_STEPS):
-        middle = (low * high) ** 0.5
-        one = OLOLOHA.holding(k=k, g=g, eps_inf=share * eps, eps_2=middle)
-        # Any number of changes for the proof, a single one against it.
-        loss = worst_loss(one, rounds, rounds if end == "upper" else 1)
-        if getattr(loss, end) <= eps:
-            low, best = middle, one
-        else:
-            high = middle
-    return best
+def _best(k: int, rounds: int, eps: float, g: int, changes: int, end: str) -> OLOLOHA:
+    """Of each eps_inf that with the largest eps_2, by bisection: the loss rises with eps_2."""
+    found = []
+    for share in _SHARES:
+        low, high, best = eps / rounds / 4, 8 * eps / rounds, None
+        for _ in range(_STEPS):
+            middle = (low * high) ** 0.5
+            one = OLOLOHA.holding(k=k, g=g, eps_inf=share * eps, eps_2=middle)
+            if getattr(worst_loss(one, rounds, changes), end) <= eps:
+                low, best = middle, one
+            else:
+                high = middle
+        if best is not None:
+            found.append(best)
+    return min(found, key=lambda one: one.noise)
 
 
 def once(k: int, rounds: int, eps: float) -> float:
@@ -99,16 +100,16 @@ def mean_noise(protocol: DyadicLH) -> float:
 # -- by formula
 
 
+def noises(rounds: int, eps: float, changes: Sequence[int]) -> list[str]:
+    """What each costs at one loss of everything that is sent in so many rounds."""
+    kept = [DyadicLH(k=K, eps=eps, rounds=rounds, changes=most) for most in changes]
+    ololoha = (rule(K, rounds, eps).noise for rule in (proven, at_best))
+    return [*map(_short, [*map(mean_noise, kept), *ololoha, once(K, rounds, eps)])]
+
+
 def budget_row(eps: float) -> list[str]:
-    """What each costs at one loss of everything that is sent."""
-    kept = [DyadicLH(k=K, eps=eps, rounds=ROUNDS, changes=changes) for changes in CHANGES]
-    noises = [
-        *map(mean_noise, kept),
-        proven(K, ROUNDS, eps).noise,
-        at_best(K, ROUNDS, eps).noise,
-        once(K, ROUNDS, eps),
-    ]
-    return [f"{eps:g}", *map(_short, noises)]
+    """A row over the loss."""
+    return [f"{eps:g}", *noises(ROUNDS, eps, CHANGES)]
 
 
 def by_budget() -> Section:
@@ -121,15 +122,9 @@ def by_budget() -> Section:
     )  # fmt: skip
 
 
-def horizon_row(rounds: int, eps: float = 1.0) -> list[str]:
-    """What each costs over so many rounds."""
-    noises = [
-        mean_noise(DyadicLH(k=K, eps=eps, rounds=rounds, changes=1)),
-        proven(K, rounds, eps).noise,
-        at_best(K, rounds, eps).noise,
-        once(K, rounds, eps),
-    ]
-    return [str(rounds), *map(_short, noises)]
+def horizon_row(rounds: int) -> list[str]:
+    """A row over the number of rounds."""
+    return [str(rounds), *noises(rounds, 1.0, (1,))]
 
 
 def by_horizon() -> Section:
@@ -212,17 +207,13 @@ def measured() -> Section:
     """On populations that seldom change."""
     head = ("data, moves", "eps", "C", "held", "budget", "by formula", "OLOLOHA, at best",
             "OLH, one round each", "always 1/k")  # fmt: skip
-    return f"Mean square error, {ROUNDS} rounds, one run", head, measured_rows(_populations())
-
-
-def measured_rows(populations: Iterable[tuple[str, Ints, int, int]]) -> Iterable[list[str]]:
-    """A row for each population, its k and C, and each budget."""
-    for name, values, k, changes in populations:
-        for eps in MEASURED:
-            found = errors(values, k, eps, changes, seed=1)
-            numbers = (found.budget, found.predicted, found.ololoha, found.once, found.uniform)
-            yield [name, f"{eps:g}", str(changes), f"{100 * found.held:.1f} %",
-                   *(f"{one:.2g}" for one in numbers)]  # fmt: skip
+    rows = []
+    for (name, values, k, changes), eps in itertools.product(_populations(), MEASURED):
+        found = errors(values, k, eps, changes, seed=1)
+        numbers = (found.budget, found.predicted, found.ololoha, found.once, found.uniform)
+        rows.append([name, f"{eps:g}", str(changes), f"{100 * found.held:.1f} %",
+                     *(f"{one:.2g}" for one in numbers)])  # fmt: skip
+    return f"Mean square error, {ROUNDS} rounds, one run", head, rows
 
 
 def _populations() -> Iterable[tuple[str, Ints, int, int]]:
