@@ -10,7 +10,7 @@ from loloha.protocols import REGISTRY, Protocol
 
 from loloha import attacks, law, privacy
 from loloha.errors import ParameterError
-from loloha.study.attacks.poisoning import fake_reports
+from loloha.study.attacks.poisoning import fakes_of
 from loloha.study.samplers import Draws, History, sample_reports
 
 BUDGETS: dict[str, Any] = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
@@ -156,7 +156,7 @@ def test_careless_fakes_are_seen_and_careful_ones_are_not() -> None:
         (sent,) = sample_reports(protocol, History(values, 12), Draws(5))
         tally = protocol.tally()
         tally.update(sent.keys, sent.ys)
-        tally.update(*fake_reports(protocol, 300, [3], keys, rng))
+        tally.update(*fakes_of(protocol, np.array([3]), keys).send(300, rng))
         found = alarm(tally)
         assert found is not None
         assert (found.chance < 1e-6) is seen, (protocol, keys)

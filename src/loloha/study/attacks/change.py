@@ -67,15 +67,12 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
         )
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
-    bits = protocol.g is None
     if protocol.longitudinal and (second is None or not second.q):
         return _score_repeats(protocol, before.counts, after.counts, before.reports)
-    if protocol.longitudinal and bits:
+    if protocol.longitudinal and protocol.g is None:
         return scores_of_bits(protocol, before.counts, after.counts, before.reports)
     channel = second if protocol.longitudinal else first
-    ratio = channel.p / channel.q
-    if bits:
-        ratio *= (1 - channel.q) / (1 - channel.p)
+    ratio = protocol.encoding.odds(channel.p, channel.q)
     return scores_of_counts(before.counts, after.counts, math.log(ratio))
 
 

@@ -73,7 +73,8 @@ def linking(protocol: Protocol, reports: int, *, n: int, rng: int) -> Linking:
     values = np.random.default_rng(rng).integers(0, protocol.k, size=n)
     held = np.repeat(values[:, None], 2 * reports, axis=1)
     first, second = observe(protocol, held, [reports, reports], rng)
-    pairs = [likeness(protocol, first, _shifted(second, shift)) for shift in (1, 0)]
+    others = second.of(np.roll(np.arange(n), 1))
+    pairs = [likeness(protocol, first, sent) for sent in (others, second)]
     targets = min(n, TARGETS)
     right = np.array([_found(protocol, first, second, user) for user in range(targets)])
     error = math.sqrt(float(right.var()) / targets)
@@ -91,14 +92,6 @@ def likeness(protocol: Protocol, first: Stretch, second: Stretch) -> Any:
 
 def _found(protocol: Protocol, first: Stretch, second: Stretch, user: int) -> float:
     """Chance to pick the user's second stretch out of all, from the first."""
-    keys = None if first.keys is None else first.keys[user : user + 1]
-    own = Stretch(keys, first.counts[user : user + 1], first.reports)
-    scores = likeness(protocol, own, second)
+    scores = likeness(protocol, first.of(np.array([user])), second)
     likeliest = np.isclose(scores, scores.max(), rtol=1e-12, atol=1e-9)
     return float(likeliest[user] / likeliest.sum()) if scores.max() > -np.inf else 0.0
-
-
-def _shifted(stretch: Stretch, by: int) -> Stretch:
-    """As if each user's were the next one's."""
-    keys = None if stretch.keys is None else np.roll(stretch.keys, by, axis=0)
-    return Stretch(keys, np.roll(stretch.counts, by, axis=0), stretch.reports)

@@ -83,6 +83,7 @@ def poisoning(
     fakes = checks.integer("fakes", fakes, 1, 1 << 30, "count the fake users")
     trials = checks.integer("trials", trials, 2, 1 << 20, "repeat it")
     aimed = _targets(protocol, targets)
+    view = fakes_of(protocol, aimed, keys)
     generator = np.random.default_rng(rng)
     gains = []
     for _ in range(trials):
@@ -91,9 +92,9 @@ def poisoning(
         tally = protocol.tally()
         tally.update(honest.keys, honest.ys)
         before = tally.estimate().frequencies[aimed].sum()
-        tally.update(*fake_reports(protocol, fakes, targets, keys, generator))
+        tally.update(*view.send(fakes, generator))
         gains.append(float(tally.estimate().frequencies[aimed].sum() - before))
-    share = float(np.isin(_bins(protocol, held), aimed).mean())
+    share = float(np.isin(held.astype(np.int64) * protocol.bins // protocol.k, aimed).mean())
     formula = poisoning_gain(protocol, len(held), fakes, targets, keys=keys, share=share)
     return Poisoning(float(np.mean(gains)), float(np.std(gains) / math.sqrt(trials)), formula)
 
@@ -126,9 +127,7 @@ def poisoning_gain(
     and M count those who sampled one.
     """
     aimed = _targets(protocol, targets)
-    view = _view(protocol)
-    checks.choice("keys", keys, ("chosen", "drawn"))
-    reach, supported = view.supported(protocol.encoding, aimed, keys)
+    reach, supported, _ = fakes_of(protocol, aimed, keys)
     weight = fakes * reach / (protocol.encoding.expected_reach(n) + fakes * reach)
     p_star, q_star = float(protocol.realised.p_star), float(protocol.realised.q_star)
     pushed = (supported - len(aimed) * q_star) / (p_star - q_star)
@@ -183,100 +182,76 @@ def rounds_until_seen(protocol: Protocol, users: int, *, alarm: float = 0.01) ->
     return rounds
 
 
-def fake_reports(
-    protocol: Protocol, fakes: int, targets: Sequence[int], keys: Keys, rng: np.random.Generator
-) -> tuple[Any, Any]:
-    """What m fakes send to push the targets, as `Tally.update` takes it."""
-    view = _view(protocol)
-    return view.fakes(protocol.encoding, fakes, _targets(protocol, targets), keys, rng)
+# -- each encoding: the share of fakes that reach a target, how many one supports, what they send
 
 
-# -- each encoding: share of fakes that reach a target and how many one supports; what they send
+class Fakes(NamedTuple):
+    """What fakes can do under one encoding: see above."""
+
+    reach: float
+    supported: float
+    send: Callable[[int, np.random.Generator], tuple[Any, Any]]
 
 
-def _by_symbol(encoding: Symbols, aimed: Ints, keys: Keys) -> tuple[float, float]:
-    return 1.0, 1.0
+def _by_symbol(encoding: Symbols, aimed: Ints, keys: Keys) -> Fakes:
+    return Fakes(1.0, 1.0, lambda fakes, rng: (None, np.resize(aimed, fakes)))
 
 
-def _fake_symbols(
-    encoding: Symbols, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
-) -> tuple[None, Ints]:
-    return None, np.resize(aimed, fakes)
+def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> Fakes:
+    def send(fakes: int, rng: np.random.Generator) -> tuple[None, Bytes]:
+        bits = np.zeros((fakes, encoding.k), dtype=bool)
+        bits[:, aimed] = True
+        return None, np.packbits(bits, axis=1, bitorder="little")
+
+    return Fakes(1.0, float(len(aimed)), send)
 
 
-def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> tuple[float, float]:
-    return 1.0, float(len(aimed))
-
-
-def _fake_bits(
-    encoding: OneHot, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
-) -> tuple[None, Bytes]:
-    bits = np.zeros((fakes, encoding.k), dtype=bool)
-    bits[:, aimed] = True
-    return None, np.packbits(bits, axis=1, bitorder="little")
-
-
-def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> tuple[float, float]:
+def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> Fakes:
     family = encoding.family
-    if keys == "chosen":
-        best = np.array([_best_key(family, aimed)], dtype=np.int64)
-        return 1.0, float(_covered(family, best, aimed)[1][0])
-    return 1.0, float(_covered(family, _known_keys(family), aimed)[1].mean())
+    known = _known_keys(family)
+    held = _covered(family, known, aimed)[1]
+    best = int(held.argmax())
+
+    def send(fakes: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        chosen = keys == "chosen"
+        drawn = np.full(fakes, known[best]) if chosen else np.asarray(family.draw_many(fakes, rng))
+        return drawn, _covered(family, drawn, aimed)[0]
+
+    return Fakes(1.0, float(held[best] if keys == "chosen" else held.mean()), send)
 
 
-def _fake_hashes(
-    encoding: Hashed, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
-    family = encoding.family
-    if keys == "chosen":
-        drawn: Ints = np.full(fakes, _best_key(family, aimed), dtype=np.int64)
-    else:
-        drawn = np.asarray(family.draw_many(fakes, rng))
-    return drawn, _covered(family, drawn, aimed)[0]
-
-
-def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> tuple[float, float]:
-    reach = encoding.d / encoding.b
-    if keys == "chosen":
-        reach = min(1.0, encoding.d / len(aimed))
-    # Whoever sampled a target says so.
-    return reach, float(len(aimed))
-
-
-def _fake_buckets(
-    encoding: SampledBuckets, fakes: int, aimed: Ints, keys: Keys, rng: np.random.Generator
-) -> tuple[Ints, Bytes]:
+def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> Fakes:
     b, d = encoding.b, encoding.d
-    rank = rng.random((fakes, b))
-    if keys == "chosen":
-        rank[:, aimed[:d]] = -1
-    buckets = np.sort(np.argsort(rank, axis=1)[:, :d], axis=1)
-    return buckets, np.packbits(np.isin(buckets, aimed), axis=1, bitorder="little")
+
+    def send(fakes: int, rng: np.random.Generator) -> tuple[Ints, Bytes]:
+        rank = rng.random((fakes, b))
+        if keys == "chosen":
+            rank[:, aimed[:d]] = -1
+        buckets = np.sort(np.argsort(rank, axis=1)[:, :d], axis=1)
+        return buckets, np.packbits(np.isin(buckets, aimed), axis=1, bitorder="little")
+
+    # Whoever sampled a target says so.
+    return Fakes(min(1.0, d / len(aimed)) if keys == "chosen" else d / b, float(len(aimed)), send)
 
 
-class _View(NamedTuple):
-    """What fakes can do under one encoding."""
-
-    supported: Callable[[Any, Ints, Keys], tuple[float, float]]
-    fakes: Callable[[Any, int, Ints, Keys, np.random.Generator], tuple[Any, Any]]
-
-
-_VIEWS: dict[type[Encoding], _View] = {
-    Symbols: _View(_by_symbol, _fake_symbols),
-    OneHot: _View(_by_bits, _fake_bits),
-    Hashed: _View(_by_hash, _fake_hashes),
-    SampledBuckets: _View(_by_buckets, _fake_buckets),
+_VIEWS: dict[type[Encoding], Callable[[Any, Ints, Keys], Fakes]] = {
+    Symbols: _by_symbol,
+    OneHot: _by_bits,
+    Hashed: _by_hash,
+    SampledBuckets: _by_buckets,
 }
 
 
-def _view(protocol: Protocol) -> _View:
+def fakes_of(protocol: Protocol, aimed: Ints, keys: Keys) -> Fakes:
+    """What fakes of these targets' bins can do."""
+    checks.choice("keys", keys, ("chosen", "drawn"))
     view = _VIEWS.get(type(protocol.encoding))
     if view is None:
         raise ParameterError(
             "protocol must have an encoding of this package, got "
             f"{type(protocol.encoding).__name__}; simulate its fakes"
         )
-    return view
+    return view(protocol.encoding, aimed, keys)
 
 
 def _known_keys(family: HashFamily) -> Ints:
@@ -285,11 +260,6 @@ def _known_keys(family: HashFamily) -> Ints:
         keys = np.arange(family.members + 1, dtype=np.int64)
         return keys[family.are_keys(keys)]
     return np.asarray(family.draw_many(_KEYS_AT_MOST, np.random.default_rng(0)))
-
-
-def _best_key(family: HashFamily, aimed: Ints) -> int:
-    known = _known_keys(family)
-    return int(known[np.argmax(_covered(family, known, aimed)[1])])
 
 
 def _covered(family: HashFamily, keys: Ints, aimed: Ints) -> tuple[Ints, Ints]:
@@ -309,10 +279,6 @@ def _targets(protocol: Protocol, targets: Sequence[int]) -> Ints:
             f"targets must be different values, at least one, got {len(values)}; name each once"
         )
     return np.array(bins, dtype=np.int64)
-
-
-def _bins(protocol: Protocol, values: Ints) -> Ints:
-    return values.astype(np.int64) * protocol.bins // protocol.k
 
 
 def _second(protocol: Protocol) -> tuple[float, float]:

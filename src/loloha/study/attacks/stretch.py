@@ -35,6 +35,11 @@ class Stretch:
     counts: Any
     reports: int
 
+    def of(self, users: Array) -> Stretch:
+        """What these of the users sent."""
+        keys = None if self.keys is None else self.keys[users]
+        return Stretch(keys, self.counts[users], self.reports)
+
 
 def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) -> list[Stretch]:
     """Run a population and sum up consecutive stretches of rounds.
