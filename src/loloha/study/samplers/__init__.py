@@ -14,7 +14,7 @@ from loloha.design.loss import loss_of
 from loloha.rules.counting.arrays import Ints
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
-from loloha.study.samplers.bit import report_bits, report_buckets, sample_bits, sample_buckets
+from loloha.study.samplers.bit import report_bits, sample_bits
 from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.history import History
 from loloha.study.samplers.replay import replay, replay_reports
@@ -32,13 +32,13 @@ SAMPLERS: dict[type[Encoding], Sampler] = {
     Symbols: sample_symbols,
     Hashed: sample_symbols,
     OneHot: sample_bits,
-    SampledBuckets: sample_buckets,
+    SampledBuckets: sample_bits,
 }
 REPORTERS: dict[type[Encoding], Reporter] = {
     Symbols: report_symbols,
     Hashed: report_symbols,
     OneHot: report_bits,
-    SampledBuckets: report_buckets,
+    SampledBuckets: report_bits,
 }
 """The samplers know these classes exactly: a subclass may take its steps otherwise."""
 
@@ -77,14 +77,7 @@ def sample(
 
 
 def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:
-    """What the population sends, round by round, where counts are not enough.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    history : History
-    draws : Draws
-    """
+    """What the population sends, round by round, where counts are not enough."""
     encoding = protocol.encoding
     reporter = REPORTERS.get(type(encoding))
     if reporter is None or not _takes_usual_steps(protocol):

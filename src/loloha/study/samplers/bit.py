@@ -21,67 +21,57 @@ WORDS_AT_ONCE = 1 << 22
 
 
 def sample_bits(
-    encoding: OneHot, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+    encoding: OneHot | SampledBuckets,
+    chain: Chain,
+    visits: Visits,
+    draws: Draws,
+    progress: Progress,
 ) -> tuple[Ints, Iterator[Ints]]:
     """A row of memoised bits for each cell; the fresh bits only as counts.
 
     Bits are independent, so two things need only be counted, with the same joint law: answers that
     are reported once, and the second round of all answers.
     """
-    ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
-    return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))
-
-
-def sample_buckets(
-    encoding: SampledBuckets, chain: Chain, visits: Visits, draws: Draws, progress: Progress
-) -> tuple[Ints, Iterator[Ints]]:
-    """As `sample_bits`, with the buckets that each user draws once."""
+    if isinstance(encoding, OneHot):
+        ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
+        return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))
     b, d = encoding.b, encoding.d
     if d == b:
+        answers = visits.per_user
         ones = _one_hot(visits, b, chain.first, draws, progress)
-        reach = np.broadcast_to(visits.present[:, None], ones.shape)
-        return visits.per_user, _with_reach(_fresh(ones, reach, chain, draws), reach)
-    answers = np.zeros(visits.n, dtype=np.int64)
-    ones, reach = np.zeros((2, visits.tau, b), dtype=np.int64)
-    for block in visits.blocks:
-        answers[block.part] = _sampled(ones, reach, block, d, chain, draws)
-        progress(block.part.stop / visits.n)
-    return answers, _with_reach(_fresh(ones, reach, chain, draws), reach)
+        reach: Any = np.broadcast_to(visits.present[:, None], ones.shape)
+    else:
+        answers = np.zeros(visits.n, dtype=np.int64)
+        ones, reach = np.zeros((2, visits.tau, b), dtype=np.int64)
+        for block in visits.blocks:
+            answers[block.part] = _sampled(ones, reach, block, d, chain, draws)
+            progress(block.part.stop / visits.n)
+    told = _fresh(ones, reach, chain, draws)
+    return answers, (np.concatenate(both) for both in zip(told, reach, strict=True))
 
 
-def report_bits(encoding: OneHot, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
-    """A row of memoised bits for each cell, and a fresh one for each report."""
-    memo = [rows.memo_rows(block.values, encoding.k, chain.first, draws) for block in visits.blocks]
-    cells = [np.arange(len(drawn)) for drawn in memo]
-    yield from _told(visits, None, memo, cells, encoding.k, chain, draws)
-
-
-def report_buckets(
-    encoding: SampledBuckets, chain: Chain, visits: Visits, draws: Draws
+def report_bits(
+    encoding: OneHot | SampledBuckets, chain: Chain, visits: Visits, draws: Draws
 ) -> Iterator[Reports]:
-    """As `report_bits`, with the buckets that each user draws once."""
-    b, d = encoding.b, encoding.d
-    keys, memo, cells = np.empty((visits.n, d), dtype=np.int64), [], []
+    """A row of memoised bits for each cell, and a fresh one for each report."""
+    width, memo, cells = encoding.size, [], []
+    keys: Any = None
+    if isinstance(encoding, SampledBuckets):
+        keys = np.empty((visits.n, width), dtype=np.int64)
     for block in visits.blocks:
-        users = block.slots.shape[1]
-        sampled = draws.subsets(b, d, users) if d < b else np.ones((users, b), dtype=bool)
-        buckets, cell_of, _, drawn = _memoise(block.users, block.values, sampled, d, chain, draws)
-        keys[block.part] = buckets
+        if isinstance(encoding, OneHot):
+            drawn = rows.memo_rows(block.values, width, chain.first, draws)
+            cell_of = np.arange(len(drawn))
+        else:
+            b, users = encoding.b, block.slots.shape[1]
+            sampled = np.ones((users, b), dtype=bool)
+            if width < b:
+                sampled = draws.subsets(b, width, users)
+            keys[block.part], cell_of, _, drawn = _memoise(
+                block.users, block.values, sampled, width, chain, draws
+            )
         memo.append(drawn)
         cells.append(cell_of)
-    yield from _told(visits, keys, memo, cells, d, chain, draws)
-
-
-def _told(
-    visits: Visits,
-    keys: Array | None,
-    memo: list[Any],
-    cells: list[Any],
-    width: int,
-    chain: Chain,
-    draws: Draws,
-) -> Iterator[Reports]:
-    """What is told of each round, from the memo of each block and the cell of each of its pairs."""
     size = (width + 7) // 8
     for t in range(visits.tau):
         slots = [block.slots[t] for block in visits.blocks]
@@ -161,7 +151,3 @@ def _fresh(ones: Ints, reach: Ints, chain: Chain, draws: Draws) -> Ints:
         return ones
     still = draws.binomial(ones, chain.second.set)
     return still + draws.binomial(reach - ones, chain.second.unset)
-
-
-def _with_reach(ones: Ints, reach: Ints) -> Iterator[Ints]:
-    return (np.concatenate(both) for both in zip(ones, reach, strict=True))
