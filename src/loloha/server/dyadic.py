@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from loloha.errors import MergeError, WireError
+from loloha.errors import WireError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.decode import linear_support
 from loloha.rules.dyadic import DyadicLH, Piece
 from loloha.rules.report import Report
 from loloha.server.frame import normal_quantile
+from loloha.server.tally import Additive
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class DyadicEstimate:
         return self.frequencies - width, self.frequencies + width
 
 
-class DyadicTally:
+class DyadicTally(Additive):
     """Counts of the reports of a whole series; ``+`` merges, in any order.
 
     Parameters
@@ -52,15 +53,17 @@ class DyadicTally:
     ----------
     counts : int64[pieces, 2^m, 2]
         Reports of each dyadic interval with each seed and bit; only ever added to.
+    n : int
+        Number of reports counted.
     """
 
-    __slots__ = ("_first", "counts", "protocol")
+    __slots__ = ("_first",)
+    protocol: DyadicLH
 
     def __init__(self, protocol: DyadicLH) -> None:
-        self.protocol = protocol
+        super().__init__(protocol, (protocol.pieces, protocol.family.size, 2))
         sizes = [protocol.rounds >> level for level in range(protocol.levels)]
         self._first = np.cumsum([0, *sizes])
-        self.counts: Ints = np.zeros((protocol.pieces, protocol.family.size, 2), dtype=np.int64)
 
     def add(self, report: Report, *, round: int) -> None:
         """Count one report that was made at the end of a round.
@@ -116,25 +119,7 @@ class DyadicTally:
             )
         pieces = self._first[levels] + ((round + 1) >> levels) - 1
         np.add.at(self.counts, (pieces, seeds, ys.astype(np.int64)), 1)
-
-    def __add__(self, other: object) -> DyadicTally:
-        if not isinstance(other, DyadicTally):
-            return NotImplemented
-        if other.protocol != self.protocol:
-            raise MergeError(
-                f"tallies must follow one protocol, got {self.protocol!r} and {other.protocol!r}; "
-                "estimate them separately"
-            )
-        merged = DyadicTally(self.protocol)
-        np.add(self.counts, other.counts, out=merged.counts)
-        return merged
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DyadicTally):
-            return NotImplemented
-        return self.protocol == other.protocol and bool(np.array_equal(self.counts, other.counts))
-
-    __hash__ = None  # type: ignore[assignment]
+        self.n += len(ys)
 
     def reports(self) -> Ints:
         """Number of reports of each dyadic interval, level by level, int64[pieces]."""
@@ -171,4 +156,4 @@ class DyadicTally:
         return int(self._first[piece.level]) + piece.number
 
     def __repr__(self) -> str:
-        return f"DyadicTally({self.protocol!r}, {int(self.reports().sum())} reports)"
+        return f"DyadicTally({self.protocol!r}, {self.n} reports)"

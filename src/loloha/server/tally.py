@@ -23,7 +23,42 @@ _SEPARATOR = b"\n"
 _DIGEST_BYTES = 32
 
 
-class Tally:
+class Additive:
+    """Counts under one protocol; ``+`` merges them, in any order."""
+
+    __slots__ = ("counts", "n", "protocol")
+
+    def __init__(self, protocol: Any, shape: Any) -> None:
+        self.protocol, self.n = protocol, 0
+        self.counts: Ints = np.zeros(shape, dtype=np.int64)
+
+    def __add__(self, other: object) -> Self:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        if other.protocol != self.protocol:
+            raise MergeError(
+                f"tallies must follow one protocol, got {self.protocol!r} and {other.protocol!r}; "
+                "estimate them separately"
+            )
+        merged: Self = self.protocol.tally()
+        np.add(self.counts, other.counts, out=merged.counts)
+        merged.n = self.n + other.n
+        return merged
+
+    def __radd__(self, other: object) -> Self:
+        # sum() starts from 0.
+        return self.__add__(self.protocol.tally()) if other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        same_rules = self.protocol == other.protocol and self.n == other.n
+        return same_rules and bool(np.array_equal(self.counts, other.counts))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Tally(Additive):
     """Counts of the reports of one round, under one protocol; ``+`` merges, in any order.
 
     Parameters
@@ -39,12 +74,11 @@ class Tally:
         Number of reports counted.
     """
 
-    __slots__ = ("counts", "n", "protocol")
+    __slots__ = ()
+    protocol: Protocol
 
     def __init__(self, protocol: Protocol) -> None:
-        self.protocol = speakable(protocol)
-        self.counts: Ints = np.zeros(protocol.encoding.cells, dtype=np.int64)
-        self.n = 0
+        super().__init__(speakable(protocol), protocol.encoding.cells)
 
     def add(self, report: Report) -> None:
         """Count one report.
@@ -121,31 +155,6 @@ class Tally:
                 f"got {got}; see loloha.encodings.Encoding"
             )
         return keys, ys
-
-    def __add__(self, other: object) -> Tally:
-        if not isinstance(other, Tally):
-            return NotImplemented
-        if other.protocol != self.protocol:
-            raise MergeError(
-                f"tallies must follow one protocol, got {self.protocol!r} and {other.protocol!r}; "
-                "estimate them separately"
-            )
-        merged = Tally(self.protocol)
-        np.add(self.counts, other.counts, out=merged.counts)
-        merged.n = self.n + other.n
-        return merged
-
-    def __radd__(self, other: object) -> Tally:
-        # sum() starts from 0.
-        return self + Tally(self.protocol) if other == 0 else NotImplemented
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tally):
-            return NotImplemented
-        same_rules = self.protocol == other.protocol and self.n == other.n
-        return same_rules and bool(np.array_equal(self.counts, other.counts))
-
-    __hash__ = None  # type: ignore[assignment]
 
     def support(self) -> Ints:
         """How many reports support each bin, int64[bins]."""
