@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +10,15 @@ import numpy as np
 from loloha import __version__
 from loloha.design import privacy
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Floats
-from loloha.rules.protocols import Protocol
 from loloha.server.frame import to_frame, write_csv
-from loloha.study.datasets import Dataset
-from loloha.study.evaluation import Evaluation, evaluate
-from loloha.study.figure import Series, draw_run, save
+from loloha.study.evaluation import evaluate
+from loloha.study.figure import draw_run, save
 from loloha.study.simulation import Simulation
 
 SEEDED = "a seed was given: repeatable, and so without any privacy"
 UNSEEDED = "entropy of the operating system, not kept"
 
 
-@dataclass(frozen=True, eq=False)
 class Trial:
     """One run of a protocol over a data set, beside the truth.
 
@@ -37,54 +31,39 @@ class Trial:
     seed : int or None
         What the run was seeded with.
 
+    Attributes
+    ----------
+    dataset : Dataset
+        Whose values were simulated.
+    protocol : Protocol
+        The rules of the run.
+    truth : float64[tau, bins]
+        True frequencies.
+    series : Series
+        Estimates, intervals and truth.
+    evaluation : Evaluation
+        Errors, and the budget spent.
+    coverage : float
+        Share of all intervals that hold the truth.
+
     Raises
     ------
     ParameterError
         If the simulation was not that of a data set.
     """
 
-    result: Simulation
-    level: float
-    seed: int | None
-
-    def __post_init__(self) -> None:
-        if self.result.dataset is None:
+    def __init__(self, result: Simulation, level: float, seed: int | None) -> None:
+        if result.dataset is None or result.truth is None:
             raise ParameterError(
                 "result must be that of a data set, got bare values; simulate a loloha.Dataset"
             )
-
-    @property
-    def dataset(self) -> Dataset:
-        """Whose values were simulated."""
-        dataset: Any = self.result.dataset
-        return dataset  # type: ignore[no-any-return]
-
-    @property
-    def protocol(self) -> Protocol:
-        """The rules of the run."""
-        return self.result.protocol
-
-    @property
-    def truth(self) -> Floats:
-        """True frequencies, float64[tau, bins]."""
-        truth: Any = self.result.truth
-        return truth  # type: ignore[no-any-return]
-
-    @cached_property
-    def series(self) -> Series:
-        """Estimates, intervals and truth."""
-        return self.result.series(self.level)
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """Errors, and the budget spent."""
-        found = self.result
-        return evaluate(found.protocol, found.estimates, self.truth, found.n, found.loss)
-
-    @property
-    def coverage(self) -> float:
-        """Share of all intervals that hold the truth."""
-        return self.result.coverage(self.level)
+        self.result, self.level, self.seed = result, level, seed
+        self.dataset, self.protocol, self.truth = result.dataset, result.protocol, result.truth
+        self.series = result.series(level)
+        self.evaluation = evaluate(
+            self.protocol, result.estimates, self.truth, result.n, result.loss
+        )
+        self.coverage = result.coverage(level)
 
     @property
     def note(self) -> str:
@@ -109,7 +88,7 @@ class Trial:
             },
             "protocol": self.protocol.to_dict(),
             "fingerprint": self.protocol.fingerprint,
-            "realised": {"g": self.protocol.g, **self.protocol.realised.to_dict()},
+            "realised": self.protocol.numbers,
             "seed": self.seed,
             "randomness": UNSEEDED if self.seed is None else SEEDED,
             "level": self.level,

@@ -261,9 +261,7 @@ def _doubtless(protocol: Protocol) -> int:
     second: Any = protocol.second_channel
     if second is None or not second.q:
         return 1
-    odds = math.log(second.p / second.q)
-    if protocol.g is None:
-        odds = math.log(second.p * (1 - second.q) / (second.q * (1 - second.p)))
+    odds = math.log(protocol.encoding.odds(second.p, second.q))
     return min(math.ceil(math.log(100) / odds), STRETCH // 2)
 
 

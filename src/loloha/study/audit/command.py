@@ -77,14 +77,12 @@ class CommandDevice:
             asked = [
                 b"%d %d %d\n" % (user, t, value) for user, history in batch for t, value in history
             ]
+            answers: list[str] = []
             for start in range(0, len(asked), _LINES):
-                self._write(b"".join(asked[start : start + _LINES]))
-                answers = [self._answer() for _ in asked[start : start + _LINES]]
-                if start == 0:
-                    given = answers
-                else:
-                    given += answers
-            place = iter(given)
+                part = asked[start : start + _LINES]
+                self._write(b"".join(part))
+                answers += [self._answer() for _ in part]
+            place = iter(answers)
             for _, history in batch:
                 yield [report_of(self.protocol, next(place)) for _ in history]
 
