@@ -58,7 +58,7 @@ def test_every_derived_number_of_the_chains(reference: Path) -> None:
         for name in ("p1", "q1", "p2", "q2", "p_star"):
             assert close(getattr(protocol, name), row[name]), (name, row)
         # The column holds q_s, before any hashing.
-        q_s = protocol._chained[1]
+        q_s = protocol.chained(protocol.first, protocol.second)[1]
         assert close(q_s, row["q_star"]), row
         if "LOLOHA" in row["protocol"]:
             c0 = 1 / protocol.g
@@ -71,7 +71,7 @@ def test_every_derived_number_of_the_chains(reference: Path) -> None:
 
 def spent_by_the_first_report(protocol: Any) -> float:
     """From the formulas, without cancellation."""
-    p, q = protocol._chained
+    p, q = protocol.chained(protocol.first, protocol.second)
     slope = (protocol.p1 - protocol.q1) * (protocol.p2 - protocol.q2)
     if protocol.g is None:
         return math.log1p(slope / ((1 - p) * q))

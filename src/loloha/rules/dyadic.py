@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from loloha.errors import ParameterError
-from loloha.rules import checks
+from loloha.rules import checks, law
 from loloha.rules.channels import exp_below
 from loloha.rules.hashing import LinearHash
 from loloha.rules.hashing.linear import LARGEST_TABLE
@@ -203,9 +203,7 @@ class DyadicLH:
     @property
     def loss(self) -> float:
         """What all reports of a user lose as devices draw them, at most ``eps``."""
-        worst = max(lies.ratio for lies in self.lies)
-        exact = math.log1p(worst - 1) if worst < 2 else math.log(worst)
-        return min(exact, self.eps)
+        return min(law.log(max(lies.ratio for lies in self.lies)), self.eps)
 
     @property
     def spread(self) -> float:

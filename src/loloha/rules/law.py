@@ -82,4 +82,9 @@ def loss_between(one: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fracti
         if not p or not q:
             return math.inf
         worst = max(worst, p / q, q / p)
-    return math.log1p(float(worst - 1)) if worst < 2 else math.log(worst)
+    return log(worst)
+
+
+def log(ratio: Fraction) -> float:
+    """ln of an exact ratio >= 1, accurate near 1 too."""
+    return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)

@@ -69,7 +69,10 @@ def iterative_bayesian_update(
     iterations = checks.integer("iterations", iterations, 1, MOST_ITERATIONS, "1000 is usual")
     tolerance = checks.real("tolerance", tolerance, 0.0, 2.0, "1e-9 is usual")
     frequencies = _start(start, tally.protocol.k)
-    q, contrast = _channel(tally.protocol)
+    # Of the rounds together, before any hashing, as devices draw.
+    rules = tally.protocol
+    p, q = rules.chained(rules.first_channel, rules.second_channel)
+    q, contrast = float(q), float(p - q)
     shares = answers.arrange(tally.counts) / n
     for _ in range(iterations):
         # A report supports v or not: Pr[it | v] is proportional to q + contrast [it supports v].
@@ -85,15 +88,6 @@ def iterative_bayesian_update(
         if moved < tolerance:
             break
     return frequencies
-
-
-def _channel(protocol: Protocol) -> tuple[float, float]:
-    """q and p - q of the rounds together, before any hashing, as devices draw."""
-    real = protocol.realised
-    p, q = real.p1, real.q1
-    if real.p2 is not None and real.q2 is not None:
-        p, q = protocol.encoding.chain(p, q, real.p2, real.q2)
-    return float(q), float(p - q)
 
 
 class _Values:

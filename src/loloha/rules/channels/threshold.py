@@ -72,7 +72,7 @@ def second_symbol_channel(
         this one took on most machines; it may lie below the largest that keeps within eps_1.
     """
     g, ratio = first.g, exp_below(Fraction(eps_1))
-    contrast = (ratio - 1) / (ratio + g - 1) / _contrast(first)
+    contrast = (ratio - 1) / (ratio + g - 1) / (first.p - first.q)
     tightest = SCALE if contrast >= 1 else int(SCALE * (1 + (g - 1) * contrast) / g)
     return SymbolChannel(g, min(tightest, int(float(asked) * SCALE)))
 
@@ -117,8 +117,3 @@ def chained_bits(first: BitChannel, second: BitChannel) -> tuple[Fraction, Fract
 def _largest_keep(ratio: Fraction, g: int) -> int:
     """Largest T < 2^53 with T (g-1) / (2^53 - T) <= ratio."""
     return int(SCALE * ratio / (ratio + g - 1))
-
-
-def _contrast(channel: SymbolChannel | TableChannel) -> Fraction:
-    """p - q: what a chain multiplies."""
-    return channel.p - channel.q

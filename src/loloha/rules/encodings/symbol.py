@@ -131,7 +131,8 @@ class Hashed(_SymbolEncoding):
         return self.family.members
 
     def memo_index(self, key: Key, v: int) -> int:
-        return self.family.hash(_seed(key), v)
+        seed: Any = key
+        return self.family.hash(seed, v)
 
     def memo_indices(self, keys: Ints, values: Ints, n: int) -> Ints:
         return self.family.hash_many(keys[:, None], values[None])
@@ -174,9 +175,3 @@ class Hashed(_SymbolEncoding):
         from loloha.rules.counting import decode
 
         return decode.table_support(counts, self.family) if self.tabled else counts.copy()
-
-
-def _seed(key: Key) -> int:
-    if isinstance(key, int):
-        return key
-    raise TypeError("a hash seed is an int")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loloha.errors import ParameterError
+from loloha.rules import checks
 from loloha.rules.hashing.family import HashFamily
 from loloha.rules.hashing.linear import LARGEST_TABLE, LinearHash, admissible_primes, digits
 from loloha.rules.hashing.modular import (
@@ -47,9 +47,7 @@ def hash_family(name: str, k: int, g: int) -> HashFamily:
     ParameterError
         If there is no such family, or it does not exist for these sizes.
     """
-    if name not in FAMILIES:
-        raise ParameterError(f"hash must be one of {sorted(FAMILIES)}, got {name!r}; choose one")
-    return FAMILIES[name](k, g)
+    return FAMILIES[checks.choice("hash", name, FAMILIES)](k, g)
 
 
 def default_family(k: int, g: int) -> str:

@@ -37,12 +37,8 @@ class XXHash(HashFamily):
 
         xxh32, g = _xxh32(), self.g
         pairs = np.broadcast(keys, values)
-        hashed = (xxh32(str(v).encode(), seed=key) % g for key, v in _python_ints(pairs))
+        hashed = (xxh32(str(int(v)).encode(), seed=int(key)) % g for key, v in pairs)
         return np.fromiter(hashed, np.int64, count=pairs.size).reshape(pairs.shape)
-
-
-def _python_ints(pairs: Any) -> Any:
-    return ((int(key), int(v)) for key, v in pairs)
 
 
 def _xxh32() -> Any:

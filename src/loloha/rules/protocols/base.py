@@ -7,13 +7,13 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from loloha.errors import ParameterError
-from loloha.rules import checks
+from loloha.rules import checks, law
 from loloha.rules.channels import Pair
 from loloha.rules.encodings import Channel, Encoding
 from loloha.rules.report import Answer, Key
@@ -163,12 +163,12 @@ class Protocol(ABC):
     @cached_property
     def p_star(self) -> float:
         """Pr[report supports v | the user holds v]."""
-        return self.encoding.supporting(*self._chained)[0]
+        return float(self.encoding.supporting(*self.chained(self.first, self.second))[0])
 
     @cached_property
     def q_star(self) -> float:
         """Pr[report supports v | the user holds another value]."""
-        return self.encoding.supporting(*self._chained)[1]
+        return float(self.encoding.supporting(*self.chained(self.first, self.second))[1])
 
     @cached_property
     def contrast(self) -> float:
@@ -178,12 +178,11 @@ class Protocol(ABC):
         )
         return rounds * float(1 - self.encoding.collision)
 
-    @property
-    def _chained(self) -> tuple[float, float]:
-        """p and q of both rounds, before any hashing."""
-        if self.second is None:
-            return self.first.p, self.first.q
-        return self.encoding.chain(*self.first, *self.second)
+    def chained(self, first: Any, second: Any) -> tuple[Any, Any]:
+        """p and q of both rounds, before any hashing: of formulas, or of what devices draw with."""
+        if second is None:
+            return first.p, first.q
+        return self.encoding.chain(first.p, first.q, second.p, second.q)
 
     @property
     def g(self) -> int | None:
@@ -213,9 +212,7 @@ class Protocol(ABC):
     def realised(self) -> Realised:
         """What the device does, in exact arithmetic; losses never exceed those asked for."""
         encoding, first, second = self.encoding, self.first_channel, self.second_channel
-        p, q = first.p, first.q
-        if second is not None:
-            p, q = encoding.chain(first.p, first.q, second.p, second.q)
+        p, q = self.chained(first, second)
         p_star, q_star = encoding.supporting(p, q)
         return Realised(
             p1=first.p,
@@ -225,8 +222,8 @@ class Protocol(ABC):
             p_star=p_star,
             q_star=q_star,
             # The exact losses are within the bounds; their logarithms, rounded, could pass them.
-            eps_first=min(_log(encoding.odds(p, q)), self.asked_first),
-            eps_memo=min(_log(encoding.odds(first.p, first.q)), self.asked_memo),
+            eps_first=min(law.log(encoding.odds(p, q)), self.asked_first),
+            eps_memo=min(law.log(encoding.odds(first.p, first.q)), self.asked_memo),
         )
 
     @property
@@ -307,14 +304,17 @@ class Protocol(ABC):
             For a missing or an unknown parameter.
         """
         known = cls.hints.union(field.name for field in fields(cls) if field.init)
-        required = {field.name for field in fields(cls) if field.init and _is_required(field)}
-        unknown, missing = params.keys() - known, required - params.keys()
-        if unknown or missing:
-            wrong = "unknown " + ", ".join(sorted(map(str, unknown))) if unknown else ""
-            wrong += " and " if unknown and missing else ""
-            wrong += "missing " + ", ".join(sorted(missing)) if missing else ""
+        required = {
+            field.name
+            for field in fields(cls)
+            if field.init and field.default is field.default_factory is MISSING
+        }
+        faults = {"unknown": params.keys() - known, "missing": required - params.keys()}
+        wrong = [f"{kind} {', '.join(sorted(map(str, of)))}" for kind, of in faults.items() if of]
+        if wrong:
             raise ParameterError(
-                f"parameters of {cls.name} must be among {sorted(known)}, got {wrong}; correct them"
+                f"parameters of {cls.name} must be among {sorted(known)}, got "
+                f"{' and '.join(wrong)}; correct them"
             )
         return cls(**params)
 
@@ -343,14 +343,3 @@ def speakable(protocol: Any) -> Protocol:
             "client() and tally()"
         )
     return protocol
-
-
-def _is_required(field: Any) -> bool:
-    from dataclasses import MISSING
-
-    return field.default is MISSING and field.default_factory is MISSING
-
-
-def _log(ratio: Fraction) -> float:
-    """ln of an exact ratio >= 1, accurate near 1 too."""
-    return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -29,7 +30,16 @@ SYMMETRIC = BitRound(sue, lambda eps: symmetric_bit_channel(eps / 2))
 OPTIMISED = BitRound(oue, halved_bit_channel)
 
 
-class OfSymbols(Protocol):
+class OverSymbols(Protocol):
+    """Randomised over g symbols."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """Number of symbols g."""
+
+
+class OfSymbols(OverSymbols):
     """The symbols are the k values."""
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -21,7 +20,7 @@ from loloha.rules.channels import (
     symbol_channel,
 )
 from loloha.rules.protocols.base import CALIBRATIONS
-from loloha.rules.protocols.block import OfSymbols
+from loloha.rules.protocols.block import OfSymbols, OverSymbols
 from loloha.rules.protocols.two_round import TwoRound
 
 SECOND_ROUNDS = {"tight": second_grr, "published": second_grr_published}
@@ -29,7 +28,7 @@ EXACT = {"tight": exact_second_grr, "published": exact_second_grr_published}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymbolChain(TwoRound):
+class SymbolChain(OverSymbols, TwoRound):
     """Two rounds of GRR over the g symbols of the encoding (MATH section 3).
 
     Parameters
@@ -44,11 +43,6 @@ class SymbolChain(TwoRound):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.choice("calibration", self.calibration, CALIBRATIONS)
-
-    @property
-    @abstractmethod
-    def symbols(self) -> int:
-        """Number of symbols g."""
 
     @cached_property
     def first(self) -> Pair:

@@ -20,7 +20,7 @@ from loloha.rules.hashing import (
     hash_family,
     least_prime,
 )
-from loloha.rules.protocols.base import Protocol
+from loloha.rules.protocols.block import OverSymbols
 
 LARGEST_G = 1 << 20
 LEAST_SHARED = 5
@@ -31,7 +31,7 @@ MOST_HELD = 128
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(Protocol):
+class LocalHashing(OverSymbols):
     """Values are hashed to g symbols by a member of a family, and the symbols randomised.
 
     Parameters
@@ -55,11 +55,6 @@ class LocalHashing(Protocol):
 
     def _settle(self) -> None:
         """Resolve the number of symbols, where it is a parameter."""
-
-    @property
-    @abstractmethod
-    def symbols(self) -> int:
-        """Number of symbols g."""
 
     @cached_property
     def encoding(self) -> Encoding:

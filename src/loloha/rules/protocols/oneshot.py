@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,7 +10,14 @@ from typing import ClassVar
 from loloha.rules import checks
 from loloha.rules.channels import BitChannel, Pair, SymbolChannel, grr, symbol_channel
 from loloha.rules.protocols.base import CALIBRATIONS, Protocol
-from loloha.rules.protocols.block import OPTIMISED, SYMMETRIC, BitRound, OfBits, OfSymbols
+from loloha.rules.protocols.block import (
+    OPTIMISED,
+    SYMMETRIC,
+    BitRound,
+    OfBits,
+    OfSymbols,
+    OverSymbols,
+)
 from loloha.rules.protocols.hashed import LARGEST_G, ChosenG, LocalHashing, least_variance_g
 
 
@@ -42,13 +48,8 @@ class _OneRound(Protocol):
         return self.eps
 
 
-class _OneRoundSymbols(_OneRound):
+class _OneRoundSymbols(OverSymbols, _OneRound):
     """GRR over g symbols, once."""
-
-    @property
-    @abstractmethod
-    def symbols(self) -> int:
-        """Number of symbols g."""
 
     @cached_property
     def first(self) -> Pair:
