@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from loloha.rules.campaign.scalar import clean, identity, is_missing
 from loloha.study.datasets.csv import PURPOSE
 from loloha.study.datasets.dataset import MISSING, DataError, extra, foreign
+from loloha.study.datasets.domain import Domain
 
 Symbols = np.ndarray[Any, np.dtype[np.int32]]
 _DECLARED = (b"_PL_ENUM_VALUES", b"_PL_ENUM_VALUES2")
@@ -71,23 +72,16 @@ def scalars(array: Any) -> list[Any]:
     types = extra("pyarrow", PURPOSE).types
     if types.is_float16(array.type) or types.is_float32(array.type):
         # 0.3 of a narrow column is three tenths, not 0.30000001192092896.
-        return [None if cell is None else float(str(cell)) for cell in _narrow(array)]
+        cells, gaps = (one.to_numpy(zero_copy_only=False) for one in (array, array.is_null()))
+        return [None if gap else float(str(cell)) for cell, gap in zip(cells, gaps, strict=True)]
     with foreign(_TIMES if types.is_temporal(array.type) else _TEXT, "convert such cells"):
         contents = array.to_pylist()
     return [clean(cell) if isinstance(cell, str) else cell for cell in contents]
 
 
-@dataclass(frozen=True)
-class Declaration:
-    """A domain that types list; ``certain`` if somebody wrote it, and no program found it."""
-
-    labels: list[Hashable]
-    certain: bool
-
-
 def declared(
     columns: Sequence[Any], fields: Sequence[Any], categorical: Collection[str], certain: bool
-) -> Declaration | None:
+) -> Domain | None:
     """The domain that all columns declare by their type, in its order; None where they do not.
 
     Parameters
@@ -114,13 +108,14 @@ def declared(
         if not says and field.name not in categorical:
             return None
         certain = certain or says
-        found += [scalars(_decoded(chunk.dictionary, pyarrow)) for chunk in column.chunks]
+        listed = [pyarrow.chunked_array([chunk.dictionary]) for chunk in column.chunks]
+        found += [scalars(_plain(one, None, pyarrow).combine_chunks()) for one in listed]
     if not found or any(listed != found[0] for listed in found):
         return None
     labels = [label for label in found[0] if not is_missing(label)]
     if len(set(map(identity, labels))) < len(labels):
         raise DataError("categories must differ, got some that look alike; rename them")
-    return Declaration(labels, certain or not _is_sorted(labels))
+    return Domain(tuple(labels), is_certain=certain or not _is_sorted(labels))
 
 
 def _is_sorted(labels: list[Any]) -> bool:
@@ -185,18 +180,3 @@ def _unusable(kind: Any) -> DataError:
         f"cells must be text, numbers, booleans or dates, got a column of {kind}; turn it into "
         "text, or pick the field to count"
     )
-
-
-def _decoded(dictionary: Any, pyarrow: Any) -> Any:
-    return _plain(pyarrow.chunked_array([dictionary]), None, pyarrow).combine_chunks()
-
-
-def _narrow(array: Any) -> list[Any]:
-    """Cells as NumPy's own floats, None for null."""
-    cells = array.to_numpy(zero_copy_only=False)
-    gaps = array.is_null().to_numpy(zero_copy_only=False)
-    width = np.float16 if str(array.type) == "halffloat" else np.float32
-    return [
-        None if gap else width(cell)
-        for cell, gap in zip(cells.tolist(), gaps.tolist(), strict=True)
-    ]

@@ -24,10 +24,13 @@ class Domain:
         Hashable, all different, none missing.
     is_text : bool
         Labels come from a text file, so that their type is not known.
+    is_certain : bool
+        Somebody wrote them down, and no program found them in the data.
     """
 
     labels: tuple[Hashable, ...]
-    is_text: bool
+    is_text: bool = False
+    is_certain: bool = True
 
 
 def read_domain(domain: Any) -> Domain:

@@ -100,24 +100,24 @@ def cache_folder(cache: str | Path | None = None) -> Path:
     return Path(chosen) if chosen else Path(extra("pooch", PURPOSE).os_cache("loloha"))
 
 
-def find_cached(name: str, state: str, cache: str | Path | None = None) -> Path:
-    """Return the file that `fetch` downloaded for a state before, verified.
+def find_cached(state: str) -> Path:
+    """Return the file of the census that `fetch` downloaded for a state before, verified.
 
     Raises
     ------
     DataError
         If it was not fetched, or is not what was fetched.
     """
-    file = cache_folder(cache) / name / f"csv_p{state.lower()}.zip"
+    file = cache_folder() / "acs" / f"csv_p{state.lower()}.zip"
     if not file.is_file():
         raise DataError(
-            f"path must be given until the data are fetched, got None; run `loloha data fetch "
-            f"{name} {state}`, or use loloha.datasets.acs_standin()"
+            "path must be given until the data are fetched, got None; run `loloha data fetch acs "
+            f"{state}`, or use loloha.datasets.acs_standin()"
         )
     if _recorded(file) not in (None, _sha256(file)):
         raise DataError(
             f"{file} must be as it was fetched, its hash differs; delete it and run "
-            f"`loloha data fetch {name} {state}`"
+            f"`loloha data fetch acs {state}`"
         )
     return file
 

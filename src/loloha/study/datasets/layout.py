@@ -224,7 +224,7 @@ def _declared_order(
 ) -> list[Hashable]:
     """The rounds there are, in the order of their type, if it has one of its own."""
     found = declared([column], [field], categorical, certain=False)
-    if found is None or not found.certain:
+    if found is None or not found.is_certain:
         return []
     there = {identity(content) for content in cells.seen}
     return [label for label in found.labels if identity(label) in there]

@@ -54,7 +54,7 @@ def acs_weights(state: str, path: str | Path | None = None, tau: int = REPLICATE
     """
     place = find_state(state)
     tau = integer("tau", tau, 1, REPLICATES, "the survey has 80 replicate weights")
-    file = find_cached("acs", place.code) if path is None else _locate(Path(path), place)
+    file = find_cached(place.code) if path is None else _locate(Path(path), place)
     weights = _read(_opener(file, place), file.name, place, tau)
     labels = np.unique(weights)
     if labels.size < 2:

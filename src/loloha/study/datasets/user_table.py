@@ -123,8 +123,7 @@ def table(
     is_public = given is not None
     listed = declared(held, fields, columns.categorical, columns.certain) if not is_public else None
     if listed is not None:
-        given = Domain(tuple(listed.labels), is_text=False)
-        is_public = listed.certain
+        given, is_public = listed, listed.is_certain
     cells = read_cells(held, is_text, fields)
     labels, values = _index(cells, given, on_unknown)
     if not is_public and given is not None:
