@@ -60,7 +60,10 @@ class Evaluation:
             "v_star": self.v_star,
             "expected_mse": self.expected,
         }
-        means = {name: checks.finite(_mean(series)) for name, series in errors.items()}
+        means = {
+            name: None if np.isnan(series).all() else float(np.nanmean(series))
+            for name, series in errors.items()
+        }
         rounds = [
             {"n": int(n)}
             | {name: checks.finite(float(series[t])) for name, series in errors.items()}
@@ -104,17 +107,8 @@ def evaluate(
     errors = np.full((5, len(n)), math.nan)
     for t in np.flatnonzero(n):
         errors[:, t] = _round(protocol, estimates[t], truth[t], int(n[t]))
-    unbiased, clipped, uniform, v_star, expected = errors
-    return Evaluation(
-        np.asarray(n),
-        unbiased,
-        clipped,
-        uniform,
-        v_star,
-        expected,
-        float(np.mean(loss)),
-        float(np.max(loss)),
-    )
+    measured: list[Any] = [*errors, float(np.mean(loss)), float(np.max(loss))]
+    return Evaluation(np.asarray(n), *measured)
 
 
 def binned(protocol: Protocol, frequencies: Floats) -> Floats:
@@ -170,7 +164,3 @@ def _round(
 
 def _mean_square(errors: Floats) -> float:
     return float(np.nanmean(errors**2))
-
-
-def _mean(series: Floats) -> float:
-    return float(np.nanmean(series)) if not np.isnan(series).all() else math.nan

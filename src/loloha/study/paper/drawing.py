@@ -97,7 +97,11 @@ def add_frame(
 
 def add_legend(figure: Figure, looks: Mapping[str, dict[str, Any]]) -> None:
     """One legend above all panels: what each label looks like."""
-    handles = [_handle(label, look) for label, look in looks.items()]
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], label=label, **({"linewidth": 1.2} | look)) for label, look in looks.items()
+    ]
     # At half an inch for marker and gap, and 0.065 for a letter of the longest label.
     width = 0.5 + 0.065 * max(map(len, looks))
     columns = max(1, int(figure.get_size_inches()[0] / width))
@@ -136,13 +140,6 @@ def picture(width: float, height: float, caption: str, note: str) -> Iterator[Fi
         # Laid out once, not again for each file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-
-
-def _handle(label: str, look: dict[str, Any]) -> Any:
-    """An entry of a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=label, **({"linewidth": 1.2} | look))
 
 
 def shades(count: int) -> list[Any]:

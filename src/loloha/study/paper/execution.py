@@ -83,10 +83,6 @@ def measure_grid(
         Processes.
     progress : callable
         Called with the number of cells done and of all cells, after each.
-
-    Returns
-    -------
-    Measurements
     """
     kept = Archive(out / archive.FILE)
     tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]

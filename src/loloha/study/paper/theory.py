@@ -88,10 +88,6 @@ def deviation_of(measurements: Floats, expected: float) -> Deviation:
     expected : float
         Their expectation, if theory and code are right.
 
-    Returns
-    -------
-    Deviation
-
     Notes
     -----
     Rounds share memoised answers and values share users, so a run's own scatter says nothing:
