@@ -148,7 +148,7 @@ class SampledBuckets(_BitEncoding):
 
     def memo_index(self, key: Key, v: int) -> int:
         """Position of the value's bucket among the sampled ones, d if it is not sampled."""
-        buckets: Any = key
+        buckets = _buckets(key)
         bucket = self.bin(v)
         return buckets.index(bucket) if bucket in buckets else self.d
 
@@ -181,3 +181,9 @@ class SampledBuckets(_BitEncoding):
 
     def reach(self, counts: Ints, n: int) -> Ints:
         return counts[self.b :].copy()
+
+
+def _buckets(key: Key) -> tuple[int, ...]:
+    if isinstance(key, tuple):
+        return key
+    raise TypeError("sampled buckets are a tuple")

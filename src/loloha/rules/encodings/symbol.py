@@ -131,8 +131,7 @@ class Hashed(_SymbolEncoding):
         return self.family.members
 
     def memo_index(self, key: Key, v: int) -> int:
-        seed: Any = key
-        return self.family.hash(seed, v)
+        return self.family.hash(_seed(key), v)
 
     def memo_indices(self, keys: Ints, values: Ints, n: int) -> Ints:
         return self.family.hash_many(keys[:, None], values[None])
@@ -175,3 +174,9 @@ class Hashed(_SymbolEncoding):
         from loloha.rules.counting import decode
 
         return decode.table_support(counts, self.family) if self.tabled else counts.copy()
+
+
+def _seed(key: Key) -> int:
+    if isinstance(key, int):
+        return key
+    raise TypeError("a hash seed is an int")

@@ -10,7 +10,6 @@ import numpy as np
 from loloha.rules.channels import BitChannel
 from loloha.rules.counting.arrays import Array, Bools, Ints
 from loloha.rules.counting.kernels import add_rows
-from loloha.rules.encodings import OneHot, SampledBuckets
 from loloha.study.samplers import rows
 from loloha.study.samplers.draws import Draws
 from loloha.study.samplers.sample import Chain, Progress, Reports
@@ -21,18 +20,14 @@ WORDS_AT_ONCE = 1 << 22
 
 
 def sample_bits(
-    encoding: OneHot | SampledBuckets,
-    chain: Chain,
-    visits: Visits,
-    draws: Draws,
-    progress: Progress,
+    encoding: Any, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
     """A row of memoised bits for each cell; the fresh bits only as counts.
 
     Bits are independent, so two things need only be counted, with the same joint law: answers that
     are reported once, and the second round of all answers.
     """
-    if isinstance(encoding, OneHot):
+    if not encoding.key_bits:
         ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
         return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))
     b, d = encoding.b, encoding.d
@@ -50,16 +45,12 @@ def sample_bits(
     return answers, (np.concatenate(both) for both in zip(told, reach, strict=True))
 
 
-def report_bits(
-    encoding: OneHot | SampledBuckets, chain: Chain, visits: Visits, draws: Draws
-) -> Iterator[Reports]:
+def report_bits(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
     """A row of memoised bits for each cell, and a fresh one for each report."""
     width, memo, cells = encoding.size, [], []
-    keys: Any = None
-    if isinstance(encoding, SampledBuckets):
-        keys = np.empty((visits.n, width), dtype=np.int64)
+    keys: Any = np.empty((visits.n, width), dtype=np.int64) if encoding.key_bits else None
     for block in visits.blocks:
-        if isinstance(encoding, OneHot):
+        if keys is None:
             drawn = rows.memo_rows(block.values, width, chain.first, draws)
             cell_of = np.arange(len(drawn))
         else:

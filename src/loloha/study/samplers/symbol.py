@@ -12,7 +12,7 @@ import numpy as np
 from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.counting.compiled import compiled
 from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
-from loloha.rules.encodings import Encoding, Hashed, Symbols
+from loloha.rules.encodings import Encoding, Hashed
 from loloha.rules.hashing import HashFamily, LinearHash, ModularHash, PrimeHash
 from loloha.study.samplers import rows
 from loloha.study.samplers.draws import Draws
@@ -28,19 +28,16 @@ CELL_COST = 2
 
 
 def sample_symbols(
-    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+    encoding: Any, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each value, or cell of the hash; then a fresh one for each report."""
     keys, cells_of = _keyed(encoding, visits, draws)
     kept, answers = _memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
-    tabled = not isinstance(encoding, Hashed) or encoding.tabled
-    count = _tabled if tabled else _expanded
+    count = _tabled if keys is None or encoding.tabled else _expanded
     return answers, count(encoding, chain, keys, kept, draws, progress)
 
 
-def report_symbols(
-    encoding: Symbols | Hashed, chain: Chain, visits: Visits, draws: Draws
-) -> Iterator[Reports]:
+def report_symbols(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
     """The draws of `sample_symbols`, round by round, and not counted."""
     keys, cells_of = _keyed(encoding, visits, draws)
     kept, _ = _memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
@@ -50,11 +47,9 @@ def report_symbols(
         yield Reports(senders, None if keys is None else keys[senders], told)
 
 
-def _keyed(
-    encoding: Symbols | Hashed, visits: Visits, draws: Draws
-) -> tuple[Ints | None, _CellsOf]:
+def _keyed(encoding: Any, visits: Visits, draws: Draws) -> tuple[Ints | None, _CellsOf]:
     """The keys of all users, where they have any, and what tells the memo cells of a block."""
-    if not isinstance(encoding, Hashed):
+    if not encoding.key_bits:
         return None, _own_values
     keys = draws.keys(encoding.family, visits.n)
     return keys, partial(_hashed_values, encoding.family, keys)
