@@ -169,7 +169,7 @@ PAPER = [
     ),
     Mutant(
         "more reports show less",
-        "study/paper/visibility.py",
+        "study/paper/pattern.py",
         "max(least, area.auc)",
         "area.auc",
         "study/paper/test_gain.py -k never_show_less",

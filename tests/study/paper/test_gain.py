@@ -7,7 +7,7 @@ import pytest
 
 import loloha
 from loloha.study.paper.gain import Ratio, mean_ratio, ratio_of
-from loloha.study.paper.visibility import change_areas
+from loloha.study.paper.pattern import change_areas
 
 
 def test_a_ratio_of_means_and_its_error() -> None:

@@ -10,9 +10,9 @@ from loloha.study.archive import Row
 from loloha.study.attacks import Detection
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, Contender
 from loloha.study.paper.grid import Point, locate
+from loloha.study.paper.pattern import REPORTS, change_areas
 from loloha.study.paper.results import Results
 from loloha.study.paper.table import Table, data_note
-from loloha.study.paper.visibility import REPORTS, change_areas
 
 
 def exposure_table(results: Results) -> Table:

@@ -13,7 +13,7 @@ from loloha.server.estimate import variance
 from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha.study.paper.gain import accuracy_gain
 from loloha.study.paper.grid import Point
-from loloha.study.paper.pattern import WORST_REPORTS, pattern_losses, worst_losses
+from loloha.study.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 from loloha.study.paper.printed import (
     BETA,
     exact_exceedance,
@@ -24,7 +24,6 @@ from loloha.study.paper.printed import (
     paper_flip_variance,
 )
 from loloha.study.paper.results import Results
-from loloha.study.paper.visibility import change_areas
 
 
 class Evidence(NamedTuple):

@@ -29,8 +29,7 @@ from loloha.study.paper.drawing import (
     picture,
     shades,
 )
-from loloha.study.paper.pattern import WORST_REPORTS, pattern_losses, worst_losses
-from loloha.study.paper.visibility import change_areas
+from loloha.study.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,17 +1,22 @@
-"""What memoised answers reveal of *when* a value changes: the exact loss of one change pattern."""
+"""What reports reveal of *when* a value changes: exact losses of patterns, and the best test."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from loloha.design.change import change_area
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats
 from loloha.rules.protocols import Protocol
 
+SURE = 0.9999
+REPORTS = (1, 10)
+"""Of a stretch before the moment, and of one after it: the columns of the tables."""
 # 2^t sequences of t reports, in pairs: seconds beyond this.
 WORST_REPORTS = 7
 
@@ -109,3 +114,29 @@ def _likelihood(protocol: Protocol, cell: int, zeros: int, reports: int) -> floa
     flipped = q2**zeros * p2 ** (reports - zeros)
     truth, lie = (stayed, flipped) if cell == 0 else (flipped, stayed)
     return protocol.p1 * truth + protocol.q1 * lie
+
+
+def change_areas(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[float]:
+    """Area under the ROC curve of the best test of a change (MATH section 12).
+
+    Parameters
+    ----------
+    protocol : Protocol
+    reports : sequence of int
+        In each of the two stretches, rising.
+
+    Returns
+    -------
+    list of float
+        0.5 sees nothing, 1 is certainty. As `loloha.privacy.change_area`, some of whose numbers are
+        drawn; but the best test is never worse than guessing, and more reports never show less:
+        what is certain after some reports is not drawn again for more.
+    """
+    found: list[float] = []
+    least = 0.5
+    for number in reports:
+        if least <= SURE:
+            area = change_area(protocol, number)
+            least = math.nan if area is None else max(least, area.auc)
+        found.append(least)
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from loloha.study.paper import change_tables, costs, exact_figures, figures, fit, tables
 from loloha.study.paper.contender import BEYOND, PUBLISHED
 from loloha.study.paper.page import Section
-from loloha.study.paper.quoted import quoted_table
+from loloha.study.paper.printed import quoted_table
 from loloha.study.paper.results import Results
 
 
