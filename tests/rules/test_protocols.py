@@ -14,9 +14,8 @@ from laws.variants import options
 from loloha.errors import ParameterError
 from loloha.rules import hashing
 from loloha.rules.hashing import modular
-from loloha.rules.law import exact_law
+from loloha.rules.law import exact_law, log_of
 from loloha.rules.protocols import REGISTRY, Protocol, protocol_from_dict
-from loloha.rules.protocols.base import _log
 from loloha.rules.protocols.hashed import LARGEST_G, least_variance_g
 from loloha.rules.protocols.loloha import published_g
 
@@ -143,7 +142,7 @@ def test_stated_numbers_are_those_of_the_formulas(name: str) -> None:
 def test_a_published_loss_is_not_rounded_beyond_what_was_asked(name: str, eps: float) -> None:
     protocol = loloha.protocol(name, k=3, eps=eps)
     odds = protocol.encoding.odds(protocol.realised.p1, protocol.realised.q1)
-    assert _log(odds) > eps
+    assert log_of(odds) > eps
     assert protocol.realised.eps_first <= eps
     assert protocol.realised.eps_memo <= eps
     assert not exceeds(odds, eps)

@@ -203,7 +203,7 @@ class DyadicLH:
     @property
     def loss(self) -> float:
         """What all reports of a user lose as devices draw them, at most ``eps``."""
-        return min(law.log(max(lies.ratio for lies in self.lies)), self.eps)
+        return min(law.log_of(max(lies.ratio for lies in self.lies)), self.eps)
 
     @property
     def spread(self) -> float:

@@ -82,9 +82,9 @@ def loss_between(one: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fracti
         if not p or not q:
             return math.inf
         worst = max(worst, p / q, q / p)
-    return log(worst)
+    return log_of(worst)
 
 
-def log(ratio: Fraction) -> float:
+def log_of(ratio: Fraction) -> float:
     """ln of an exact ratio >= 1, accurate near 1 too."""
     return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)

@@ -222,8 +222,8 @@ class Protocol(ABC):
             p_star=p_star,
             q_star=q_star,
             # The exact losses are within the bounds; their logarithms, rounded, could pass them.
-            eps_first=min(law.log(encoding.odds(p, q)), self.asked_first),
-            eps_memo=min(law.log(encoding.odds(first.p, first.q)), self.asked_memo),
+            eps_first=min(law.log_of(encoding.odds(p, q)), self.asked_first),
+            eps_memo=min(law.log_of(encoding.odds(first.p, first.q)), self.asked_memo),
         )
 
     @property

@@ -114,29 +114,22 @@ class Memoising(LocalHashing, SymbolChain):
                 f"eps_2 must be above eps_1 = {eps_1!r}, got {eps_2!r}; one round with all others "
                 "known loses more than a first report alone"
             )
-        best: Self | None = None
-        beyond: list[float] = []
-        for one in cls._candidates(params):
-            budgets: dict[str, Any] = third(one.pop("symbols"), **held)
-            beyond = [
-                eps
-                for eps in budgets.values()
-                if not checks.SMALLEST_EPS <= eps <= checks.LARGEST_EPS
-            ]
-            if beyond:
-                continue
-            made = cls(**budgets, **one)
-            if best is None or made.noise < best.noise:
-                best = made
-        if best is None:
-            if beyond:
-                raise ParameterError(
-                    f"{' and '.join(held)} must leave the third budget in "
-                    f"[{checks.SMALLEST_EPS:g}, {checks.LARGEST_EPS:g}], got {beyond[0]:.4g}; "
-                    "move one of them"
-                )
+        tried = [(third(one.pop("symbols"), **held), one) for one in cls._candidates(params)]
+        if not tried:
             raise ParameterError("g must leave something to choose from, got nothing; leave it out")
-        return best
+        low, high = checks.SMALLEST_EPS, checks.LARGEST_EPS
+        beyond = [[eps for eps in one.values() if not low <= eps <= high] for one, _ in tried]
+        if all(beyond):
+            raise ParameterError(
+                f"{' and '.join(held)} must leave the third budget in [{low:g}, {high:g}], got "
+                f"{beyond[-1][0]:.4g}; move one of them"
+            )
+        made = [
+            cls(**budgets, **one)  # type: ignore[arg-type]
+            for (budgets, one), outside in zip(tried, beyond, strict=True)
+            if not outside
+        ]
+        return min(made, key=lambda one: one.noise)
 
     @classmethod
     def _candidates(cls, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
