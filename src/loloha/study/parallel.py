@@ -39,14 +39,10 @@ def measure_each(
     yield from map(measure, alone)
     if len(alone) == len(tasks):
         return
-    try:
-        from joblib import Parallel, delayed, parallel_config
-    except ModuleNotFoundError:
-        purpose = "run several processes (one, jobs=1, needs it not)"
-        raise checks.missing("joblib", purpose, "paper") from None
-    with parallel_config(
+    joblib = checks.library("joblib", "run several processes (one, jobs=1, needs it not)", "paper")
+    with joblib.parallel_config(
         "loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=IDLE_SECONDS
     ):
-        yield from Parallel(
+        yield from joblib.Parallel(
             return_as="generator_unordered", batch_size=AT_ONCE, pre_dispatch="4*n_jobs"
-        )(delayed(measure)(task) for task in tasks[1:])
+        )(joblib.delayed(measure)(task) for task in tasks[1:])

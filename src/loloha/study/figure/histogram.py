@@ -38,6 +38,7 @@ def draw_round(
             capsize=2.0,
             label="estimate with interval",
         )
+        axes.set_xlim(-0.6, len(places) - 0.4)
     else:
         edges = np.arange(len(places) + 1) - 0.5
         axes.stairs(upper, edges, baseline=lower, fill=True, color=colour, alpha=0.25)
@@ -52,13 +53,10 @@ def draw_round(
         )
         if series.truth is not None:
             axes.stairs(series.truth[row], edges, color=TRUTH, linewidth=0.9, label="truth")
+        axes.margins(x=0.01)
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xlabel("value")
     axes.set_ylabel("frequency")
-    if len(places) <= MOST_BARS:
-        axes.set_xlim(-0.6, len(places) - 0.4)
-    else:
-        axes.margins(x=0.01)
     axes.grid(visible=False, axis="x")
     percent(axes)
     ticks(axes, series.labels, room)
