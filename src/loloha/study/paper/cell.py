@@ -27,14 +27,6 @@ LEVEL = 0.95
 def measure(cell: Cell, material: Material, seed: int) -> Row:
     """Simulate all clients of one cell and compare the estimates with the truth.
 
-    Parameters
-    ----------
-    cell : Cell
-    material : Material
-        The population of the cell.
-    seed : int
-        Of the whole grid.
-
     Returns
     -------
     dict
@@ -82,13 +74,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
 
 
 def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
-    """Run a client for some users, drawn at random, and look for changes in what they send.
-
-    Returns
-    -------
-    dict
-        The point, and the counts of `loloha.study.attacks.Detection`.
-    """
+    """Run a client for some users, drawn at random: the point, and the counts of a `Detection`."""
     facts = material.facts
     protocol = attack.point.protocol(facts)
     rng = np.random.default_rng(seed_sequence(attack, seed))

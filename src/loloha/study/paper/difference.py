@@ -31,13 +31,7 @@ class Difference(NamedTuple):
 
 
 def differences(results: Results | None) -> list[Difference]:
-    """All of them, with the numbers that can be had.
-
-    Parameters
-    ----------
-    results : Results or None
-        None where no grid was measured.
-    """
+    """All of them, with the numbers that can be had: without a grid those that need no data."""
     exact = {
         "calibration": evidence.calibration(),
         "single bucket": evidence.single_bucket(),

@@ -88,10 +88,7 @@ def optimal_g(eps_inf: float, alpha: float, calibration: str) -> int:
 def draw_variances(*, relative: bool = False) -> Figure:
     """Fig. 2: V* of the two-round protocols, under both calibrations.
 
-    Parameters
-    ----------
-    relative : bool
-        Over the V* of L-OSUE, where curves that nearly coincide can be told apart.
+    ``relative`` to L-OSUE's, curves that nearly coincide can be told apart.
     """
     caption = "Figure 2. V* over ε∞, for each α" + (", in units of L-OSUE's." if relative else ".")
     note = f"Theory, no data: n = {N}, k = {K} (for L-GRR), c₀ = 1/g."

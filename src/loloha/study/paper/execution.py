@@ -89,12 +89,14 @@ def measure_grid(
     wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
     found = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
     rows: dict[Task, Row] = {task: row for task, row in found.items() if row is not None}
-    missing = _mixed([task for task in wanted if task not in rows], grid.seed)
+    missing = [task for task in wanted if task not in rows]
+    # Long and short ones mixed, so that the time left can be told.
+    mixed = [missing[i] for i in np.random.default_rng(grid.seed).permutation(len(missing))]
     progress(len(rows), len(wanted))
     started = time.perf_counter()
     peaks: dict[int, int] = {}
     measure_one = partial(measure_task, seed=grid.seed, facts=facts, out=out)
-    for task, row, process, peak in measure_each(measure_one, missing, jobs):
+    for task, row, process, peak in measure_each(measure_one, mixed, jobs):
         kept.keep(task.name, wanted[task], row)
         rows[task] = row
         peaks[process] = max(peak, peaks.get(process, 0))
@@ -115,22 +117,10 @@ def measure_grid(
 def measure_task(
     task: Task, *, seed: int, facts: Mapping[str, Facts], out: Path
 ) -> tuple[Task, Row, int, int]:
-    """Measure one cell or attack.
-
-    Returns
-    -------
-    tuple
-        The task, its row, the number of this process and its largest resident size in bytes.
-    """
+    """The task, its row, the number of this process and its largest resident size in bytes."""
     population = material(out, facts[task.point.workload])
     row = MEASURES[type(task)](task, population, seed)
     return task, row, os.getpid(), _peak_bytes()
-
-
-def _mixed(missing: list[Task], seed: int) -> list[Task]:
-    """Tasks in an order that mixes long and short ones, so that the time left can be told."""
-    order = np.random.default_rng(seed).permutation(len(missing))
-    return [missing[place] for place in order]
 
 
 def _peak_bytes() -> int:

@@ -41,13 +41,7 @@ ERRORS = {
 
 
 def draw_errors(results: Results, column: str) -> Figure:
-    """Fig. 3: MSE_avg over eps_inf, a row for each alpha and a column for each data set.
-
-    Parameters
-    ----------
-    results : Results
-    column : {"mse_unbiased", "mse_clipped"}
-    """
+    """Fig. 3: MSE_avg over eps_inf, a row for each alpha and a column for each data set."""
     return _draw_grid(results, column, MSE, ERRORS[column], PAPER, theory=True)
 
 

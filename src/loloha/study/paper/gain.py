@@ -42,16 +42,8 @@ class Ratio:
 
 
 def ratio_of(above: Floats, below: Floats, expected: float = math.nan) -> Ratio:
-    """The ratio of the means of independent runs.
+    """The ratio of the means of independent runs, float64[runs] each and positive.
 
-    Parameters
-    ----------
-    above, below : float64[runs]
-        Positive.
-    expected : float
-
-    Notes
-    -----
     The error is that of the delta method: relative variances of the two means add up.
     """
     measured = float(np.mean(above) / np.mean(below))

@@ -208,14 +208,7 @@ def _specification(point: Point, facts: Facts) -> str:
 
 
 def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
-    """Every point of the grid once; a tight point that equals the published one is not repeated.
-
-    Parameters
-    ----------
-    grid : Grid
-    facts : mapping
-        Workload -> its facts.
-    """
+    """Every point of the grid once; a tight point that equals the published one is not repeated."""
     found: dict[Point, None] = {}
     for workload in grid.workloads:
         for contender in grid.contenders:

@@ -48,20 +48,9 @@ class Section:
 
 
 def write_page(out: Path, sections: Sequence[Section], **told: Any) -> Path:
-    """Write figures, tables and the page that shows them all.
+    """Write figures (PNG, SVG), tables (CSV) and the page that shows them all, which is returned.
 
-    Parameters
-    ----------
-    out : Path
-        Folder; figures go to ``out/figures`` as PNG and SVG, tables to ``out/tables`` as CSV.
-    sections : sequence of Section
-    **told
-        What else the page says: grid, facts, measurements, fit, differences, seconds, command.
-
-    Returns
-    -------
-    Path
-        The page.
+    ``told`` is what else it says: grid, facts, measurements, fit, differences, seconds, command.
     """
     from jinja2 import Environment, StrictUndefined
 

@@ -93,13 +93,7 @@ def quote(where: str, what: str, theirs: float, ours: float, why: str = "") -> d
 
 
 def quoted_table(results: Results | None) -> Table:
-    """Every number that the paper prints and that can be computed here.
-
-    Parameters
-    ----------
-    results : Results or None
-        None where no grid was measured: then what needs none.
-    """
+    """Every number that the paper prints and that can be had: without a grid what needs none."""
     quotes = [*_optimal_g(), *_costs()]
     if results is not None:
         quotes += [*_sizes(results), *_budgets(results), *_exposures(results)]

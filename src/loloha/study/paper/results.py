@@ -95,13 +95,7 @@ class Results:
     ) -> bool:
         """Whether the tight calibration was measured and is another curve than the published.
 
-        Parameters
-        ----------
-        workload : str
-        contender : Contender
-        alpha : float
-        spending : bool
-            Look at the budget that users spend, which only another encoding changes.
+        Of the budget that users spend, if it is ``spending``: only another encoding changes it.
         """
         facts = self.facts[workload]
         return any(

@@ -12,15 +12,7 @@ from loloha.study.paper.results import Results
 
 
 def tell(parts: Iterable[str], results: Results | None) -> list[Section]:
-    """All sections of the page, in its order.
-
-    Parameters
-    ----------
-    parts : iterable of str
-        Those of the paper that were asked for; what is beyond it follows.
-    results : Results or None
-        None where no grid was measured.
-    """
+    """All sections of the page, in its order: the paper's parts, and then what is beyond it."""
     sections = []
     for part in parts:
         if part in ("fig1", "fig2", "table1"):

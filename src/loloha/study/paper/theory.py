@@ -13,23 +13,8 @@ from loloha.server.estimate import variance
 
 
 def expected_mse(protocol: Protocol, n: int, truth: Floats) -> float:
-    """Expectation of MSE_avg of the unbiased estimates.
+    """Expectation of MSE_avg of the unbiased estimates, at true frequencies float64[tau, bins].
 
-    Parameters
-    ----------
-    protocol : Protocol
-    n : int
-        Reports of each round.
-    truth : float64[tau, bins]
-        True frequencies.
-
-    Returns
-    -------
-    float
-        In squared frequency.
-
-    Notes
-    -----
     The mean of Eq. (1) of MATH over values and rounds. Where users sample buckets, the number m
     that sample a given one is binomial, so 1/m is averaged over m > 0.
     """
@@ -39,8 +24,6 @@ def expected_mse(protocol: Protocol, n: int, truth: Floats) -> float:
 def harmonic_reach(protocol: Protocol, n: int) -> float:
     """1 / E[1/m | m > 0] for the number m of ``n`` users whose report can support a given bin.
 
-    Notes
-    -----
     Given m, the variance of `loloha.variance` is linear in 1/m: at this reach it is exact.
     """
     share = protocol.encoding.expected_reach(1)
@@ -79,17 +62,8 @@ class Deviation:
 
 
 def deviation_of(measurements: Floats, expected: float) -> Deviation:
-    """Hold the runs of one point against what theory expects of each.
+    """Hold the independent runs of one point, float64[runs], against what theory expects of each.
 
-    Parameters
-    ----------
-    measurements : float64[runs]
-        Independent, one a run.
-    expected : float
-        Their expectation, if theory and code are right.
-
-    Notes
-    -----
     Rounds share memoised answers and values share users, so a run's own scatter says nothing:
     the standard error is that of the runs, which are independent. With it the distance follows
     Student's t with runs - 1 degrees of freedom; z is the normal deviate of the same tail, so that

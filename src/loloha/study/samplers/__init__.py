@@ -50,14 +50,7 @@ def sample(
 ) -> Sample:
     """What the server sees of a population.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    history : History
-    draws : Draws
-    progress : callable
-    keep : bool
-        Whether the counts will be kept as tallies, and not only their support be looked at.
+    ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
     """
     encoding = protocol.encoding
     sampler = SAMPLERS.get(type(encoding))
