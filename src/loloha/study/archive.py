@@ -49,17 +49,9 @@ class Archive:
         return name in self._lines
 
     def find(self, name: str, identity: str) -> Row | None:
-        """The measurement of that name.
+        """The measurement of that name, if all that decides it has this identity.
 
-        Parameters
-        ----------
-        name, identity : str
-            Of a measurement, and of all that decides it.
-
-        Returns
-        -------
-        dict or None
-            None if there is none, it is damaged, or it is that of other data, rules or seeds.
+        None if there is none, it is damaged, or it is that of other data, rules or seeds.
         """
         seal, row = self._lines.get(name, ("", {}))
         return row if seal == _seal(row, identity) else None

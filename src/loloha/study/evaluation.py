@@ -112,17 +112,7 @@ def evaluate(
 
 
 def binned(protocol: Protocol, frequencies: Floats) -> Floats:
-    """Frequencies of what the protocol estimates: of the k values, or of their buckets.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    frequencies : float64[tau, k]
-
-    Returns
-    -------
-    float64[tau, bins]
-    """
+    """Of float64[tau, k] frequencies those that the protocol estimates, float64[tau, bins]."""
     sums = np.add.reduceat(frequencies, first_values(protocol), axis=1)
     return np.asarray(sums, dtype=np.float64)
 

@@ -21,18 +21,8 @@ def measure_each(
 ) -> Iterator[Result]:
     """Results as they come, from ``jobs`` processes with one thread each.
 
-    Parameters
-    ----------
-    measure : callable
-        Can be pickled; its result says which task it is of.
-    tasks : sequence
-    jobs : int
-        1 measures in this process, in order.
-
-    Raises
-    ------
-    ExtraError
-        If joblib is not installed and there is more than one process.
+    One measures in this process, in order; more need joblib, and a ``measure`` that can be pickled
+    and says in its result which task it is of.
     """
     alone = tasks if jobs == 1 else tasks[:1]
     # Compiled once, here: the processes then read the compiler's cache instead of racing for it.

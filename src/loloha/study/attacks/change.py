@@ -10,7 +10,6 @@ import numpy as np
 from loloha.design.change import repeated_answers
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
-from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Array
 from loloha.rules.protocols import Protocol
@@ -54,17 +53,8 @@ def change(protocol: Protocol, reports: int, *, n: int = 2000, rng: int) -> Roc:
 def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     """Of each user, a score that rises with the likelihood of a change, float64[n].
 
-    Parameters
-    ----------
-    protocol : Protocol
-    before, after : Stretch
-        Of the same users and as many reports; they broadcast against each other.
+    The stretches are of as many reports, and broadcast against each other.
     """
-    if before.reports != after.reports:
-        raise ParameterError(
-            f"before and after must hold as many reports, got {before.reports} and "
-            f"{after.reports}; leave some out"
-        )
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
     if protocol.longitudinal and (second is None or not second.q):

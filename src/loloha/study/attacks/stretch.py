@@ -42,36 +42,19 @@ class Stretch:
 
 
 def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) -> list[Stretch]:
-    """Run a population and sum up consecutive stretches of rounds.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    values : int[n, tau]
-        0..k-1, without gaps: an attack is on users of whom every round is there.
-    lengths : list of int
-        Rounds of each stretch, tau together.
-    rng : int, SeedSequence or Generator
+    """Run a population, int[n, tau] without gaps, and sum up consecutive stretches of rounds.
 
     Raises
     ------
     ParameterError
-        If a stretch has no rounds, a user misses one, or the encoding is unknown here.
+        If the encoding is unknown here.
     """
-    values = np.asarray(values)
     read = _READ.get((type(protocol.encoding), protocol.longitudinal))
     if read is None:
         raise ParameterError(
             "protocol must have an encoding of this package, got "
             f"{type(protocol.encoding).__name__}; attack its clients' reports by hand"
         )
-    if min(lengths) < 1 or values.ndim != 2 or sum(lengths) != values.shape[1]:
-        raise ParameterError(
-            f"reports must be at least 1 in each stretch, got {lengths!r} for values of shape "
-            f"{values.shape}; give every stretch a round"
-        )
-    if values.size and values.min() < 0:
-        raise ParameterError("values must be there in every round, got gaps; fill or drop them")
     sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))
     found = []
     for length in lengths:
