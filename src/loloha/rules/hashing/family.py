@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from loloha.errors import ParameterError
 from loloha.rules.rng import Rng
@@ -73,7 +73,7 @@ class HashFamily(ABC):
 
     def is_key(self, key: int) -> bool:
         """Whether ``key`` names a member of the family."""
-        return bool(self.are_keys(key))
+        return 0 <= key - self.least_key < self.members
 
     @abstractmethod
     def hash(self, key: int, v: int) -> int:
@@ -83,10 +83,9 @@ class HashFamily(ABC):
         """Draw ``n`` keys, int64[n]; the same law as `draw`."""
         return rng.integers(self.least_key, self.least_key + self.members, size=n)
 
-    def are_keys(self, keys: Any) -> Bools:
+    def are_keys(self, keys: Ints) -> Bools:
         """Which of ``keys`` int64[n] name a member, bool[n]."""
-        known: Bools = (keys >= self.least_key) & (keys < self.least_key + self.members)
-        return known
+        return (keys >= self.least_key) & (keys < self.least_key + self.members)
 
     @abstractmethod
     def hash_many(self, keys: Ints, values: Ints) -> Ints:

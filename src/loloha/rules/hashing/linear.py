@@ -46,7 +46,7 @@ class LinearHash(HashFamily):
         """Number of base-g digits: the least m >= 1 with g^m >= k."""
         return digits(self.k, self.g)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """g^m: one more than the number of keys."""
         return int(self.g**self.m)

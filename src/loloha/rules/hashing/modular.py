@@ -117,10 +117,12 @@ class AffineHash(ModularHash):
     def join(self, a: Ints, b: Ints) -> Any:
         return a << 31 | b
 
-    def are_keys(self, keys: Any) -> Bools:
-        a, b = self.split(keys)
-        known: Bools = (a >= 1) & (a < MERSENNE_31) & (b < MERSENNE_31)
-        return known
+    def is_key(self, key: int) -> bool:
+        return 1 <= key >> 31 < MERSENNE_31 and key & MERSENNE_31 < MERSENNE_31
+
+    def are_keys(self, keys: Ints) -> Bools:
+        factors = keys >> 31
+        return (factors >= 1) & (factors < MERSENNE_31) & ((keys & MERSENNE_31) < MERSENNE_31)
 
 
 def colliding_pairs(modulus: int, g: int) -> int:
