@@ -22,7 +22,7 @@ def at(found: Sizing, label: str, number: float) -> Prospect:
     known: dict[str, Any] = {"k": found.k, "n": found.n, "eps_inf": found.eps_inf}
     known[found.unknown] = number
     eps = known.pop("eps_inf")
-    (row,) = loloha.plan(
+    row, *_ = loloha.plan(
         **known, eps_inf=eps, eps_1=found.alpha * eps, level=found.level, protocols=[label]
     ).rows
     return row
@@ -130,7 +130,7 @@ def test_a_sweep_shows_the_three_budgets_of_each_plan() -> None:
     ]  # fmt: skip
     frame = found.to_frame(backend="pandas")
     for (eps_inf, eps_1, seen), record in zip(found.rows, frame.to_dict("records"), strict=True):
-        (row,) = loloha.plan(16, 10_000, eps_inf, eps_1, protocols="ololoha").rows
+        row, *_ = loloha.plan(16, 10_000, eps_inf, eps_1, protocols="ololoha").rows
         assert (record["error_one"], record["cap"]) == (row.error_one, row.cap)
         assert seen.protocol is not None
         assert record["eps_2"] == loloha.privacy.eps_2(seen.protocol)
