@@ -11,7 +11,7 @@ from loloha.errors import WireError
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.decode import linear_support
-from loloha.rules.dyadic import DyadicLH, Piece
+from loloha.rules.dyadic import DyadicLH
 from loloha.rules.report import Report
 from loloha.server.frame import normal_quantile
 from loloha.server.tally import Additive
@@ -146,14 +146,12 @@ class DyadicTally(Additive):
         sums, squares = np.zeros(shape), np.zeros(shape[0])
         for t in range(protocol.rounds):
             for piece in protocol.sum_of(t):
-                at, weight = self._place(piece), protocol.weight(piece)
+                at = self._first[piece.level] + piece.number
+                weight = protocol.weight(piece)
                 sums[t] += weight * means[at]
                 squares[t] += weight**2 * shares[at]
         frequencies = 1 + (sums - 1) / protocol.spread
         return DyadicEstimate(protocol, frequencies, np.sqrt(squares) / protocol.spread)
-
-    def _place(self, piece: Piece) -> int:
-        return int(self._first[piece.level]) + piece.number
 
     def __repr__(self) -> str:
         return f"DyadicTally({self.protocol!r}, {self.n} reports)"

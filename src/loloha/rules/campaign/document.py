@@ -153,11 +153,13 @@ class Campaign:
         required = {"type", "version", "name", "protocol", "labels", "round"}
         if not isinstance(document, Mapping):
             raise CampaignError("campaign must be a JSON object, got another; see Campaign.to_dict")
-        if document.get("type") != TYPE or not _is_version(document.get("version")):
+        version = document.get("version")
+        # True == 1, and 1.0 == 1.
+        if document.get("type") != TYPE or type(version) is not int or version != VERSION:
             raise CampaignError(
                 f"campaign must be of type {TYPE!r}, version {VERSION}, got "
                 f"{checks.shown(document.get('type'))}, "
-                f"version {checks.shown(document.get('version'))}; "
+                f"version {checks.shown(version)}; "
                 "use a matching release of loloha"
             )
         missing = required - set(document)
@@ -205,8 +207,3 @@ class Campaign:
                 f"{campaign.fingerprint!r}; its rules changed, enrol again only if the user agrees"
             )
         return campaign
-
-
-def _is_version(version: Any) -> bool:
-    # True == 1, and 1.0 == 1.
-    return type(version) is int and version == VERSION
