@@ -16,6 +16,7 @@ from loloha.rules import checks
 from loloha.rules.encodings import Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks import filtering
+from loloha.study.attacks.memo import BitMemos, SymbolMemos
 from loloha.study.samplers import Draws, History, sample_reports
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # Memo tables times cells of one user that are kept exactly.
 _STATES_AT_MOST = 1 << 11
 # Numbers that are held at once.
-_NUMBERS = 1 << 22
+_NUMBERS = 1 << 20
 # Cells of one table for life whose tables are still as few.
 _JOINT_AT_MOST = 4
 
@@ -38,8 +39,9 @@ class Guessing:
     success, error : float64[tau]
         Share of users whose value is guessed, and its standard error.
     expected : float64[tau]
-        What the observer believes that share to be. Of the exact filter it is the success of the
-        optimal guess; particles grow too sure in long series over many values, above all of bits.
+        What the observer believes that share to be: of the exact filter the success of the optimal
+        guess. Particles are four independent clouds, each asked of the guess that the others make,
+        as the best of many that are near looks better than it is.
     prior : float
         Success of always guessing the most frequent value.
     exact : bool
@@ -103,8 +105,8 @@ def guess_values(
     rounds = checks.integer("rounds", rounds, 1, 100_000, "count the rounds")
     n = checks.integer("n", n, 1, 1 << 24, "attack some users")
     checks.choice("method", method, ("auto", "exact", "particles"))
-    memos = filtering.SymbolMemos.of(protocol) if in_symbols else filtering.BitMemos.of(protocol)
-    held = len(memos.prior)
+    memos = SymbolMemos.of(protocol) if in_symbols else BitMemos.of(protocol)
+    held = len(memos.blind)
     most = _STATES_AT_MOST // held
     exact = method == "exact" or (method == "auto" and memos.tables <= most)
     if exact and memos.tables > 8 * most:
@@ -122,8 +124,8 @@ def guess_values(
     ys = np.stack([np.asarray(one.ys) for one in sent], axis=1)
     keys = sent[0].keys
     right, believed = np.zeros((2, rounds, n))
-    size = memos.tables * held if exact else filtering.PARTICLES * memos.prior.size
-    step = max(1, _NUMBERS // size)
+    crowd = filtering.CLOUDS * max(filtering.PARTICLES * memos.blind.size, protocol.k)
+    step = max(1, _NUMBERS // (memos.tables * held if exact else crowd))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         cells = _cells(protocol, None if keys is None else keys[part], part.stop - start)
@@ -131,13 +133,11 @@ def guess_values(
         run = filtering.exact if exact else filtering.particles
         for t, posterior in enumerate(run(memos, weight, change, ys[part], generator)):
             # Within a cell nothing is learned: its values keep their prior shares.
-            share = np.divide(posterior, weight, out=np.zeros_like(weight), where=weight > 0)
-            scores = np.take_along_axis(share, cells, axis=1) * chances
-            best = scores.max(axis=1, keepdims=True)
-            likeliest = scores >= best * (1 - 1e-9)
-            own = likeliest[np.arange(len(scores)), values[part, t]]
-            right[t, part] = own / likeliest.sum(axis=1)
-            believed[t, part] = best[:, 0]
+            share = np.divide(
+                posterior, weight[:, None], out=np.zeros_like(posterior), where=weight[:, None] > 0
+            )
+            scores = np.take_along_axis(share, cells[:, None], axis=2) * chances
+            right[t, part], believed[t, part] = _judged(scores, values[part, t])
     return Guessing(
         success=right.mean(axis=1),
         error=np.sqrt(right.var(axis=1) / n),
@@ -145,6 +145,20 @@ def guess_values(
         prior=float(chances.max()),
         exact=exact,
     )
+
+
+def _judged(scores: Array, values: Array) -> tuple[Any, Any]:
+    """Chance that the guess is right, where ties are drawn, and what the clouds believe it to be.
+
+    A posterior is believed of a guess that others made: of its own, the best of many that are near,
+    it thinks too highly.
+    """
+    together = scores.sum(axis=1)
+    likeliest = together >= together.max(axis=1, keepdims=True) * (1 - 1e-9)
+    right = likeliest[np.arange(len(values)), values] / likeliest.sum(axis=1)
+    others = together[:, None] - scores if scores.shape[1] > 1 else scores
+    guess = others.argmax(axis=2)[:, :, None]
+    return right, np.take_along_axis(scores, guess, axis=2).mean(axis=(1, 2))
 
 
 def _prior(prior: Any, k: int) -> Any:
