@@ -267,14 +267,14 @@ SERVER = [
         "study/attacks/filtering.py",
         "taken = rng.random(cell.shape) < chance",
         "taken = chance < 0",
-        "study/attacks/test_value.py -k agree",
+        "study/attacks/test_value.py -k is_exchanged",
     ),
     Mutant(
         "values exchange what is ascribed to them whatever the prior says",
         "study/attacks/filtering.py",
         "gain += more *",
         "gain += 0 * more *",
-        "study/attacks/test_value.py -k agree",
+        "study/attacks/test_value.py -k is_exchanged",
     ),
     Mutant(
         "a cloud of particles is believed of its own guess",

@@ -127,6 +127,37 @@ def test_particles_agree_with_the_exact_filter(protocol: Protocol) -> None:
     assert math.sqrt(((found - optimal) ** 2).mean()) < 0.05
 
 
+@pytest.mark.parametrize("name", ["rappor", "l-grr"])
+def test_what_is_ascribed_to_values_is_exchanged_by_its_posterior(name: str) -> None:
+    """Three values, 6 orders of what is ascribed to them: frequencies, and those of the value now.
+
+    5 000 particles: six errors are 0.042 (alpha 2e-9). Exchanges that are never made, and such
+    without the prior, are off by more.
+    """
+    rng, weight, change = np.random.default_rng(6), np.array([0.5, 0.3, 0.2]), 0.4
+    memos: Any = (SymbolMemos if name == "l-grr" else BitMemos).of(example(name, k=3))
+    clouds = filtering._Clouds(memos, np.tile(weight, (40, 1)), change)
+    memo = np.array([[0.8, 0.1, 0.1], [0.1, 0.3, 0.6], [0.05, 0.05, 0.9]])
+    begun, stayed = np.array([1, 2, 0]), np.array([0, 2, 3])
+    clouds.memo[:], clouds.begun[:], clouds.stayed[:], clouds.cell[:] = memo, begun, stayed, 0
+    for _ in range(8):
+        now = clouds.exchange(rng)
+    chances = {}
+    for order in itertools.permutations(range(3)):
+        row = list(order)
+        prior = weight ** begun[row] * (1 - change + change * weight) ** stayed[row]
+        chances[order] = float((prior * memos.suits(memo[row, np.arange(3)])).prod())
+    total = sum(chances.values())
+    for order, chance in chances.items():
+        seen = (clouds.row == order).all(axis=2)
+        assert seen.mean() == pytest.approx(chance / total, abs=0.042)
+        # The present value goes where its row goes.
+        assert (clouds.cell[seen] == order.index(0)).all()
+    for cell in range(3):
+        expected = sum(chance for order, chance in chances.items() if order[cell] == 0) / total
+        assert now[:, cell].mean() == pytest.approx(expected, abs=0.042)
+
+
 def test_particles_guess_as_the_exact_filter_does() -> None:
     protocol, prior = example("l-osue", k=3), skewed(3)
     one, other = (
