@@ -1,7 +1,8 @@
 """Anonymous channels: what one round reveals if reports arrive shuffled, without their senders.
 
 Other users' reports hide a user's own as far as they could have come from either value; with a key,
-those of the users who share it. Source: the privacy blanket (loloha.design.blanket).
+those of the users who share it. Source: MATH section 17: the privacy blanket
+(`loloha.design.blanket`), and a better bound for bits (`loloha.design.composition`).
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
     Notes
     -----
     It holds for every key of the user, and over the random keys of the others. `Amplified.lower`
-    says how far it may be off. It covers one round only. Source: `loloha.design.blanket`.
+    says how far it may be off. It covers one round only. Source: MATH section 17.
     """
     speakable(protocol)
     n = checks.integer("n", n, 1, MOST_USERS, "count the users of a round")
@@ -152,7 +153,8 @@ class _Answers(NamedTuple):
     """How the answers of two values differ, beside those of others.
 
     ``hidden``: what all others send, whatever they hold, at least; ``held``: what others send who
-    all hold one value; ``two``: p and q of two symbols, where all data sets can be gone through.
+    all hold one value; ``two``: p and q of two symbols, where all data sets can be gone through;
+    ``others``: of bits, for each of ``hidden``, what others send who hold any values.
     """
 
     local: float
