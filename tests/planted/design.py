@@ -52,4 +52,11 @@ BUDGETS = [
         "np.where(news, used[-1] - used, 0)]",
         "study/test_dyadic.py -k law_of_the_device",
     ),
+    Mutant(
+        "the linear family does not compete in a plan",
+        "design/planning.py",
+        "compete=hash is None",
+        "compete=False",
+        "design/test_planning.py -k no_hash_that_may",
+    ),
 ]

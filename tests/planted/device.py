@@ -260,6 +260,13 @@ SENDERS = [
         "device/test_agreement.py -k outlives_withdrawals",
     ),
     Mutant(
+        "a new agreement has a limit that is spent already",
+        "device/agreement.py",
+        "_limit(limit, enrolments, spent)",
+        "_limit(limit, enrolments)",
+        "device/test_agreement.py -k outlives_withdrawals",
+    ),
+    Mutant(
         "the limit bounds each campaign alone",
         "device/agreement.py",
         "client.limit = self.limit - (self.loss - client.loss)",

@@ -129,6 +129,20 @@ DOORS = [
         "study/test_datasets_doors.py -k two_users",
     ),
     Mutant(
+        "rounds that are dates sort as text",
+        "study/datasets/label.py",
+        "all(map(UNSORTABLE.fullmatch, contents.values()))",
+        "False",
+        "study/test_datasets_table.py -k without_order",
+    ),
+    Mutant(
+        "a column of times that no other has is a round like others",
+        "study/datasets/label.py",
+        "(len(held) > 1 and columns_of[labels].max() == 1)",
+        "False",
+        "study/test_datasets_table.py -k users_and_times",
+    ),
+    Mutant(
         "text that looks like a number is one",
         "study/datasets/label.py",
         "    return read if text == repr(float(text)) else text",
