@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -103,6 +104,7 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+@cache
 def _option(name: str) -> Any:
     """The annotation that makes an option of the parameter ``name``, optional everywhere."""
     having = [cls for cls in REGISTRY.values() if name in parameters_of(cls)]
