@@ -102,7 +102,11 @@ class Tally(Additive):
                 f"report must have a key and y that {self.protocol.name} with these parameters "
                 "can have, got others; check that client and server agree on the protocol"
             )
-        encoding.count(self.counts, *encoding.arrays([report]))
+        cell = encoding.cell(report)
+        if cell is None:
+            encoding.count(self.counts, *encoding.arrays([report]))
+        else:
+            self.counts[cell] += 1
         self.n += 1
 
     def update(self, keys: Any, ys: Any) -> None:

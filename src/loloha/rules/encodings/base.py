@@ -184,6 +184,10 @@ class Encoding(ABC):
     def count(self, counts: Ints, keys: Any, ys: Any) -> None:
         """Add n valid reports to ``counts`` int64[cells], in place."""
 
+    def cell(self, report: Report) -> int | None:
+        """The one cell that a valid report adds 1 to; None where `count` has to tell."""
+        return None
+
     def increments(self, keys: Any, ys: Any) -> tuple[Ints, Ints]:
         """The cells that n valid reports add to, ascending, and how much; int64 each."""
         import numpy as np

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from loloha.rules.channels import SymbolChannel
 from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues
 from loloha.rules.hashing import HashFamily
-from loloha.rules.report import Answer, Key
+from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class Symbols(OfValues, _SymbolEncoding):
 
     def shapes(self, n: Any) -> tuple[None, tuple[Any]]:
         return None, (n,)
+
+    def cell(self, report: Report) -> int | None:
+        # This class exactly: a subclass may count otherwise.
+        return cast("int", report.y) if type(self) is Symbols else None
 
     def count(self, counts: Ints, keys: None, ys: Ints) -> None:
         from loloha.rules.counting import kernels
@@ -145,6 +149,11 @@ class Hashed(_SymbolEncoding):
 
     def valid(self, keys: Ints, ys: Ints) -> Bools:
         return super().valid(keys, ys) & self.family.are_keys(keys)
+
+    def cell(self, report: Report) -> int | None:
+        if type(self) is not Hashed or not self.tabled:
+            return None
+        return _seed(report.key) * self.family.g + cast("int", report.y)
 
     def count(self, counts: Ints, keys: Ints, ys: Ints) -> None:
         from loloha.rules.counting import kernels
