@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 from collections.abc import Mapping
 from threading import RLock
 from typing import Any, NoReturn, Self
 
+from loloha.device import process
+from loloha.device.file import read_json, read_private, resolved, sweep, write_private
 from loloha.device.rounds import holds
 from loloha.device.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
 from loloha.errors import BudgetError, ParameterError, StateError
@@ -21,18 +24,6 @@ from loloha.rules.rng import Rng, SecureRng
 __all__ = ["KEPT_ROUNDS", "Account", "Client"]
 
 _SYSTEM, _NOTHING = SecureRng(), Account()
-
-_process = object()
-"""Stands for this process: asking for its number at each report would take a call of the system."""
-
-
-def _forked() -> None:
-    global _process
-    _process = object()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 class Client:
@@ -75,16 +66,16 @@ class Client:
         rng: Rng | None = None,
         account: Account | None = None,
     ) -> None:
-        self._set_up(protocol, limit, rng)
+        self._set_up(speakable(protocol), limit, rng)
         self._state = self._new(_check_key(key, protocol), account or _NOTHING)
 
     def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
         """All but the state."""
-        self.protocol = speakable(protocol)
+        self.protocol = protocol
         self.limit = _check_limit(limit, protocol)
         self._rng: Rng = _SYSTEM if rng is None else rng
         self._lock = RLock()
-        self._process = _process
+        self._process = process.here
 
     def _new(self, key: Key, account: Account) -> State:
         """Nothing reported, and all that is drawn at enrolment: a key, unless one is given."""
@@ -124,12 +115,12 @@ class Client:
         value = self.protocol.check_value(value)
         round = checks.round_number(round)
         # Before the lock, which a fork may have inherited from another thread.
-        if self._process is not _process:
+        if self._process is not process.here:
             raise _elsewhere()
         with self._lock:
             before = self._state
             if round <= before.last and holds(before.record.answered, round):
-                return self._answered(before, round)
+                return before.report_of(round)
             if self.protocol.longitudinal:
                 report, memo = self._memoised(before, value)
             else:
@@ -140,17 +131,6 @@ class Client:
                 return self.report(value, round=round)
             self._state = after
             return report
-
-    @staticmethod
-    def _answered(state: State, round: int) -> Report:
-        """The report of a round that was answered."""
-        for one, report in state.record.sent:
-            if one == round:
-                return report
-        raise StateError(
-            f"round must be one that was not answered, got {round!r}; its report is forgotten, "
-            "and answering it again would spend more"
-        )
 
     def _memoised(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng, memo = self.protocol, self._rng, state.memo
@@ -243,7 +223,7 @@ class Client:
         str
             The cost, in a sentence to show to whoever asked for it.
         """
-        if self._process is not _process:
+        if self._process is not process.here:
             raise _elsewhere()
         with self._lock:
             before = self._state
@@ -319,10 +299,6 @@ class Client:
             If it cannot be written. What the file holds then is the old state or the new one,
             whole; nothing may leave the device before a later `save` succeeds.
         """
-        import json
-
-        from loloha.device.file import resolved, sweep, write_private
-
         target = resolved(path)
         write_private(target, json.dumps(self.to_dict()).encode())
         sweep(target)
@@ -342,8 +318,6 @@ class Client:
         StateError
             If the file is missing, damaged, foreign, or of another version.
         """
-        from loloha.device.file import read_json, read_private, resolved
-
         target = resolved(path)
         plain = read_json(target, read_private(target), BEYOND_REPAIR)
         return cls.from_dict(plain, protocol=protocol, rng=rng)
@@ -351,9 +325,8 @@ class Client:
     def _twin(self) -> Self:
         """Another client in the same state, for a step that is adopted as a whole or dropped."""
         twin = object.__new__(type(self))
-        twin.protocol, twin.limit = self.protocol, self.limit
-        twin._rng, twin._lock, twin._process = self._rng, RLock(), self._process
-        twin._state = self._state
+        twin._set_up(self.protocol, None, self._rng)
+        twin.limit, twin._state, twin._process = self.limit, self._state, self._process
         return twin
 
     def __repr__(self) -> str:

@@ -143,6 +143,22 @@ class State:
             return self.before
         return self.before.including(self.last + 1 - len(reports), reports[::-1])
 
+    def report_of(self, round: int) -> Report:
+        """The report of a round that was answered.
+
+        Raises
+        ------
+        StateError
+            If it is forgotten.
+        """
+        for one, report in self.record.sent:
+            if one == round:
+                return report
+        raise StateError(
+            f"round must be one that was not answered, got {round!r}; its report is forgotten, "
+            "and answering it again would spend more"
+        )
+
     def answering(self, round: int, report: Report, memo: Mapping[int, Answer]) -> State:
         """The state after one more report."""
         if round == self.last + 1 and (round + 1) % KEPT_ROUNDS:
