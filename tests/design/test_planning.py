@@ -290,7 +290,7 @@ def test_another_column_can_decide(weigh: str, column: str) -> None:
     assert len(as_good) > 1
     assert getattr(best, column) == min(getattr(row, column) for row in as_good)
     assert f"Any one round of it loses at most {best.eps_round:.4g}" in plan.reason
-    assert f"shows with {best.change:.4g} after 10 reports" in plan.reason
+    assert f"shows with at most {best.change:.4g} after 10 reports" in plan.reason
     with pytest.raises(ParameterError, match="weigh"):
         loloha.plan(96, 50_000, 2.0, 1.0, weigh="taste")
 

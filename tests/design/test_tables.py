@@ -81,7 +81,9 @@ def test_changes_show_as_they_did_and_more_without_one_symbol_for_all() -> None:
         assert usual is not None
         assert joint is not None
         assert bare is not None
-        assert joint.auc == pytest.approx(usual.auc, abs=1e-9)
+        # Cells of 24 and of 25 values; what is drawn has four errors added.
+        room = 8 * (joint.error + usual.error) + 1e-4
+        assert joint.auc == pytest.approx(usual.auc, abs=room)
         assert bare.auc > usual.auc
 
 

@@ -225,10 +225,11 @@ class Window(Struct):
 
 
 class Observer(Struct):
-    """How surely an observer tells two cases apart."""
+    """How surely an observer tells two cases apart: exactly, or at most so surely."""
 
     auc: Number
     error: Number
+    bound: bool | None
 
 
 class Change(Observer):

@@ -10,7 +10,7 @@ from another, the ratio falls with
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,27 +43,39 @@ def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int
     Parameters
     ----------
     protocol : Protocol
-        Two rounds of bits, one bit a value.
+        One bit a value.
     before, after : int[..., k]
         0..reports.
     reports : int
         In each stretch.
     """
-    common, own, own_before, own_after = bit_tables(protocol, reports)
-    k = before.shape[-1]
+    tables = bit_tables(protocol, reports)
     places = before * (reports + 1) + after
-    moved_from, moved_to = own_before[before], own_after[after]
-    # The value itself is unknown: average over where it stood, and over where it went.
-    stayed = own[places].mean(axis=-1)
-    every = moved_from.sum(axis=-1) * moved_to.sum(axis=-1)
-    moved = np.asarray(every - (moved_from * moved_to).sum(axis=-1))
-    # Where one value outweighs all others, the difference would be left to rounding.
-    lost = moved < 1e-6 * every
-    if lost.any():
-        one, other = np.broadcast_arrays(moved_from, moved_to)
-        moved[lost] = _apart(one[lost], other[lost])
-    scores: Floats = common[places].sum(axis=-1) + np.log(moved / (k * (k - 1))) - np.log(stayed)
+    common = tables.common.ravel()[places].sum(axis=-1)
+    scores: Floats = common + log_own(
+        tables.stayed.ravel()[places], tables.moved[before], tables.moved[after]
+    )
     return scores
+
+
+def log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any = 1) -> Any:
+    """What the bits of the values themselves add to the score of a change.
+
+    The value is unknown: average over where it stood, and over where it went. Numbers of
+    `BitTables`, of each bit or of ``times`` bits along the last axis.
+    """
+    k = np.broadcast_to(times, stayed.shape).sum(axis=-1)
+    tops = [np.where(np.asarray(times) > 0, part, -np.inf).max(axis=-1, keepdims=True)
+            for part in (moved_from, moved_to)]  # fmt: skip
+    odds = [np.exp(part - top) for part, top in zip((moved_from, moved_to), tops, strict=True)]
+    # No difference of sums: where one value outweighs all others, it would be left to rounding.
+    apart = _apart(times * odds[0], times * odds[1])
+    apart += (times * (times - 1) * odds[0] * odds[1]).sum(axis=-1)
+    most = np.where(np.asarray(times) > 0, stayed, -np.inf).max(axis=-1, keepdims=True)
+    kept = (times * np.exp(np.minimum(stayed - most, 0))).sum(axis=-1)
+    with np.errstate(divide="ignore"):
+        gone = np.log(np.maximum(apart, 0.0)) + tops[0][..., 0] + tops[1][..., 0]
+    return gone - np.log(kept) - most[..., 0] - np.log(k - 1)
 
 
 def _apart(one: Array, other: Array) -> Floats:
@@ -77,27 +89,46 @@ def _apart(one: Array, other: Array) -> Floats:
 
 def second_bits(protocol: Protocol) -> tuple[float, float]:
     """Pr[a bit is sent as 1] from a memo bit that is set, and from one that is not."""
-    second: Any = protocol.second_channel
+    second: Any = protocol.second_channel if protocol.longitudinal else protocol.first_channel
     return float(second.p), float(second.q)
 
 
-def bit_tables(protocol: Protocol, reports: int) -> tuple[Any, Any, Any, Any]:
-    """By numbers of ones before and after: the score of a bit, and what its own value changes."""
+class BitTables(NamedTuple):
+    """Of one bit, by how often it was sent as 1 before and after: 0..reports each.
+
+    Attributes
+    ----------
+    common : float64[reports + 1, reports + 1]
+        ln of the likelihood ratio of a change, of a bit of neither value.
+    stayed : float64[reports + 1, reports + 1]
+        ln of how much likelier it is the value's own bit than another, if the value stayed.
+    moved : float64[reports + 1]
+        The same of one stretch.
+    """
+
+    common: Any
+    stayed: Any
+    moved: Any
+
+
+def bit_tables(protocol: Protocol, reports: int) -> BitTables:
+    """Of a protocol of one bit a value; without a memo, a bit's memo is the bit."""
+    first: Any = protocol.first_channel
     times = np.arange(reports + 1)
     shown = [np.log([p, 1 - p]) @ np.stack([times, reports - times]) for p in second_bits(protocol)]
     laws = {}
-    for name, p in (("own", protocol.first_channel.p), ("other", protocol.first_channel.q)):
-        one, zero = math.log(p), math.log1p(-float(p))
+    chances = (first.p, first.q) if protocol.longitudinal else (1, 0)
+    for name, p in zip(("own", "other"), chances, strict=True):
+        one, zero = (math.log(part) if part else -math.inf for part in (float(p), 1 - float(p)))
         alone = np.logaddexp(one + shown[0], zero + shown[1])
         both = np.logaddexp(
             one + np.add.outer(shown[0], shown[0]), zero + np.add.outer(shown[1], shown[1])
         )
         laws[name] = alone, both
     alone, both = laws["other"]
-    moved = np.exp(laws["own"][0] - alone)
-    stayed = np.exp(laws["own"][1] - both)
-    common = np.add.outer(alone, alone) - both
-    return common.ravel(), stayed.ravel(), moved, moved
+    return BitTables(
+        np.add.outer(alone, alone) - both, laws["own"][1] - both, laws["own"][0] - alone
+    )
 
 
 def binomial(n: int, p: float, q: float, times: Ints | None = None) -> Floats:

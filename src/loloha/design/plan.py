@@ -190,7 +190,7 @@ def _over_time(row: Prospect) -> str:
     """What the recommended protocol reveals of values that change."""
     once = row.eps_round
     bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
-    shows = "not computed" if row.change is None else f"{row.change:.4g}"
+    shows = "not computed" if row.change is None else f"at most {row.change:.4g}"
     users = users_of_a_key(row)
     keys = f" A key joins its user's rounds; about {users} users share one." if users else ""
     return (

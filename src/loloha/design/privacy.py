@@ -77,9 +77,11 @@ class Explanation:
         (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
     change : tuple of (int, Area or None)
         (T, area): how surely the best test of T reports before and T after a moment sees whether
-        the value changed; None where it is not computed.
+        the value changed; None where it is not computed. Of a server that knows the key and takes
+        all values as equally likely; exact, or an upper bound that says so.
     link : Area or None
-        How surely two single reports show that one user, who did not change, sent both.
+        How surely two single reports show that one user, who did not change, sent both, and not two
+        users who hold different values.
     parameters : dict
         g and what devices really draw with; see `loloha.rules.protocols.Realised`.
     protected, leaks : tuple of str
@@ -213,7 +215,8 @@ def _numbers(found: Explanation) -> list[str]:
     lines.append(f"Any w rounds, all others known: {windows or 'nothing bounds even one'}.")
     lines.append(
         "A change shows, T reports before and T after it: area under the ROC curve of the best "
-        f"test {shares(found.change)}; 0.5 is chance, 1 is certainty."
+        f"test {shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
+        "all values as equally likely."
     )
     shown = ", ".join(
         f"{name} = {number:.6g}" for name, number in found.parameters.items() if number is not None
@@ -223,4 +226,4 @@ def _numbers(found: Explanation) -> list[str]:
 
 
 def _plain(area: Area | None) -> dict[str, float | None]:
-    return {"auc": None, "error": None} if area is None else area._asdict()
+    return dict.fromkeys(Area._fields) if area is None else area._asdict()

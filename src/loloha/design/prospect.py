@@ -94,9 +94,10 @@ class Prospect:
 
     @property
     def change(self) -> float | None:
-        """How surely a change shows to the best test of 10 reports before and 10 after it.
+        """How surely a change shows to the best test of 10 reports before and 10 after it, at most.
 
-        Area under its ROC curve; None where that is not computed.
+        Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_area` says which);
+        None where that is not computed.
         """
         shown = None if self.protocol is None else change_area(self.protocol, REPORTS_OF_A_CHANGE)
         return None if shown is None else shown.auc

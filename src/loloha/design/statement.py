@@ -109,15 +109,29 @@ def leaks(
 
 def shares(change: Sequence[tuple[int, Area | None]]) -> str:
     """How surely a change shows, in one line."""
-    known = [f"{area.auc:.3f} at T = {t}" for t, area in change if area is not None]
+    known = [f"{share(area)} at T = {t}" for t, area in change if area is not None]
     return ", ".join(known) or "not computed here"
+
+
+def share(area: Area) -> str:
+    """An area in words: a bound is rounded up and called one."""
+    if not area.bound:
+        return f"{area.auc:.3f}"
+    return f"at most {min(1.0, math.ceil(1000 * area.auc - 1e-6) / 1000):.3f}"
+
+
+SERVER = (
+    "The test is that of a server that knows the rules and the user's key, and takes all values as "
+    "equally likely; one that knows more of the values sees more."
+)
+"""Who makes the best test of a change; MATH section 12."""
 
 
 def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
     return (
         "Of a user whose value changed and one whose value did not, the best test of T reports "
         f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
-        "chance)."
+        f"chance). {SERVER}"
     )
 
 
@@ -219,11 +233,11 @@ def _unseen(protocol: Protocol) -> str:
 def _link(protocol: Protocol, link: Area | None) -> str:
     """How the reports of one user can be joined: by a key, or by the answers themselves."""
     encoding = protocol.encoding
-    share = "" if link is None else f" From two single reports: {link.auc:.3f} (0.5 is chance)."
+    told = "" if link is None else f" From two single reports: {share(link)} (0.5 is chance)."
     if not protocol.longitudinal:
         return (
             "Linking: nothing is kept and no key is carried on, so only the value itself, while "
-            f"it stays, joins the reports of one user.{share}"
+            f"it stays, joins the reports of one user.{told}"
         )
     words = _LINKS.get(type(encoding))
     if words is None:
@@ -231,7 +245,7 @@ def _link(protocol: Protocol, link: Area | None) -> str:
             "Linking: nothing is known here of what the protocol's own encoding repeats in the "
             "reports of one user; take it that they can be joined."
         )
-    return f"Linking: {words(encoding)}{share if words is _by_answer else ''}"
+    return f"Linking: {words(encoding)}{told if words is _by_answer else ''}"
 
 
 def _by_key(encoding: Hashed) -> str:
@@ -259,7 +273,8 @@ def _by_answer(encoding: Encoding) -> str:
     return (
         "by fingerprint. No key is sent, but the memoised answer shows through the reports: while "
         "the value stays, the best test picks the pair of reports of one user before a pair of two "
-        "users, so a pseudonym that changes every round does not prevent joining."
+        "users who hold different values, so a pseudonym that changes every round does not prevent "
+        "joining."
     )
 
 

@@ -36,12 +36,11 @@ def test_means_of_ratios_scatter_as_their_error_says() -> None:
 
 
 def test_more_reports_never_show_less() -> None:
-    # At so small a budget the areas are drawn, and lie on both sides of one half.
+    # At so small a budget what is drawn has errors as large as what shows.
     protocol = loloha.LGRR(k=1000, eps_inf=0.5, eps_1=0.2, calibration="published")
     areas = change_areas(protocol, (1, 2, 3, 5, 10, 30))
     assert areas == sorted(areas)
     assert areas[0] >= 0.5
-    assert any(loloha.privacy.change_area(protocol, t).auc < areas[0] for t in (2, 3, 5, 10, 30))
 
 
 def test_what_is_certain_is_not_drawn_again() -> None:

@@ -96,7 +96,7 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
             f"protocol must have a second round that lies, got {protocol!r}; its answers are memos"
         )
     if protocol.g is None:
-        return np.log(bit_tables(protocol, seen.reports)[2])[counts]
+        return bit_tables(protocol, seen.reports).moved[counts]
     shown = math.log(second.p / second.q) * counts
     odds = np.exp(shown - shown.max(axis=1, keepdims=True))
     cells = np.log(

@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from loloha.design.change import repeated_answers
+from loloha.design.change_buckets import Buckets, likelihoods
+from loloha.design.change_symbols import Chain, log_ratios
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
 from loloha.rules import checks
 from loloha.rules.counting.arrays import Array
+from loloha.rules.encodings import Hashed
 from loloha.rules.protocols import Protocol
 from loloha.study.attacks.stretch import Stretch, moving_values, observe
 
 MOST_REPORTS = 1000
+
+# (user, value) pairs that are hashed.
+_HASHES_AT_MOST = 1 << 22
 
 
 def change(protocol: Protocol, reports: int, *, n: int = 2000, rng: int) -> Roc:
@@ -57,8 +62,11 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     """
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
+    if protocol.longitudinal and type(protocol.encoding) is Hashed:
+        sizes = _cell_sizes(protocol, before.keys)
+        return log_ratios(Chain.of(protocol), protocol.k, sizes, before.counts, after.counts)
     if protocol.longitudinal and (second is None or not second.q):
-        return _score_repeats(protocol, before.counts, after.counts, before.reports)
+        return _score_repeats(protocol, before, after.counts)
     if protocol.longitudinal and protocol.g is None:
         return scores_of_bits(protocol, before.counts, after.counts, before.reports)
     channel = second if protocol.longitudinal else first
@@ -66,11 +74,29 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     return scores_of_counts(before.counts, after.counts, math.log(ratio))
 
 
-def _score_repeats(protocol: Protocol, before: Array, after: Array, reports: int) -> Any:
+def _cell_sizes(protocol: Protocol, keys: Array) -> Any:
+    """Values in each cell under each key; of very many values as if cells were equal."""
+    n, k, g = len(keys), protocol.k, protocol.encoding.memo_symbols
+    if n * k > _HASHES_AT_MOST:
+        return np.full((n, g), k / g)
+    cells = protocol.encoding.memo_indices(keys, np.arange(k), n)
+    places = cells + g * np.arange(n)[:, None]
+    return np.bincount(places.ravel(), minlength=n * g).reshape(n, g)
+
+
+def _score_repeats(protocol: Protocol, before: Stretch, after: Array) -> Any:
     """Where the memo is sent as it is: another answer is proof, an old one is not."""
-    same = (before == after).all(axis=-1)
+    same = (before.counts == after).all(axis=-1)
     if protocol.g is not None:
         return np.where(same, 0.0, np.inf)
-    stayed, repeated = repeated_answers(protocol, np.arange(before.shape[-1] + 1))
-    odds = np.divide(repeated, stayed, out=np.zeros(len(stayed)), where=stayed > 0)
-    return np.where(same, odds[(before.sum(axis=-1) // reports)], np.inf)
+    keys = np.arange(protocol.bins)[None] if before.keys is None else np.asarray(before.keys)
+    buckets = np.bincount(np.arange(protocol.k) * protocol.bins // protocol.k)
+    large = buckets[keys] > Buckets.of(protocol).values[0]
+    answer = before.counts // before.reports
+    sampled, ones = (
+        [(part & kind).sum(axis=-1) for kind in (~large, large)]
+        for part in (np.full(answer.shape, True), answer == 1)
+    )
+    stayed, moved = likelihoods(protocol, sampled, ones)
+    odds = np.divide(moved, stayed, out=np.zeros(stayed.shape), where=stayed > 0)
+    return np.where(same, odds, np.inf)

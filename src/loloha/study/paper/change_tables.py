@@ -81,8 +81,9 @@ def best_test_table(results: Results) -> Table:
         list(rows.values()),
         "Printed test: users of whom it detects every change, in %. Best test: area under the ROC "
         "curve (0.5 is guessing, 1 certainty) for one change, from T reports before and T after, "
-        f"values equally likely. α = {results.grid.middle_alpha:g}, published calibration (ours: "
-        "tight). " + data_note(results),
+        "the key known, values equally likely; exact or an upper bound. "
+        f"α = {results.grid.middle_alpha:g}, published calibration (ours: tight). "
+        + data_note(results),
     )
 
 

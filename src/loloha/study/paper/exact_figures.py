@@ -173,7 +173,7 @@ def draw_areas() -> Figure:
     )
     note = (
         f"Theory, no data: k = {K}, values equally likely, the key known. Where no closed form "
-        "is summed, a seeded simulation with an error below 0.01."
+        "is summed, an upper bound: a seeded simulation and four of its standard errors."
     )
     with picture(10.0, 3.9, caption, note) as figure:
         panels = figure.subplots(1, len(BUDGETS), sharey=True, squeeze=False)

@@ -19,7 +19,7 @@ const MEANING = {
 export function showPrivacy({ privacy, campaign }) {
   const forever = privacy.eps_inf === null;
   const once = privacy.windows[0].eps;
-  const { auc: shows, reports } = privacy.change.find((one) => one.reports === 10);
+  const ten = privacy.change.find((one) => one.reports === 10);
   show("privacy", true);
   tiles("privacy-tiles", [
     ["eps_1", plain(privacy.eps_1), "loss of the first report, at most"],
@@ -29,7 +29,7 @@ export function showPrivacy({ privacy, campaign }) {
       ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: at most; the price of that cap, ${plain(privacy.eps_inf)} without one table for life`]]
       : []),
     ["Any one round", once === null ? "none" : plain(once), once === null ? "the memoised answer is sent as it is: nothing bounds a changed round" : "loss, all other rounds known, for ever"],
-    ["A change shows", shows === null ? "–" : shows.toFixed(3), `best test of ${reports} reports before and after it: 0.5 is chance, 1 certainty`],
+    ["A change shows", ten.auc === null ? "–" : share(ten), "best test of 10 reports before and after it, key known, values equally likely: 0.5 is chance, 1 certainty"],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
@@ -41,9 +41,9 @@ export function showPrivacy({ privacy, campaign }) {
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
   });
   twin("change-table", {
-    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve)",
+    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve), the key known, all values equally likely",
     head: ["Reports T", "A change shows"],
-    rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : one.auc.toFixed(3)]),
+    rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : share(one)]),
   });
   list("protected", privacy.protected);
   list("leaks", privacy.leaks);
@@ -54,6 +54,11 @@ export function showPrivacy({ privacy, campaign }) {
     rows: () => known.map(([name, number]) => [make("code", {}, name), String(number), MEANING[name] ?? ""]),
   });
   say("statement", privacy.text);
+}
+
+// What is a bound is rounded up and called one.
+function share({ auc, bound }) {
+  return bound ? `≤ ${Math.min(1, Math.ceil(1000 * auc - 1e-6) / 1000).toFixed(3)}` : auc.toFixed(3);
 }
 
 function figure(privacy) {
