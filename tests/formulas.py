@@ -125,28 +125,73 @@ def round_loss(row: dict[str, Any], k: int) -> float:
     return math.log(p2 / q2)
 
 
-def area_of_one_report(row: dict[str, Any], k: int) -> float:
+def cell_sizes(family: str | None, k: int, g: int) -> Any:
+    """Values in each cell under the keys of a hash family: sizes[keys, g], and their weights.
+
+    All keys where they are few, else 2 000 of them. Of plain symbols each is a cell.
+    """
+    if family is None:
+        return np.ones((1, k)), np.ones(1)
+    rng, values = np.random.default_rng(8), np.arange(k)
+    if family == "linear":
+        m = next(m for m in range(1, 64) if g**m >= k)
+        keys = np.arange(1, g**m) if g**m < 5000 else rng.integers(1, g**m, 2000)
+        places = g ** np.arange(m)
+        cells = (keys[:, None] // places % g) @ (values[:, None] // places % g).T % g
+    else:
+        prime = 2**31 - 1
+        if family == "prime":
+            prime = next(p for p in range(max(k, g), 4 * k + 4 * g) if is_prime(p))
+        if prime < 150:
+            pairs = np.array([(a + 1, b) for a, b in np.ndindex(prime - 1, prime)])
+        else:
+            pairs = np.stack([rng.integers(1, prime, 2000), rng.integers(0, prime, 2000)], axis=1)
+        cells = (pairs[:, :1] * values + pairs[:, 1:]) % prime % g
+    sizes = (cells[:, :, None] == np.arange(g)).sum(axis=1)
+    kinds, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
+    return kinds, times / len(cells)
+
+
+def memo_laws(row: dict[str, Any], k: int, *, users: bool = False) -> Any:
+    """Of each kind of key: its weight, and the laws of the two memos, kept and moved (section 12).
+
+    ``users``: the second law is that of two users who hold different values.
+    """
+    g = row["g"]
+    published = row["calibration"] == "published"
+    (p1, q1), _ = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, published)
+    kept, same = np.full((g, g), q1) + (p1 - q1) * np.eye(g), np.eye(g)
+    for sizes, weight in zip(*cell_sizes(row["hash"], k, g), strict=True):
+        pairs = (np.outer(sizes, sizes) - np.diag(sizes)) / (k * (k - 1))
+        within, across = np.diag(pairs), pairs * (1 - same)
+        if users:
+            moved = kept.T @ pairs @ kept
+        elif row["contender"] == "ololoha-joint":
+            # One symbol answers for all as often as two independent memos agree (section 15).
+            agree = 2 * p1 * q1 + (g - 2) * q1**2
+            other = (1 - agree - (p1 - q1)) / (g * (g - 1))
+            moved = (p1 - q1) * across + across.sum() * (agree / g * same + other * (1 - same))
+            moved = moved + np.diag(within @ kept)
+        else:
+            moved = kept.T @ across @ kept + np.diag(within @ kept)
+        yield weight, np.diag(sizes / k @ kept), moved
+
+
+def area_of_one_report(row: dict[str, Any], k: int, *, users: bool = False) -> float:
     """Area under the ROC curve of the best test of a change of a symbol, T = 1, by summing all."""
     g = row["g"]
     published = row["calibration"] == "published"
-    (p1, q1), (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, published)
-    kept, sent = (np.full((g, g), q) + (p - q) * np.eye(g) for p, q in ((p1, q1), (p2, q2)))
-    if row["contender"] == "ololoha-joint":
-        # One symbol answers for all cells as often as two independent memos agree (section 15).
-        agree = 2 * p1 * q1 + (g - 2) * q1**2
-        pairs = np.full((g, g), (1 - agree) / (g * (g - 1)))
-        np.fill_diagonal(pairs, agree / g)
-    elif row["contender"] == "l-grr":
-        pairs = np.full((g, g), 1 / (g * (g - 1)))
-        np.fill_diagonal(pairs, 0.0)
-        pairs = kept.T @ pairs @ kept
-    else:
-        pairs = np.outer(kept[0], kept[1])
-    c0 = collision(row["hash"], k, g)
-    stayed = sent.T @ (np.eye(g) / g) @ sent
-    changed = c0 * stayed + (1 - c0) * sent.T @ pairs @ sent
-    # By symmetry all that counts is whether the two reports agree.
-    return 0.5 + (np.trace(stayed) - np.trace(changed)) / 2
+    _, (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, published)
+    return _area_of_memos(row, k, np.full((g, g), q2) + (p2 - q2) * np.eye(g), users=users)
+
+
+def _area_of_memos(row: dict[str, Any], k: int, shown: Any, *, users: bool = False) -> float:
+    """Where a memo x shows as y with probability shown[y, x]."""
+    laws: tuple[list[Any], list[Any]] = [], []
+    for weight, *memos in memo_laws(row, k, users=users):
+        for law, memo in zip(laws, memos, strict=True):
+            law.append(weight * (shown @ memo @ shown.T))
+    return area(*laws)
 
 
 def published_g(eps_inf: float, eps_1: float) -> int:
@@ -195,7 +240,7 @@ def area(stayed: Any, moved: Any) -> float:
 def area_of_reports(row: dict[str, Any], k: int, reports: int) -> float:
     """Area of the best test of a change of a symbol, by summing over all counts (section 12)."""
     g = row["g"]
-    (p1, q1), (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
+    _, (p2, q2) = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
     counts = np.array([
         (*first, reports - sum(first))
         for first in np.ndindex(*(reports + 1,) * (g - 1))
@@ -204,18 +249,17 @@ def area_of_reports(row: dict[str, Any], k: int, reports: int) -> float:
     ways = np.array([
         math.lgamma(reports + 1) - sum(math.lgamma(times + 1) for times in one) for one in counts
     ])  # fmt: skip
-    # L(x') of each count, and A(x) of section 12 with the memo drawn.
+    # L(x') of each count.
     shown = np.exp(ways[:, None] + reports * math.log(q2) + counts * math.log(p2 / q2))
-    told = shown @ (np.full((g, g), q1) + (p1 - q1) * np.eye(g))
-    kept = shown @ shown.T / g
-    apart = (np.outer(told.sum(axis=1), told.sum(axis=1)) - told @ told.T) / (g * (g - 1))
-    c0 = collision(row["hash"], k, g)
-    return area(kept, c0 * kept + (1 - c0) * apart)
+    return _area_of_memos(row, k, shown)
 
 
 def area_in_the_limit(row: dict[str, Any], k: int) -> float:
     """The same after ever so many reports: both memos known, which may coincide."""
-    g = row["g"]
-    (p1, q1), _ = symbol_rounds(row["eps_inf"], row["alpha"] * row["eps_inf"], g, False)
-    c0 = collision(row["hash"], k, g)
-    return 1 - (c0 + (1 - c0) * (2 * p1 * q1 + (g - 2) * q1**2)) / 2
+    kept, moved = [], []
+    for weight, *memos in memo_laws(row, k):
+        for law, memo in zip((kept, moved), memos, strict=True):
+            law.append(weight * np.diag(memo))
+    # Unlike memos prove a move: nothing else is as likely.
+    low, high = np.ravel(kept), np.ravel(moved)
+    return float(1 - high.sum() + high.sum() * area(low, high))

@@ -232,8 +232,7 @@ def test_each_number_of_the_privacy_panel_is_that_of_the_maths(serve: Any, g: in
         wanted = limit if many else formulas.area_of_reports(row, k, one["reports"])
         assert one["auc"] == pytest.approx(wanted, abs=1e-6 + 4 * one["error"])
     m = next(m for m in range(9) if g**m >= k)
-    agree = p2**2 + (g - 1) * q2**2
-    same_key = 0.5 + (agree - 1 / g) / 2
+    same_key = formulas.area_of_one_report(row, k, users=True)
     assert shown["link"]["auc"] == pytest.approx(1 - (1 - same_key) / (g**m - 1), abs=1e-9)
     p_star, q_star = formulas.support(row, k)
     assert shown["parameters"] == pytest.approx({

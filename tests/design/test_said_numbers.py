@@ -63,7 +63,7 @@ def test_explain(name: str) -> None:
 
 def shown_areas(name: str) -> dict[int, float]:
     text = privacy.explain(loloha.protocol(name, k=K, eps_inf=EPS_INF, eps_1=EPS_1)).text
-    (line,) = re.findall(r"best test (0\.\d+ at T.*); 0\.5 is chance", text)
+    (line,) = re.findall(r"best test ((?:at most )?\d\.\d+ at T.*); 0\.5 is chance", text)
     found = {int(t): float(one) for one, t in re.findall(r"(\d\.\d+) at T = (\d+)", line)}
     assert found.keys() == {1, 10, 100}
     return found
@@ -152,7 +152,8 @@ def test_one_table_for_life() -> None:
     once = formulas.area_of_one_report(row, K)
     change = privacy.change_area(protocol, 1)
     assert change is not None
-    assert change.auc == pytest.approx(once, abs=1e-9)
+    # Some of the keys are drawn: four errors are added.
+    assert once <= change.auc <= once + 8 * change.error
 
 
 def test_plan() -> None:
