@@ -104,13 +104,14 @@ def test_a_change_of_symbols_shows_after_many_reports(name: str) -> None:
         misread = 2 * (g - 1) * (1 - (math.sqrt(p2) - math.sqrt(q2)) ** 2) ** t
         if math.comb(t + g - 1, g - 1) < 200:
             exact = formulas.area_of_reports(row, K, t)
-            assert shown[t] == pytest.approx(exact, abs=5e-4 + 4 * 3e-4 * (g > 2))
+            assert shown[t] == pytest.approx(exact, abs=1e-3 + 8 * 3e-4 * (g > 2))
             assert limit - misread <= exact <= limit
         elif misread < 1e-4:
-            assert limit - misread - 5e-4 <= shown[t] <= limit + 5e-4
+            # What is a bound is rounded up.
+            assert limit - misread - 5e-4 <= shown[t] <= limit + 1e-3
         else:
             found, error = drawn(name, t, 4000)
-            assert shown[t] == pytest.approx(found, abs=5e-4 + 4 * (error + 1.2e-3))
+            assert shown[t] == pytest.approx(found, abs=1e-3 + 4 * (error + 2.4e-3))
 
 
 @pytest.mark.parametrize("name", BITS)
