@@ -88,13 +88,13 @@ def hashes(protocol: Protocol, reports: int) -> Area:
     family, rng = encoding.family, np.random.default_rng(_SEED)
     told = min(protocol.k, max(2, min(_VALUES, _HASHES // (2 * reports * _FEWEST))))
     cases = int(np.clip(_HASHES // (2 * reports * told), _FEWEST, _MOST))
+    # Which value is the user's matters where not all pairs of them are alike under the keys.
+    values = np.tile(np.arange(told), (cases, 1))
     if told < protocol.k:
         values = np.stack(
-            [rng.choice(protocol.k, told, replace=False, shuffle=False) for _ in range(cases)]
+            [rng.choice(protocol.k, told, replace=False, shuffle=False) for _ in values]
         )
-        values = rng.permuted(values, axis=1)
-    else:
-        values = np.broadcast_to(np.arange(told), (cases, told))
+    values = rng.permuted(values, axis=1)
 
     def supports(own: int) -> Ints:
         total = np.zeros((cases, told), dtype=np.int64)
