@@ -119,9 +119,9 @@ def _likelihood(protocol: Protocol, cell: int, zeros: int, reports: int) -> floa
 def change_areas(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[float]:
     """Area under the ROC curve of the best test of a change (MATH section 12).
 
-    0.5 sees nothing, 1 is certainty. As `loloha.privacy.change_area`, some of whose numbers are
-    drawn; but the best test is never worse than guessing, and more ``reports``, which rise, never
-    show less: what is certain after some is not drawn again for more.
+    0.5 sees nothing, 1 is certainty. As `loloha.privacy.change_area`, exact or an upper bound;
+    but more ``reports``, which rise, never show less: what is certain after some is not drawn again
+    for more.
     """
     found: list[float] = []
     least = 0.5
