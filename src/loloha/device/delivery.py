@@ -1,8 +1,4 @@
-"""What becomes of a queue: sent oldest first, until an answer settles each report.
-
-A report that was sent without our learning of it is sent again, byte for byte: the collector counts
-it once. It leaves the queue on the collector's own receipt or refusal of it, on nothing else.
-"""
+"""What becomes of a queue: sent oldest first, until an answer settles each report."""
 
 from __future__ import annotations
 

@@ -90,8 +90,7 @@ class Sender:
         patience: Patience | None = None,
     ) -> None:
         self._clock = clock
-        self._timeout = timeout
-        self._patience = patience
+        self._line: dict[str, Any] = {"timeout": timeout, "patience": patience}
         self._state = AgreementFile(path)
         self._courier = Courier(self._state, self._connect)
 
@@ -197,9 +196,7 @@ class Sender:
 
     def _enrol(self, url: str, token: str | None, ledger: Ledger, wait: bool) -> Enrolment:
         key, ticket = None, None
-        with Collector(
-            url, token=token, timeout=self._timeout, patience=self._patience
-        ) as collector:
+        with Collector(url, token=token, **self._line) as collector:
             campaign = collector.document()
             if campaign.keys == "assigned":
                 key, ticket = collector.assign_key(campaign)
@@ -345,9 +342,7 @@ class Sender:
         return self._courier.deliver_all(enrolments)
 
     def _connect(self, enrolment: Enrolment) -> Connection:
-        return Connection(
-            enrolment.url, token=enrolment.token, timeout=self._timeout, patience=self._patience
-        )
+        return Connection(enrolment.url, token=enrolment.token, **self._line)
 
     @_alone
     def reset(self, *, wait: bool = False) -> str:
