@@ -4,14 +4,12 @@
  */
 export const INTERNAL = [
   // campaigns and clients
-  "domain", "plain", "restore",
+  "domain", "indexOfValue", "labelOf", "plain", "restore", "wanted",
   // encodings and hash families
-  "answerFrom", "answerPlain", "answerText", "draw", "drawKey", "isAnswer", "isKey", "keyBits",
-  "keyBytes", "keyFrom", "keyPlain", "memoCells", "memoIndex", "memoSymbols", "width",
+  "answerFrom", "answerPlain", "answerText", "certain", "draw", "drawKey", "isAnswer", "isKey",
+  "keyFrom", "memoCells", "memoIndex", "memoSymbols", "width",
   // protocols
-  "checkValue", "encoding", "enroll", "instant", "joint", "optional", "parameters", "permanent",
-  "remember",
+  "drawTable", "encoding", "encodingOf", "firstOf", "parameters", "secondOf", "spentBy",
   // the sender and its requests
-  "after", "isProblem", "json", "largest", "left", "media", "patience", "refusal", "settled",
-  "spentBefore", "stop", "tell", "withdrawn",
+  "after", "ask", "isCounted", "isRefused", "json", "send", "settled", "stop",
 ];

@@ -1,71 +1,62 @@
-/** Checks of what comes in; each error says what to do, and none shows a user's value. */
+/**
+ * Checks of what comes in; each error says what must be, and none shows a user's value.
+ *
+ * A check gets a member's name, its value and all members, and gives what the member stands for.
+ */
 
-import { CampaignError, ParameterError, must } from "./errors.js";
-
-export const isObject = (plain) =>
-  plain !== null && typeof plain === "object" && !Array.isArray(plain);
+import { must } from "./errors.js";
 
 /** Whether it is an integer in low..high. */
-export const isInteger = (value, low, high) =>
+export const isInteger = (value, high = Infinity, low = 0) =>
   Number.isSafeInteger(value) && low <= value && value <= high;
 
-/** An integer in low..high. */
-export function integer(name, value, low, high) {
-  // Texts are made where they are needed: this runs in every report.
-  if (!isInteger(value, low, high)) {
-    throw new ParameterError(`${name} must be an integer in ${low}..${high}`);
-  }
-  return value;
-}
-
-/** A number in [low, high]. */
-export function real(name, value, low, high) {
-  const holds = typeof value === "number" && low <= value && value <= high;
-  must(holds, ParameterError, `${name} must be a number in [${low}, ${high}]`);
-  return value;
-}
-
 /** Whether it is an amount that can have been spent. */
-export const isAmount = (x) => typeof x === "number" && x >= 0 && x < Infinity;
+export const isAmount = (value) => Number.isFinite(value) && value >= 0;
 
-/** What `act` gives, undefined where it fails. */
-export function tried(act) {
-  try {
-    return act();
-  } catch {
-    return undefined;
+/** Of numbers of a kind from `low` to `high`, which may be the name of another member. */
+const numbers = (kind, isOfKind) => (low, high = Infinity) => (name, value, all) => {
+  const most = all?.[high] ?? high;
+  // The text is made where it is needed: this runs in every report.
+  if (!isOfKind(value) || value < low || value > most) {
+    must(false, `${name} must be ${kind} from ${low} to ${most}`);
   }
-}
-
-/** A document of one type and version. */
-export function release(name, plain, type, version, Kind) {
-  const known = plain?.type === type && plain.version === version;
-  must(known, Kind, `${name} must be a ${type} of version ${version}`);
-}
-
-export function choice(name, value, options) {
-  must(options.includes(value), ParameterError, `${name} must be one of ${options}`);
   return value;
-}
+};
 
-/** An object with exactly the members `required`, and perhaps some of `optional`. */
-export function members(name, plain, required, optional = []) {
-  const found = isObject(plain) ? Object.keys(plain) : [];
-  const known = [...required, ...optional];
-  const holds = required.every((one) => found.includes(one)) && found.every((one) => known.includes(one));
-  must(holds, CampaignError, `${name} must have ${required}`);
-  return plain;
-}
+export const integer = numbers("an integer", Number.isSafeInteger);
+export const real = numbers("a number", Number.isFinite);
+
+/** The number of a round. */
+export const round = integer(0);
+
+export const choice = (...options) => (name, value) => {
+  must(options.includes(value), `${name} must be ${options.join(" or ")}`);
+  return value;
+};
 
 /** 1..200 printable characters without spaces at the ends. */
 export function text(name, value) {
   const holds = typeof value === "string" && /^(?! )(?: |[^\p{C}\p{Z}]){1,200}(?<! )$/u.test(value);
-  must(holds, CampaignError, `${name} must be 1..200 printable characters, trimmed`);
+  must(holds, `${name} must be printable and short`);
   return value;
 }
 
-/** Whether it can be a round's number, or how many there are of something. */
-export const isCount = (value) => isInteger(value, 0, Number.MAX_SAFE_INTEGER);
+/** A member that may be left out. */
+export const optional = (check) => (name, value, all) => name in all && check(name, value, all);
 
-/** A round's number. */
-export const round = (value) => integer("round", value, 0, Number.MAX_SAFE_INTEGER);
+/** What the members of an object stand for, each by its check; there must be no others. */
+export function members(plain, checks, names = Object.keys(checks)) {
+  const found = {};
+  for (const name of names) found[name] = checks[name](name, plain?.[name], plain);
+  for (const name of Object.keys(plain)) choice(...names)("member", name);
+  return found;
+}
+
+/** What `act` gives, undefined where it fails. */
+export function tried(act, given) {
+  try {
+    return act(given);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,12 +1,12 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
-import * as check from "./check.js";
-import { BudgetError, DAMAGED, ParameterError, StateError, must } from "./errors.js";
+import { isAmount, isInteger, real, round as checkRound } from "./check.js";
+import { BudgetError, DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse } from "./json.js";
-import { hex, hmac256, sha256, unhex } from "./number.js";
+import { byNumber, digest, hex, sha256, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
 import { SecureRng } from "./rng.js";
-import { areRounds, holds, including } from "./rounds.js";
+import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-client";
 const VERSION = 2;
@@ -15,20 +15,11 @@ const SECRET_BYTES = 32;
 /** How many answered rounds a client remembers. */
 export const KEPT_ROUNDS = 64;
 
-const NOTHING = { spent: 0, answered: [] };
-
 /** The secret state of one user. Do not copy it: a second copy would draw its own answers. */
 export class Client {
   #rng;
-  #key;
-  #memo;
-  #table;
-  #sent;
-  #answered;
-  #reports;
-  #spentBefore = 0;
-  #secret;
-  #limit;
+  /** What `save` writes, but for its checksum. */
+  #state;
 
   /**
    * @param {Protocol} protocol
@@ -38,26 +29,33 @@ export class Client {
    * @param options.rng for simulations and tests only
    * @param {object} [options.account] `account` of the same user's earlier client
    */
-  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = NOTHING } = {}) {
+  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = {} } = {}) {
     this.protocol = protocol;
     this.#rng = rng;
-    this.#spentBefore = account.spent;
-    this.setLimit(limit);
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
-    must(isKey, ParameterError, "key must be one of the protocol's (not shown)");
-    this.#begin(key, account.answered);
+    must(isKey, "key must be of the protocol (not shown)");
+    this.#begin(key, account);
+    this.setLimit(limit);
   }
 
   /** Start with an empty memo and, unless one is given, a new key. */
-  #begin(key, answered) {
-    const { protocol } = this;
-    this.#key = key === null && protocol.longitudinal ? protocol.enroll(this.#rng) : key;
-    this.#memo = new Map();
-    this.#table = this.protocol.remember(this.#rng);
-    this.#sent = new Map();
-    this.#reports = 0;
-    this.#answered = answered;
-    this.#secret = globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  #begin(key, { spent = 0, answered = [] }) {
+    const { spec, longitudinal, encoding } = this.protocol;
+    this.#state = {
+      limit: null,
+      ...this.#state,
+      type: TYPE,
+      version: VERSION,
+      protocol: spec,
+      key: key === null && longitudinal ? encoding.drawKey(this.#rng) : key,
+      memo: [],
+      sent: [],
+      answered,
+      reports: 0,
+      spent_before: spent,
+      secret: hex(crypto.getRandomValues(new Uint8Array(SECRET_BYTES))),
+      ...(spec.memo && { table: this.protocol.drawTable(this.#rng) }),
+    };
   }
 
   /**
@@ -66,73 +64,71 @@ export class Client {
    * A round is answered once: asking again gives the same report, whatever the value. `limit` is
    * the client's own unless one is given, as where several clients share one.
    */
-  report(value, round, limit = this.#limit) {
-    this.protocol.checkValue(value);
-    check.round(round);
-    const before = this.#sent.get(round);
-    if (before) return copied(before);
-    must(!this.hasAnswered(round), StateError, "round must be one not answered yet");
-    const report = this.protocol.longitudinal
-      ? this.#memoised(value, limit)
-      : this.#fresh(value, limit);
-    this.#remember(round, report);
-    return copied(report);
-  }
-
-  #memoised(value, limit) {
-    const { protocol } = this;
-    const x = protocol.encoding.memoIndex(this.#key, value);
-    let kept = this.#memo.get(x);
-    if (kept === undefined) {
-      this.#afford(limit);
-      kept = this.#table ? this.#table[x] : protocol.permanent(this.#rng, x);
+  report(value, round, limit = this.limit) {
+    const isIndex = isInteger(value, this.protocol.k - 1);
+    must(isIndex, "value must be an index (not shown)", DomainError);
+    checkRound("round", round);
+    const state = this.#state;
+    let sent = state.sent.find(([one]) => one === round);
+    if (!sent) {
+      must(!this.hasAnswered(round), "round must be later", StateError);
+      sent = [round, ...this.#answer(value, limit)];
+      if (state.sent.push(sent) > KEPT_ROUNDS) state.sent.shift();
+      state.reports += 1;
+      state.answered = including(state.answered, [[round, round]]);
     }
-    const y = protocol.instant(this.#rng, kept);
-    this.#memo.set(x, kept);
-    return { key: this.#key, y };
+    const [, key, y] = sent;
+    // They share nothing with what is remembered.
+    return { key: Array.isArray(key) ? [...key] : key, y: this.protocol.encoding.answerFrom(y) };
   }
 
-  #fresh(value, limit) {
-    const { protocol } = this;
-    this.#afford(limit);
-    const key = protocol.enroll(this.#rng);
-    return { key, y: protocol.permanent(this.#rng, protocol.encoding.memoIndex(key, value)) };
-  }
-
-  /** Refuse a new answer that would take the loss above the limit. */
-  #afford(limit) {
-    // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-    const holds = limit === null || this.#lossAfter(1) <= limit * (1 + 1e-12);
-    must(holds, BudgetError, "loss must stay within the limit; send nothing");
-  }
-
-  #remember(round, report) {
-    this.#reports += 1;
-    this.#sent.set(round, report);
-    this.#answered = including(this.#answered, [[round, round]]);
-    // A map keeps the order of answering.
-    if (this.#sent.size > KEPT_ROUNDS) this.#sent.delete(this.#sent.keys().next().value);
+  /** Key and answer: drawn afresh from the kept answer to the memo symbol, or, of one-round rules, alone. */
+  #answer(value, limit) {
+    const { longitudinal, encoding, first, second } = this.protocol;
+    const { memo, table } = this.#state;
+    const draw = (from, thresholds) => encoding.answerPlain(encoding.draw(this.#rng, from, thresholds));
+    let { key } = this.#state;
+    let x = longitudinal && encoding.memoIndex(key, value);
+    let [, kept] = memo.find(([one]) => one === x) ?? [];
+    if (kept === undefined) {
+      // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
+      const isWithin = this.#lossAfter(1) <= (limit ?? Infinity) * (1 + 1e-12);
+      must(isWithin, "limit must be higher; report nothing", BudgetError);
+      if (!longitudinal) {
+        key = encoding.drawKey(this.#rng);
+        x = encoding.memoIndex(key, value);
+      }
+      kept = table ? table[x] : draw(encoding.certain(x), first);
+      if (longitudinal) {
+        memo.push([x, kept]);
+        memo.sort(byNumber);
+      }
+    }
+    return [key, second ? draw(encoding.answerFrom(kept), second) : kept];
   }
 
   /** Whether a round was answered, or counts as such; it is never answered again. */
   hasAnswered(round) {
-    return holds(this.#answered, round);
+    return this.#state.answered.some(([first, last]) => first <= round && round <= last);
   }
 
   /** The newest rounds that were answered, in the order of answering. */
   get sentRounds() {
-    return [...this.#sent.keys()];
+    return this.#state.sent.map(([round]) => round);
   }
 
   /** What was spent and which rounds were answered, for a later client of this user. */
   get account() {
-    return { spent: this.loss, answered: this.#answered };
+    return { spent: this.loss, answered: this.#state.answered };
   }
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
   async reporter(round) {
-    check.round(round);
-    return (await hmac256(this.#secret, `round ${round}`)).slice(0, 32);
+    checkRound("round", round);
+    const { subtle } = crypto;
+    const algorithm = { name: "HMAC", hash: "SHA-256" };
+    const key = await subtle.importKey("raw", unhex(this.#state.secret), algorithm, false, ["sign"]);
+    return (await digest(`round ${round}`, (bytes) => subtle.sign("HMAC", key, bytes))).slice(0, 32);
   }
 
   /** Budget spent so far. */
@@ -141,23 +137,24 @@ export class Client {
   }
 
   #lossAfter(more) {
-    const units = this.protocol.longitudinal ? this.#memo.size : this.#reports;
-    return this.#spentBefore + this.protocol.spent(units + more);
+    const { spent_before, memo, reports } = this.#state;
+    const units = this.protocol.longitudinal ? memo.length : reports;
+    return spent_before + this.protocol.spentBy(units + more);
   }
 
   /** Most that `loss` can become without another `reset`. */
   get cap() {
-    return this.#spentBefore + this.protocol.cap;
+    return this.#state.spent_before + this.protocol.cap;
   }
 
   get limit() {
-    return this.#limit;
+    return this.#state.limit;
   }
 
   /** Replace the hard limit on `loss`; null takes it away. */
   setLimit(limit) {
-    if (limit !== null) check.real("limit", limit, this.protocol.loss, Number.MAX_VALUE);
-    this.#limit = limit;
+    if (limit !== null) real(this.protocol.loss)("limit", limit);
+    this.#state.limit = limit;
   }
 
   /**
@@ -169,12 +166,8 @@ export class Client {
    */
   reset({ wait = false } = {}) {
     const { spent, answered } = this.account;
-    this.#spentBefore = spent;
-    this.#begin(null, wait ? answered : []);
-    return (
-      `Key, memo and sent reports are forgotten. What was sent stays counted, the ${spent} spent ` +
-      `so far stays spent; new reports can spend up to ${this.protocol.cap} on top of it.`
-    );
+    this.#begin(null, { spent, answered: wait ? answered : undefined });
+    return forgotten(spent, this.protocol.cap);
   }
 
   // -- persistence
@@ -186,88 +179,62 @@ export class Client {
 
   /** The same, ready for `canonical`. */
   async plain() {
-    const { encoding } = this.protocol;
-    const byNumber = ([one], [other]) => one - other;
-    const state = {
-      type: TYPE,
-      version: VERSION,
-      protocol: this.protocol.spec,
-      key: this.#key,
-      memo: [...this.#memo].sort(byNumber).map(([x, kept]) => [x, encoding.answerPlain(kept)]),
-      sent: [...this.#sent].map(([round, { key, y }]) => [round, key, encoding.answerPlain(y)]),
-      answered: this.#answered,
-      reports: this.#reports,
-      spent_before: this.#spentBefore,
-      limit: this.#limit,
-      secret: hex(this.#secret),
-      ...(this.#table ? { table: this.#table } : {}),
-    };
-    return { ...state, checksum: await sha256(canonical(state)) };
+    return { ...this.#state, checksum: await sha256(canonical(this.#state)) };
   }
 
   /** The client that `save` wrote; it goes on exactly where that one was. */
-  static async load(text, options) {
-    return Client.restore(check.tried(() => parse(text)), options);
+  static load(text, options) {
+    return sound(() => Client.restore(parse(text), options));
   }
 
   /** The client of a state that is parsed already. */
-  static async restore(state, { protocol, rng } = {}) {
-    check.release("state", state, TYPE, VERSION, StateError);
-    let client;
-    try {
-      const stored = new Protocol(state.protocol);
-      const key = stored.encoding.keyPlain(state.key);
-      possible(!stored.longitudinal || stored.encoding.isKey(key));
-      client = new Client(stored, { key, limit: state.limit });
-      client.#restore(state);
-      possible(state.checksum === (await client.plain()).checksum);
-    } catch {
-      throw new StateError(DAMAGED);
-    }
+  static async restore(plain, { protocol, rng } = {}) {
+    const isKnown = plain?.type === TYPE && plain.version === VERSION;
+    must(isKnown, UNKNOWN, StateError);
+    const client = new Client(new Protocol(plain.protocol), { limit: plain.limit });
+    client.#take(plain);
+    must((await client.plain()).checksum === plain.checksum);
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
-    must(isFor, StateError, "state must be for the given protocol");
+    must(isFor, "state must be of the protocol", StateError);
     client.#rng = rng ?? client.#rng;
     return client;
   }
 
-  #restore(state) {
-    const { encoding } = this.protocol;
-    const answer = (plain) => {
-      const y = encoding.answerFrom(plain);
-      possible(encoding.isAnswer(y));
-      return y;
-    };
-    this.#memo = new Map(state.memo.map(([x, kept]) => [x, answer(kept)]));
-    this.#sent = new Map(
-      state.sent.map(([round, key, y]) => [
-        round,
-        { key: encoding.keyPlain(key), y: answer(y) },
-      ]),
+  /** Become what was written, if a client can be that. */
+  #take(plain) {
+    const { longitudinal, encoding, spec } = this.protocol;
+    const { isKey, isAnswer, memoSymbols, memoCells } = encoding;
+    const state = this.#state;
+    for (const name of Object.keys(state)) state[name] = plain[name];
+    const { key, memo, sent, table, answered, reports, spent_before, secret } = state;
+    must(
+      (longitudinal ? isKey(key) : key === null) &&
+        isInteger(reports) &&
+        areRounds(answered) &&
+        isAmount(spent_before) &&
+        unhex(secret).length === SECRET_BYTES &&
+        (!spec.memo || (table.length === memoSymbols && table.every(isAnswer))) &&
+        memo.length <= memoCells &&
+        memo.flat().length === 2 * memo.length &&
+        memo.every(
+          ([x, kept], i) =>
+            isInteger(x, memoSymbols - 1, i && memo[i - 1][0] + 1) &&
+            isAnswer(kept) &&
+            (table?.[x] ?? kept) === kept,
+        ) &&
+        sent.length <= Math.min(KEPT_ROUNDS, reports) &&
+        sent.flat().length === 3 * sent.length &&
+        new Set(this.sentRounds).size === sent.length &&
+        sent.every(
+          ([round, key, y]) => isInteger(round) && this.hasAnswered(round) && isKey(key) && isAnswer(y),
+        ),
     );
-    if (this.#table) {
-      this.#table = state.table;
-      possible(state.table.length === encoding.memoSymbols && state.table.every(encoding.isAnswer));
-      for (const [x, kept] of this.#memo) possible(state.table[x] === kept);
-    }
-    this.#answered = state.answered;
-    this.#reports = state.reports;
-    this.#spentBefore = state.spent_before;
-    this.#secret = unhex(state.secret);
-    possible(check.isCount(this.#reports) && areRounds(this.#answered));
-    for (const x of this.#memo.keys()) possible(check.isInteger(x, 0, encoding.memoSymbols - 1));
-    for (const [round, { key }] of this.#sent) {
-      possible(check.isCount(round) && this.hasAnswered(round) && encoding.isKey(key));
-    }
-    possible(this.#memo.size <= encoding.memoCells);
-    possible(this.#sent.size <= Math.min(KEPT_ROUNDS, this.#reports));
-    possible(check.isAmount(this.#spentBefore) && this.#secret.length === SECRET_BYTES);
   }
 }
 
-const possible = (holds) => must(holds, StateError);
+/** What a user is told of a reset or a withdrawal. */
+export const deleted = (spent) =>
+  `Key, memo and reports are deleted. What was sent stays counted and ${spent} spent so far stays spent`;
 
-/** A report that shares nothing with what is remembered of it. */
-const copied = ({ key, y }) => ({
-  key: Array.isArray(key) ? [...key] : key,
-  y: typeof y === "number" ? y : y.slice(),
-});
+export const forgotten = (spent, cap) =>
+  `${deleted(`the ${spent}`)}; new answers can spend ${cap} on top of it.`;

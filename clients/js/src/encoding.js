@@ -6,51 +6,64 @@
  */
 
 import { isInteger } from "./check.js";
-import { ascending, bigEndian, bitLength, bytesFor, hex, unhex } from "./number.js";
+import { FAMILIES } from "./hashing.js";
+import { bigEndian, bytesFor, hex, unhex } from "./number.js";
+
+/** How many symbols a specification has: values, unless they are hashed. */
+export const symbolsOf = ({ k, g, hash }) => g ?? (hash ? 2 : k);
 
 /** Symbols 0..g-1: the value itself, or its hash under the user's own key. */
-export const symbolEncoding = (k, g, family) => ({
-  ...(family ? hashed(family) : KEYLESS),
-  memoSymbols: g,
-  memoCells: Math.min(g, k),
-  isAnswer: (y) => isInteger(y, 0, g - 1),
-  first: (x) => x,
-  draw(rng, x, [keep]) {
-    if (rng.bernoulli(keep)) return x;
-    // Uniform over the g - 1 others: a lie never equals the truth.
-    const other = rng.below(g - 1);
-    return other >= x ? other + 1 : other;
-  },
-  answerText: (y) => bigEndian(y, bytesFor(bitLength(g - 1))),
-  answerPlain: (y) => y,
-  answerFrom: (plain) => plain,
-});
+export function symbolEncoding(spec) {
+  const g = symbolsOf(spec);
+  return {
+    ...KEYLESS,
+    ...FAMILIES[spec.hash]?.(spec.k, g),
+    memoSymbols: g,
+    memoCells: Math.min(g, spec.k),
+    isAnswer: (y) => isInteger(y, g - 1),
+    certain: itself,
+    draw(rng, x, [keep]) {
+      if (rng.bernoulli(keep)) return x;
+      // Uniform over the g - 1 others: a lie never equals the truth.
+      const other = rng.below(g - 1);
+      return other >= x ? other + 1 : other;
+    },
+    answerText: (y) => bigEndian(y, bytesFor(g - 1)),
+    answerPlain: itself,
+    answerFrom: itself,
+  };
+}
 
 /** One bit a value. */
-export const oneHot = (k) => ({ ...KEYLESS, ...bits(k), memoSymbols: k, memoCells: k });
+export const oneHot = ({ k }) => ({ ...KEYLESS, ...bits(k), memoSymbols: k, memoCells: k });
 
 /** d of b buckets, drawn once; one bit says for each whether it holds the value. */
-export const sampledBuckets = (k, b, d) => ({
+export const sampledBuckets = ({ k, b, d }) => ({
+  ...KEYLESS,
   ...buckets(k, b, d),
   ...bits(d),
   memoSymbols: d + 1,
   memoCells: Math.min(d + 1, b),
 });
 
+const itself = (one) => one;
+
 /** Answers are bits, eight to a byte, first bit lowest; at most one is set before the noise. */
 function bits(size) {
-  const bytes = bytesFor(size);
+  const none = () => new Uint8Array(Math.ceil(size / 8));
   return {
-    isAnswer: (y) =>
-      y instanceof Uint8Array && y.length === bytes && (size % 8 === 0 || y[bytes - 1] >> (size % 8) === 0),
+    isAnswer(plain) {
+      const y = unhex(plain);
+      return y.length === none().length && y.at(-1) >> (((size - 1) % 8) + 1) === 0;
+    },
     /** The bits before the first round; where no bucket holds the value none is set. */
-    first(x) {
-      const set = new Uint8Array(bytes);
+    certain(x) {
+      const set = none();
       if (x < size) set[x >> 3] = 1 << (x & 7);
       return set;
     },
     draw(rng, kept, [set, unset]) {
-      const drawn = new Uint8Array(bytes);
+      const drawn = none();
       for (let i = 0; i < size; i++) {
         const bit = (kept[i >> 3] >> (i & 7)) & 1;
         // Selected without a branch: time must not tell which bit was set.
@@ -68,33 +81,15 @@ function bits(size) {
 
 const KEYLESS = {
   width: 0,
-  keyBytes: 0,
   drawKey: () => null,
   isKey: (key) => key === null,
   memoIndex: (_, v) => v,
-  keyPlain: (plain) => plain,
 };
 
-function hashed({ keyBits, draw, isKey, hash }) {
-  const width = bytesFor(keyBits);
-  return {
-    width,
-    keyBytes: width,
-    drawKey: draw,
-    isKey,
-    memoIndex: hash,
-    keyFrom: (text) => (keyBits > 53 ? BigInt : Number)(`0x${text}`),
-    // A family of long keys has BigInts, however small one of them is.
-    keyPlain: (plain) => (keyBits > 53 && Number.isSafeInteger(plain) ? BigInt(plain) : plain),
-  };
-}
-
 function buckets(k, b, d) {
-  const width = bytesFor(bitLength(b - 1));
+  const width = bytesFor(b - 1);
   return {
-    ...KEYLESS,
     width,
-    keyBytes: d * width,
     drawKey(rng) {
       // Floyd's subset sampling: uniform, and with a bounded number of draws.
       const chosen = new Set();
@@ -102,21 +97,21 @@ function buckets(k, b, d) {
         const candidate = rng.below(newest + 1);
         chosen.add(chosen.has(candidate) ? newest : candidate);
       }
-      return [...chosen].sort(ascending);
+      return [...chosen].sort((one, other) => one - other);
     },
     isKey: (key) =>
       Array.isArray(key) &&
       key.length === d &&
-      key.every((bucket, i) => isInteger(bucket, i ? key[i - 1] + 1 : 0, b - 1)),
+      key.every((bucket, i) => isInteger(bucket, b - 1, i && key[i - 1] + 1)),
     memoIndex(key, v) {
       // v b < 2^48: exact.
       const position = key.indexOf(Math.floor((v * b) / k));
       return position < 0 ? d : position;
     },
-    keyFrom: (text) => text.match(RegExp(`.{${2 * width}}`, "g")).map((one) => parseInt(one, 16)),
+    keyFrom: (text) => text.match(RegExp(`.{${2 * width}}`, "g")).map((one) => Number(`0x${one}`)),
   };
 }
 
-/** A key as hexadecimal digits. */
+/** A key as hexadecimal digits, none for no key. */
 export const keyText = ({ width }, key) =>
   [key ?? []].flat().map((part) => bigEndian(part, width)).join("");

@@ -1,132 +1,104 @@
 /**
  * The thresholds that a device draws with, out of 2^53, in exact integer arithmetic.
  *
- * Rational numbers are pairs [numerator, denominator] of BigInt, denominator > 0. Each threshold is
- * the floor of an irrational number, which e^eps to some 100 digits decides.
+ * Each is the floor of an irrational number, which e^eps to some 100 digits decides: a, b are
+ * e^eps_inf, e^eps_1 times ONE.
  */
 
+import { must } from "./errors.js";
+
 export const SCALE = 2 ** 53;
+export const SMALLER_EPS_1 = "eps_1 must be smaller";
 
-const DIGITS = 53n;
-const S = 1n << DIGITS;
-const FRACTION = 420n;
-const HALVINGS = 11n;
+const S = 2n ** 53n;
+const ONE = 2n ** 420n;
+const HALVINGS = 11;
+const UNIT = 2 ** 409;
 
-/** A finite double, exactly. */
-export function rational(x) {
-  let shift = 0n;
-  while (!Number.isInteger(x)) {
-    x *= 2;
-    shift += 1n;
-  }
-  return [BigInt(x), 1n << shift];
-}
+/** x times UNIT = ONE / 2^HALVINGS: exact for every double that is not too small to matter. */
+const fixed = (x) => BigInt(Math.floor(x * UNIT));
 
-/** e^eps for a double 0 < eps <= 700, to a relative error below 2^-400. */
+/** e^eps for a double 0 < eps <= 700, times ONE, to a relative error below 2^-400. */
 export function exp(eps) {
-  const [numerator, denominator] = rational(eps);
-  const one = 1n << FRACTION;
-  const x = (numerator << FRACTION) / (denominator << HALVINGS);
-  let sum = one;
-  let term = one;
+  const x = fixed(eps);
+  let sum = ONE;
+  let term = ONE;
   for (let n = 1n; term; n += 1n) {
-    term = ((term * x) >> FRACTION) / n;
+    term = (term * x) / ONE / n;
     sum += term;
   }
-  for (let i = 0n; i < HALVINGS; i += 1n) sum = (sum * sum) >> FRACTION;
-  return [sum, one];
+  for (let i = 0; i < HALVINGS; i++) sum = (sum * sum) / ONE;
+  return sum;
 }
 
 /** Largest T < 2^53 with T (g-1) / (2^53 - T) <= e^eps: what randomised response keeps. */
 export function largestKeep(eps, g) {
-  const [a, one] = exp(eps);
-  return Number((S * a) / (a + BigInt(g - 1) * one));
+  const a = exp(eps);
+  return Number((S * a) / (a + BigInt(g - 1) * ONE));
 }
 
+/** Thresholds of a first round over g symbols: what it keeps, or with a joint memo those of a table. */
+export const firstSymbols = ({ memo, m0 }, eps, g) => (memo ? table(eps, g, m0) : [largestKeep(eps, g)]);
+
 /**
- * What the second round over g symbols keeps: p_2 as the nearest double, rounded down to 2^-53, and
+ * Threshold of the second round over g symbols: p_2 as the nearest double, rounded down to 2^-53, and
  * lowered where the chain would otherwise pass e^eps_1.
- *
- * @param {bigint} contrast S (g-1) (p_1 - q_1), see `keepContrast` and `tableContrast`
  */
-export function secondKeep(contrast, epsInf, eps1, g, calibration) {
-  const [a, one] = exp(epsInf);
-  const [b] = exp(eps1);
+export function secondSymbols({ memo, eps_inf, eps_1, calibration }, [first], g) {
+  const a = exp(eps_inf);
+  const b = exp(eps_1);
   const n = BigInt(g);
   const others = n - 1n;
   const keep =
-    calibration === "published" ? a * b - one * one : b * (a + (n - 2n) * one) - others * one * one;
-  const asked = floorOfNearestDouble(keep, keep + others * (a - b) * one);
-  // p_s - q_s = (e^eps_1 - 1) / (e^eps_1 + g - 1), divided by p_1 - q_1.
-  const whole = (b + others * one) * contrast;
-  const tightest = (S * (whole + others * (b - one) * S * others)) / (n * whole);
-  return Number([S, asked, tightest].reduce((least, one) => (one < least ? one : least)));
+    calibration === "published" ? a * b - ONE * ONE : b * (a + (n - 2n) * ONE) - others * ONE * ONE;
+  const p2 = Number((keep << 200n) / (keep + others * (a - b) * ONE)) / 2 ** 200;
+  // p_s - q_s = (e^eps_1 - 1) / (e^eps_1 + g - 1), divided by p_1 - q_1 = contrast / (S (g-1)).
+  const contrast = memo ? others * BigInt(first) : n * BigInt(first) - S;
+  const whole = (b + others * ONE) * contrast;
+  const tightest = (S * (whole + others * (b - ONE) * S * others)) / (n * whole);
+  return [Math.min(SCALE, Math.floor(p2 * SCALE), Number(tightest))];
 }
-
-/** Of randomised response that keeps. */
-export const keepContrast = (g, [keep]) => BigInt(g) * BigInt(keep) - S;
-
-/** Of a table that is the identity. */
-export const tableContrast = (g, [identity]) => BigInt(g - 1) * BigInt(identity);
 
 /**
  * Thresholds of one table for all symbols: of the identity, and else of one symbol for all.
  *
- * @param {number} keep what randomised response of one symbol keeps
  * @param {number} [m0] probability of one symbol for all; by default two symbols are answered alike
  *   as often as if they were independent
  */
-export function table(keep, g, m0) {
+export function table(eps, g, m0) {
   const n = BigInt(g);
-  const identity = (n * BigInt(keep) - S) / (n - 1n);
-  if (m0 === undefined) return [identity, (S + identity) / n].map(Number);
-  const [part, whole] = rational(m0);
-  return [identity, (part * S * S) / (whole * (S - identity))].map(Number);
-}
-
-/** 2^53 times the double nearest to n / d, 0 < n <= d, rounded down. */
-function floorOfNearestDouble(n, d) {
-  let shift = DIGITS;
-  while ((n << shift) / d < S / 2n) shift += 1n;
-  const mantissa = ((n << (shift + 1n)) / d + 1n) >> 1n;
-  return (mantissa << DIGITS) >> shift;
+  const identity = (n * BigInt(largestKeep(eps, g)) - S) / (n - 1n);
+  const constant =
+    m0 === undefined ? (S + identity) / n : (fixed(m0) * S * S) / (S - identity) / BigInt(UNIT);
+  return [identity, constant].map(Number);
 }
 
 /**
- * The least threshold q_2 such that two differing bits realise at most eps_1 after both rounds.
- *
- * @param {number[]} first thresholds of the first round, for a set and for an unset bit
- * @param {boolean} symmetric p_2 is 1 - q_2, else 1/2
- * @returns {number[]} thresholds of the second round
+ * Of a second round over bits: p_2, which is 1 - q_2, or 1/2 where the first round tells `reach`, and
+ * the least q_2 such that two differing bits realise at most eps_1.
  */
-export function secondBits(first, eps1, symmetric) {
-  const [b, one] = exp(eps1);
-  const [set, unset] = first.map(BigInt);
-  const answered = (q) => (symmetric ? S - q : S / 2n);
+export const secondBits = (reach) => ({ eps_inf, eps_1 }, first) => {
+  const b = exp(eps_1);
+  // With p_2 = 1/2 and q_2 = 0 they realise x (2 y + 1) / (x + 2).
+  const [x, y] = reach ? reach(eps_inf) : [b, b];
+  must(b * (x + 2n * ONE) < x * (2n * y + ONE), SMALLER_EPS_1);
+  const answered = (q) => (reach ? S / 2n : S - q);
   const holds = (q) => {
-    const slope = answered(q) - q;
-    const p_star = q * S + set * slope;
-    const q_star = q * S + unset * slope;
-    return p_star * (S * S - q_star) * one <= b * (S * S - p_star) * q_star;
+    const [p_star, q_star] = first.map((bit) => q * S + BigInt(bit) * (answered(q) - q));
+    return p_star * (S * S - q_star) * ONE <= b * (S * S - p_star) * q_star;
   };
   let low = 0n;
   let high = S / 2n;
   while (low < high) {
-    const middle = (low + high) >> 1n;
+    const middle = (low + high) / 2n;
     if (holds(middle)) high = middle;
     else low = middle + 1n;
   }
-  return [Number(answered(low)), Number(low)];
-}
+  return [answered(low), low].map(Number);
+};
 
-/** Whether a second round with p_2 = 1/2 can spend as much as eps_1 after `oue(eps_inf)`. */
-export function isReachedAfterHalved(epsInf, eps1) {
-  const [a, one] = exp(epsInf);
-  return 3n * exp(eps1)[0] < 2n * a + one;
-}
+/** After `oue(eps_inf)`. */
+export const reachOfHalf = (epsInf) => [ONE, exp(epsInf)];
 
-/** The same after `sue(eps_inf)`. */
-export function isReachedAfterSymmetric(epsInf, eps1) {
-  const [root, one] = exp(epsInf / 2);
-  return exp(eps1)[0] * (root + 2n * one) < root * (2n * root + one);
-}
+/** After `sue(eps_inf)`. */
+export const reachOfSymmetric = (epsInf) => [exp(epsInf / 2), exp(epsInf / 2)];

@@ -1,6 +1,6 @@
 /** What a user agrees to, in plain words; for one campaign or several. The same text as Python's. */
 
-import { ParameterError, must } from "./errors.js";
+import { must } from "./errors.js";
 
 /**
  * What reporting to all these campaigns together reveals, to be shown before a user agrees.
@@ -11,7 +11,7 @@ import { ParameterError, must } from "./errors.js";
  * @returns {string} a statement a line
  */
 export function explainAll(campaigns, { limit = Infinity } = {}) {
-  must(campaigns.length, ParameterError, "campaigns must hold at least one, got none");
+  must(campaigns.length, "campaigns must hold at least one, got none");
   const lines = [
     ...campaigns.map(one),
     ...(campaigns.length > 1 ? [together(campaigns)] : []),

@@ -5,37 +5,32 @@ const REAL = /^(eps|m0$|limit$|spent)/;
 
 /** Canonical JSON: sorted names, no spaces, as UTF-8 text. */
 export function canonical(plain, name) {
-  if (typeof plain === "bigint") return String(plain);
-  if (typeof plain === "number" && (REAL.test(name) || !Number.isInteger(plain))) {
-    return floatText(plain);
-  }
-  if (plain === null || typeof plain !== "object") return JSON.stringify(plain);
+  if (typeof plain === "bigint" || (Number.isInteger(plain) && !REAL.test(name))) return String(plain);
+  if (typeof plain === "number") return floatText(plain);
   if (Array.isArray(plain)) return `[${plain.map(canonical)}]`;
+  if (plain === null || typeof plain !== "object") return JSON.stringify(plain);
   const members = Object.keys(plain).sort();
   return `{${members.map((one) => `${JSON.stringify(one)}:${canonical(plain[one], one)}`)}}`;
 }
 
 /** The shortest decimal that reads back as x, in Python's notation. */
 export function floatText(x) {
-  const [digits, power] = x.toExponential().split("e");
-  if (power < -4 || power >= 16) {
-    return `${digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
-  }
-  // JavaScript writes such numbers without an exponent only from 1e-6 on, which suffices.
+  const size = Math.abs(x);
+  // Exponents have two digits at least.
+  if ((size && size < 1e-4) || size >= 1e16) return x.toExponential().replace(/e.(?=\d$)/, "$&0");
   return Number.isInteger(x) ? `${x}.0` : String(x);
 }
 
-const MARK = "\u0000integer";
-const STRING_OR_LONG = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
-
-const isExact = (digits) => Math.abs(digits) <= 2 ** 53 && String(Number(digits)) === digits;
+const TOKEN = /"(?:[^"\\]|\\.)*"|[\w.+-]+/g;
+// No text of a state has this character.
+const MARK = "\u0000";
 
 /** Reads JSON; integers that a double cannot hold become BigInt. */
 export function parse(text) {
-  const marked = text.replace(STRING_OR_LONG, (found) =>
-    found[0] === '"' || isExact(found)
-      ? found
-      : `{"\\u0000integer":"${found}"}`,
-  );
-  return JSON.parse(marked, (_, part) => (part && part[MARK] ? BigInt(part[MARK]) : part));
+  const marked = text.replace(TOKEN, (token) => (/^-?\d{16,}$/.test(token) ? `"\\u0000${token}"` : token));
+  return JSON.parse(marked, (_, part) => {
+    if (part?.[0] !== MARK) return part;
+    const exact = BigInt(part.slice(1));
+    return exact > 2n ** 53n ? exact : Number(exact);
+  });
 }

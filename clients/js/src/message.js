@@ -3,7 +3,7 @@
 import { keyText } from "./encoding.js";
 
 /** The message of a report; `ticket` goes with a key that the collector has assigned. */
-export function encode({ fingerprint, protocol }, { key, y }, { round, reporter, ticket = null }) {
+export function encode({ fingerprint, protocol }, { key, y }, { round, reporter, ticket }) {
   const { encoding } = protocol;
   return JSON.stringify({
     version: 1,
@@ -12,7 +12,7 @@ export function encode({ fingerprint, protocol }, { key, y }, { round, reporter,
     reporter,
     y: encoding.answerText(y),
     // What is undefined is left out.
-    key: encoding.keyBytes ? keyText(encoding, key) : undefined,
+    key: keyText(encoding, key) || undefined,
     ticket: ticket ?? undefined,
   });
 }

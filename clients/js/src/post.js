@@ -1,49 +1,75 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
-import { isObject, tried } from "./check.js";
-import { ParameterError, Unreachable, must } from "./errors.js";
+import { tried } from "./check.js";
+import { Unreachable, must } from "./errors.js";
 
-const LARGEST_ANSWER = 2 ** 26;
+const LARGEST_DOCUMENT = 2 ** 26;
 const LARGEST_RECEIPT = 2 ** 16;
-const BUSY = [429, 500, 502, 503, 504];
-const PROBLEM = "urn:loloha:problem:";
+const BUSY = /^(429|50[0234])$/;
+const JSON_MEDIA = "application/json";
+const MEDIA = /^application\/(problem\+)?json *(;|$)/i;
+const COUNTED = ["[1,0,[]]", "[0,1,[]]"];
 /**
  * Why a report is never counted. Others settle nothing: what cannot be read may have been mangled on
  * the way, or be for a later release of the collector, and early reports only have to wait.
  */
-const FINAL = /^(foreign_campaign|bad_(reporter|key|y|ticket)|late|conflict)$/;
+const FINAL = ["foreign_campaign", "bad_reporter", "bad_key", "bad_y", "bad_ticket", "late", "conflict"];
 
-export class Post {
-  /**
-   * @param {object} patience
-   * @param {number} patience.attempts how often to try
-   * @param {number} patience.first seconds before the second attempt; doubles from then on
-   * @param {number} patience.longest seconds between two attempts at most
-   * @param {number} patience.timeout seconds for one request
-   */
-  constructor(patience) {
-    this.patience = {
-      attempts: 5,
-      first: 0.5,
-      longest: 30,
-      timeout: 10,
-      sleep: (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
-      fetch: (...request) => globalThis.fetch(...request),
-      ...patience,
-    };
+/** Whether it is a text of visible ASCII characters, which headers can carry. */
+export const isVisible = (text, longest = Infinity) =>
+  typeof text === "string" && text.length <= longest && /^[!-~]*$/.test(text);
+
+/**
+ * What asks a collector.
+ *
+ * @param {object} patience
+ * @param {number} [patience.attempts] how often to try
+ * @param {number} [patience.first] seconds before the second attempt; doubles from then on
+ * @param {number} [patience.longest] seconds between two attempts at most
+ * @param {number} [patience.timeout] seconds for one request
+ */
+export function post({
+  attempts = 5,
+  first = 0.5,
+  longest = 30,
+  timeout = 10,
+  sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
+  fetch: asking = (...request) => fetch(...request),
+}) {
+  /** One answer; one that says so if there was none. */
+  async function once(url, { token, body, keepalive = false }) {
+    must(token === null || (token && isVisible(token)), "token must be visible ASCII");
+    const isPost = body !== undefined;
+    try {
+      const response = await asking(url, {
+        method: isPost ? "POST" : "GET",
+        body,
+        headers: {
+          Accept: JSON_MEDIA,
+          ...(token && { Authorization: `Bearer ${token}` }),
+          ...(isPost && { "Content-Type": JSON_MEDIA }),
+        },
+        keepalive,
+        cache: "no-store",
+        credentials: "omit",
+        redirect: "error",
+        referrerPolicy: "no-referrer",
+        signal: AbortSignal.timeout(1000 * timeout),
+      });
+      return answerOf(response, await bounded(response, isPost ? LARGEST_RECEIPT : LARGEST_DOCUMENT));
+    } catch {
+      return { status: 503, detail: "it cannot be reached", after: 0 };
+    }
   }
 
   /** The answer to a request; with a body it is a POST. */
-  async fetch(url, asked) {
-    const { attempts, first, longest, sleep } = this.patience;
-    const last = asked.keepalive ? 1 : attempts;
+  async function ask(url, asked) {
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.#once(url, asked);
-      if (answer !== null && !BUSY.includes(answer.status)) return answer;
-      const after = answer?.after ?? 0;
-      if (attempt >= last || after > longest) {
-        throw new Unreachable(`collector must answer: ${answer?.detail ?? "it cannot be reached"}`);
-      }
+      const answer = await once(url, asked);
+      const { status, detail, after } = answer;
+      if (!BUSY.test(status)) return answer;
+      const isLast = attempt >= attempts || after > longest || asked.keepalive;
+      must(!isLast, `collector must answer: ${detail}`, Unreachable);
       // A random part, so that devices do not come back together.
       const wait = Math.random() * Math.min(longest, first * 2 ** (attempt - 1));
       await sleep(Math.max(wait, after));
@@ -51,81 +77,53 @@ export class Post {
   }
 
   /**
-   * What became of a report: {settled, refusal, reason}; `stop` where nobody answered. One that is
-   * kept alive is a single request, which outlives the page.
+   * What became of a report: whether it is settled, by its count or a refusal; `stop` where nobody
+   * answered. One that is kept alive is a single request, which outlives the page.
    */
-  async report({ url, token }, message, keepalive = false) {
+  async function send({ url, token }, message, keepalive) {
     try {
-      const asked = { token, body: message, largest: LARGEST_RECEIPT, keepalive };
-      return verdict(await this.fetch(`${url}/reports`, asked), message);
-    } catch (error) {
-      if (!(error instanceof Unreachable)) throw error;
-      return { settled: false, reason: error.message, stop: true };
+      const asked = { token, body: message, keepalive };
+      const { json, detail, isCounted, isRefused } = await ask(`${url}/reports`, asked);
+      const { reporter } = JSON.parse(message);
+      // What names another report is an old answer, out of somebody's cache.
+      const isOurs = (json?.reporter ?? reporter) === reporter;
+      return { settled: isOurs && (isCounted || isRefused), isCounted, detail };
+    } catch ({ message: detail }) {
+      return { detail, stop: true };
     }
   }
 
-  /** One answer, null if there was none. */
-  async #once(url, { token, body, largest = LARGEST_ANSWER, keepalive = false }) {
-    must(token === null || /^[!-~]+$/.test(token), ParameterError, "token must be visible ASCII");
-    const headers = { Accept: "application/json" };
-    if (token !== null) headers.Authorization = `Bearer ${token}`;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
-    try {
-      const response = await this.patience.fetch(url, {
-        method: body === undefined ? "GET" : "POST",
-        body,
-        headers,
-        keepalive,
-        cache: "no-store",
-        credentials: "omit",
-        redirect: "error",
-        referrerPolicy: "no-referrer",
-        signal: AbortSignal.timeout(1000 * this.patience.timeout),
-      });
-      return answerOf(response, await bounded(response, largest));
-    } catch {
-      return null;
-    }
-  }
+  return { ask, send };
 }
 
-async function bounded(response, largest) {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  let text = "";
-  let size = 0;
-  for (const reader = response.body?.getReader(); reader; ) {
+async function bounded({ body }, largest) {
+  if (!body) return "";
+  const decoder = new TextDecoderStream("utf-8", { fatal: true, ignoreBOM: true });
+  const reader = body.pipeThrough(decoder).getReader();
+  for (let text = ""; ; ) {
     const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
-    must(size <= largest, Unreachable);
-    text += decoder.decode(value, { stream: true });
+    if (done) return text;
+    text += value;
+    must(text.length <= largest);
   }
-  return text + decoder.decode();
 }
 
-function answerOf(response, text) {
+/** A status code is no receipt: only what this service says of a report settles it. */
+function answerOf({ status, headers }, text) {
   // Undefined for the page of a gateway, for example.
-  const json = tried(() => JSON.parse(text));
-  const { status, headers } = response;
-  const after = Number(headers.get("retry-after")) || 0;
-  const media = (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
-  const isProblem = media === "application/problem+json" && isObject(json) && json.status === status;
-  const detail = isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`;
-  return { status, text, json, media, isProblem, detail, after };
+  const json = tried(JSON.parse, text);
+  const { accepted, duplicates, refused, type, reason } = json ?? {};
+  const [media, problem] = MEDIA.exec(headers.get("content-type")) ?? [];
+  const isProblem = problem && json?.status === status;
+  return {
+    status,
+    text,
+    json,
+    detail: isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`,
+    after: Number(headers.get("retry-after")) || 0,
+    // All of it must be there, of the types that a receipt has.
+    isCounted:
+      status === 200 && media && !problem && COUNTED.includes(JSON.stringify([accepted, duplicates, refused])),
+    isRefused: isProblem && status < 500 && FINAL.includes(reason) && type === `urn:loloha:problem:${reason}`,
+  };
 }
-
-/** A status code is no receipt: only what this service says of this report settles it. */
-function verdict({ status, json, media, isProblem, detail }, message) {
-  const { reporter } = JSON.parse(message);
-  // A receipt that names another report is an old one, out of somebody's cache.
-  const isOurs = isObject(json) && (json.reporter ?? reporter) === reporter;
-  const isReceipt = status === 200 && media === "application/json" && isOurs && isCounted(json);
-  if (isReceipt) return { settled: true };
-  const reason = isProblem && isOurs && json.type === PROBLEM + json.reason ? json.reason : null;
-  if (typeof reason === "string" && FINAL.test(reason) && status < 500) return { settled: true, refusal: detail };
-  return { settled: false, reason: detail };
-}
-
-/** Whether all of it is there, of the types that a receipt has. */
-const isCounted = ({ accepted, duplicates, refused }) =>
-  ["[1,0,[]]", "[0,1,[]]"].includes(JSON.stringify([accepted, duplicates, refused]));

@@ -1,26 +1,24 @@
 /** The thirteen protocols: public rules that device and server share, derived from a specification. */
 
-import * as check from "./check.js";
-import { oneHot, sampledBuckets, symbolEncoding } from "./encoding.js";
-import { DomainError, ParameterError, must } from "./errors.js";
+import { choice, integer, members, optional, real } from "./check.js";
+import { oneHot, sampledBuckets, symbolEncoding, symbolsOf } from "./encoding.js";
+import { must } from "./errors.js";
 import {
   SCALE,
-  isReachedAfterHalved,
-  isReachedAfterSymmetric,
-  keepContrast,
+  SMALLER_EPS_1,
+  firstSymbols,
   largestKeep,
+  reachOfHalf,
+  reachOfSymmetric,
   secondBits,
-  secondKeep,
+  secondSymbols,
   table,
-  tableContrast,
 } from "./exact.js";
-import { HASHES, hashFamily } from "./hashing.js";
+import { FAMILIES } from "./hashing.js";
 import { canonical } from "./json.js";
 import { sha256 } from "./number.js";
 
-// -- channels
-
-const half = (eps) => [SCALE / 2, SCALE - largestKeep(eps, 2)];
+// -- channels of bits: thresholds of a set and of an unset one
 
 function symmetric(eps) {
   const keep = largestKeep(eps, 2);
@@ -29,31 +27,33 @@ function symmetric(eps) {
 
 const symmetricHalf = (eps) => symmetric(eps / 2);
 
-// -- parameters: each checks one member of a specification
+const half = (eps) => [SCALE / 2, symmetric(eps)[1]];
 
-const integer = (low, high) => (name, spec) => check.integer(name, spec[name], low, spec[high] ?? high);
-const eps = (name, spec) => check.real(name, spec[name], 1e-6, 700);
-const choice = (...options) => (name, spec) => check.choice(name, spec[name], options);
+// -- the members of a specification
+
+const eps = real(1e-6, 700);
 
 const PARAMETERS = {
+  type: (name, type) => type,
+  version: choice(1),
   k: integer(2, 2 ** 24),
   g: integer(2, 2 ** 20),
   b: integer(2, "k"),
   d: integer(1, "b"),
   eps,
   eps_inf: eps,
-  eps_1(name, spec) {
-    must(eps(name, spec) < spec.eps_inf, ParameterError, "eps_1 must be below eps_inf");
+  eps_1(name, value, { eps_inf }) {
+    must(eps(name, value) < eps_inf, SMALLER_EPS_1);
   },
-  hash: choice(...HASHES),
+  hash: choice(...Object.keys(FAMILIES)),
   calibration: choice("published", "tight"),
   // Independent answers are said by saying nothing.
-  memo: choice("joint"),
-  m0(name, spec) {
-    const [identity] = table(largestKeep(spec.eps_inf, spec.g ?? 2), spec.g ?? 2);
-    const left = spec.memo && check.real(name, spec.m0, 0, 1) * SCALE < SCALE - identity;
-    must(left, ParameterError, "m0 must be below what a joint memo leaves");
-  },
+  memo: optional(choice("joint")),
+  m0: optional((name, value, spec) => {
+    const [identity] = table(spec.eps_inf, symbolsOf(spec));
+    const left = spec.memo && real(0, 1)(name, value) * SCALE < SCALE - identity;
+    must(left, "m0 must be smaller");
+  }),
 };
 
 // -- the registry
@@ -64,81 +64,40 @@ const PARAMETERS = {
 const ONE_ROUND = ["k", "eps"];
 const TWO_ROUNDS = ["k", "eps_inf", "eps_1"];
 
-/** Symbols, of which `symbolsOf` a specification says how many; the first round may be a table for life. */
-const symbols = (parameters, symbolsOf, optional) => ({
+/** Symbols; the first round may be a table for life. */
+const symbols = (...parameters) => ({
   parameters,
-  optional,
-  encoding(spec) {
-    const g = symbolsOf(spec);
-    return symbolEncoding(spec.k, g, spec.hash && hashFamily(spec.hash, spec.k, g));
-  },
-  first({ memo, m0 }, eps, g) {
-    const keep = largestKeep(eps, g);
-    return memo ? table(keep, g, m0) : [keep];
-  },
-  second({ memo, eps_inf, eps_1, calibration }, first, g) {
-    const contrast = (memo ? tableContrast : keepContrast)(g, first);
-    return [secondKeep(contrast, eps_inf, eps_1, g, calibration)];
-  },
+  encodingOf: symbolEncoding,
+  firstOf: firstSymbols,
+  secondOf: secondSymbols,
 });
 
-/** Two rounds of them. */
-const symbolChain = (parameters, symbolsOf, optional) =>
-  symbols([...TWO_ROUNDS, "calibration", ...parameters], symbolsOf, optional);
-
-/** Two rounds of hashed ones. */
-const loloha = (parameters, symbolsOf) =>
-  symbolChain(["hash", ...parameters], symbolsOf, ["memo", "m0"]);
-
-/** What so many answers of one table spend: B_m = ln(1 + w g! / ((g-m)! u)), rounded up. */
-function tableLoss(epsInf, g, m0, answers) {
-  if (answers < 2) return answers * epsInf;
-  const u = Math.exp(-epsInf);
-  const total = 1 + (g - 1) * u;
-  const [p, q] = [1 / total, u / total];
-  const permuted =
-    m0 === undefined ? Math.log(q) + Math.log(g - 2 + g * q) : Math.log(g * q - m0);
-  let odds = Math.log(p - q) - permuted;
-  for (let i = 0; i < answers; i++) odds += Math.log(g - i);
-  const loss = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
-  return Math.max(epsInf, loss * (1 + 2 ** -50));
-}
-
-/** Bits; the second round keeps a set bit half the time where that bounds its reach. */
-const bits = (parameters, channel, isReached) => ({
+/** Bits. */
+const bits = (parameters, channel, reach) => ({
   parameters,
-  encoding: (spec) => oneHot(spec.k),
-  first: (spec, eps) => channel(eps),
-  second({ eps_inf, eps_1 }, first) {
-    const reached = !isReached || isReached(eps_inf, eps_1);
-    must(reached, ParameterError, "eps_1 must be within reach of the second round");
-    return secondBits(first, eps_1, !isReached);
-  },
+  encodingOf: oneHot,
+  firstOf: (spec, eps) => channel(eps),
+  secondOf: secondBits(reach),
 });
-
-const values = (spec) => spec.k;
-const two = () => 2;
-const asked = (spec) => spec.g;
 
 const REGISTRY = {
-  grr: symbols(ONE_ROUND, values),
-  blh: symbols([...ONE_ROUND, "hash"], two),
-  olh: symbols([...ONE_ROUND, "hash", "g", "calibration"], asked),
+  grr: symbols(...ONE_ROUND),
+  blh: symbols(...ONE_ROUND, "hash"),
+  olh: symbols(...ONE_ROUND, "hash", "g", "calibration"),
   sue: bits(ONE_ROUND, symmetricHalf),
   oue: bits(ONE_ROUND, half),
   rappor: bits(TWO_ROUNDS, symmetricHalf),
   "l-osue": bits(TWO_ROUNDS, half),
-  "l-oue": bits(TWO_ROUNDS, half, isReachedAfterHalved),
-  "l-soue": bits(TWO_ROUNDS, symmetricHalf, isReachedAfterSymmetric),
-  "l-grr": symbolChain([], values),
-  biloloha: loloha([], two),
-  ololoha: loloha(["g"], asked),
+  "l-oue": bits(TWO_ROUNDS, half, reachOfHalf),
+  "l-soue": bits(TWO_ROUNDS, symmetricHalf, reachOfSymmetric),
+  "l-grr": symbols(...TWO_ROUNDS, "calibration"),
+  biloloha: symbols(...TWO_ROUNDS, "calibration", "hash", "memo", "m0"),
+  ololoha: symbols(...TWO_ROUNDS, "calibration", "hash", "g", "memo", "m0"),
   dbitflippm: {
     parameters: ["k", "eps_inf", "b", "d", "calibration"],
-    encoding: (spec) => sampledBuckets(spec.k, spec.b, spec.d),
+    encodingOf: sampledBuckets,
     // With one sampled bucket two patterns differ in one bit, else in two.
-    first: ({ d, calibration }, eps) =>
-      (d === 1 && calibration === "tight" ? symmetric : symmetricHalf)(eps),
+    firstOf: ({ d, calibration }, eps) => symmetric(d === 1 && calibration === "tight" ? eps : eps / 2),
   },
 };
 
@@ -149,69 +108,64 @@ export const PROTOCOLS = Object.keys(REGISTRY);
 export class Protocol {
   /** @param {object} spec what `to_dict` gives in Python: type, version and every parameter. */
   constructor(spec) {
-    const rules = REGISTRY[check.choice("protocol", spec?.type, PROTOCOLS)];
-    check.choice("version", spec.version, [1]);
-    const { parameters, optional = [] } = rules;
-    check.members("protocol", spec, ["type", "version", ...parameters], optional);
-    for (const name of [...parameters, ...optional]) {
-      if (name in spec) PARAMETERS[name](name, spec);
-    }
-    this.name = spec.type;
-    this.spec = Object.freeze({ ...spec });
-    this.k = spec.k;
-    this.longitudinal = "eps_inf" in spec;
+    const { parameters, encodingOf, firstOf, secondOf } = 
+      REGISTRY[choice(...PROTOCOLS)("protocol", spec?.type)];
+    members(spec, PARAMETERS, ["type", "version", ...parameters]);
+    const { type, k, eps, eps_inf, eps_1, memo } = spec;
+    const encoding = encodingOf(spec);
+    const { memoSymbols, memoCells } = encoding;
     /** Bound on all reports of one value, for ever; for one-round rules on one report. */
-    this.loss = spec.eps_inf ?? spec.eps;
-    this.encoding = rules.encoding(spec);
-    const { memoSymbols, memoCells } = this.encoding;
+    const loss = eps_inf ?? eps;
     /** Thresholds of both rounds, out of 2^53; the second is null where there is none. */
-    this.first = rules.first(spec, this.loss, memoSymbols);
-    this.second = "eps_1" in spec ? rules.second(spec, this.first, memoSymbols) : null;
-    /** Whether the answers to all memo symbols are drawn together, at enrolment. */
-    this.joint = "memo" in spec;
-    /** Budget that so many kept answers spend; for one-round rules so many reports. */
-    this.spent = (answers) =>
-      this.joint ? tableLoss(this.loss, memoSymbols, spec.m0, answers) : answers * this.loss;
+    const first = firstOf(spec, loss, memoSymbols);
+    Object.assign(this, {
+      name: type,
+      spec: Object.freeze({ ...spec }),
+      k,
+      longitudinal: !eps,
+      loss,
+      encoding,
+      first,
+      second: eps_1 ? secondOf(spec, first, memoSymbols) : null,
+    });
     /** Most that a user can ever spend. */
-    this.cap = this.longitudinal ? this.spent(memoCells) : Infinity;
-    const worth = !this.joint || this.cap <= memoCells * this.loss * (1 + 1e-9);
-    must(worth, ParameterError, "memo must be independent: one table spends more");
+    this.cap = eps ? Infinity : this.spentBy(memoCells);
+    const worth = !memo || this.cap <= memoCells * loss * (1 + 1e-9);
+    must(worth, "memo must be left out");
     Object.freeze(this);
   }
 
-  /** What a user keeps for ever. */
-  enroll(rng) {
-    return this.encoding.drawKey(rng);
+  /**
+   * Budget that so many kept answers spend; for one-round rules so many reports. Those of one table
+   * spend B_m = ln(1 + w g! / ((g-m)! u)), rounded up.
+   */
+  spentBy(answers) {
+    const { spec, loss, encoding } = this;
+    if (!spec.memo || answers < 2) return answers * loss;
+    const { m0 } = spec;
+    const g = encoding.memoSymbols;
+    const u = Math.exp(-loss);
+    const total = 1 + (g - 1) * u;
+    const [p, q] = [1 / total, u / total];
+    const permuted =
+      m0 === undefined ? Math.log(q) + Math.log(g - 2 + g * q) : Math.log(g * q - m0);
+    let odds = Math.log(p - q) - permuted;
+    for (let i = 0; i < answers; i++) odds += Math.log(g - i);
+    const spent = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
+    return Math.max(loss, spent * (1 + 2 ** -50));
   }
 
-  /** The answers to all memo symbols, drawn at enrolment; null where each waits for its use. */
-  remember(rng) {
-    if (!this.joint) return null;
-    const g = this.encoding.memoSymbols;
+  /** The answers to all memo symbols, where they are drawn together, at enrolment. */
+  drawTable(rng) {
     const [identity, constant] = this.first;
-    const answers = Array.from({ length: g }, (_, x) => x);
+    const answers = [...Array(this.encoding.memoSymbols).keys()];
     if (rng.bernoulli(identity)) return answers;
-    if (rng.bernoulli(constant)) return answers.fill(rng.below(g));
-    for (let i = g - 1; i > 0; i--) {
+    if (rng.bernoulli(constant)) return answers.fill(rng.below(answers.length));
+    for (let i = answers.length - 1; i > 0; i--) {
       const j = rng.below(i + 1);
       [answers[i], answers[j]] = [answers[j], answers[i]];
     }
     return answers;
-  }
-
-  /** The answer to a memo symbol that is kept. */
-  permanent(rng, x) {
-    return this.encoding.draw(rng, this.encoding.first(x), this.first);
-  }
-
-  /** The report of one round, drawn afresh from the kept answer. */
-  instant(rng, kept) {
-    return this.second ? this.encoding.draw(rng, kept, this.second) : kept;
-  }
-
-  checkValue(value) {
-    const holds = check.isInteger(value, 0, this.k - 1);
-    must(holds, DomainError, "value must be the index of a label (not shown)");
   }
 
   /** SHA-256 of the canonical specification. */

@@ -27,7 +27,7 @@ export class SecureRng {
 
   #uniform() {
     if (this.#used === WORDS) {
-      globalThis.crypto.getRandomValues(this.#pool);
+      crypto.getRandomValues(this.#pool);
       this.#used = 0;
     }
     const pool = this.#pool;

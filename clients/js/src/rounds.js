@@ -1,11 +1,9 @@
 /** Which rounds were answered: a few intervals, however many rounds there were. */
 
 import { isInteger } from "./check.js";
+import { byNumber } from "./number.js";
 
 const MOST_INTERVALS = 64;
-
-/** Whether a round is among `rounds`: disjoint [first, last], ascending, none touching the next. */
-export const holds = (rounds, round) => rounds.some(([first, last]) => first <= round && round <= last);
 
 /**
  * The rounds of both. Beyond a bound the shortest gap is closed: a clock that was years ahead
@@ -13,17 +11,16 @@ export const holds = (rounds, round) => rounds.some(([first, last]) => first <= 
  */
 export function including(rounds, more) {
   const merged = [];
-  for (const [first, last] of [...rounds, ...more].sort(([a], [b]) => a - b)) {
+  for (const [first, last] of [...rounds, ...more].sort(byNumber)) {
     const before = merged.at(-1);
     if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
     else merged.push([first, last]);
   }
   while (merged.length > MOST_INTERVALS) {
-    let place = 1;
-    const gap = (i) => merged[i][0] - merged[i - 1][1];
-    for (let i = 2; i < merged.length; i++) if (gap(i) < gap(place)) place = i;
-    const [[, last]] = merged.splice(place, 1);
-    merged[place - 1][1] = last;
+    const gaps = merged.slice(1).map(([first], i) => first - merged[i][1]);
+    const place = gaps.indexOf(Math.min(...gaps));
+    const [[, last]] = merged.splice(place + 1, 1);
+    merged[place][1] = last;
   }
   return merged;
 }
@@ -33,5 +30,5 @@ export const areRounds = (rounds) =>
   rounds.length <= MOST_INTERVALS &&
   rounds.every(
     ([first, last], i) =>
-      Number.isSafeInteger(last) && isInteger(first, i && rounds[i - 1][1] + 2, last),
+      isInteger(last) && isInteger(first, last, i && rounds[i - 1][1] + 2),
   );

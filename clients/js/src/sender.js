@@ -5,15 +5,20 @@
  * next one, has it written, and only then tells or sends of it.
  */
 
-import * as check from "./check.js";
 import { Campaign } from "./campaign.js";
-import { Client } from "./client.js";
-import { CampaignError, ParameterError, StateError, must } from "./errors.js";
-import { Post } from "./post.js";
-import { Enrolment, State, assigned, fingerprintOf } from "./state.js";
+import { real, round as checkRound } from "./check.js";
+import { Client, deleted, forgotten } from "./client.js";
+import { ANOTHER, BudgetError, CampaignError, StateError, must } from "./errors.js";
+import { encode } from "./message.js";
+import { byNumber } from "./number.js";
+import { post } from "./post.js";
+import { including } from "./rounds.js";
+import { assigned, fingerprintOf, lossOf, stateOf, sumOf, textOf } from "./state.js";
 
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
 const FRUITLESS = 3;
+/** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
+const MOST_QUEUED = 1000;
 
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
@@ -27,12 +32,12 @@ export class Sender {
    * @param storage where the state is: `indexedDbStorage`, `fileStorage`, `memoryStorage`
    * @param {object} [options]
    * @param {() => number} [options.clock] Unix seconds
-   * @param {object} [options.patience] see `Post`
+   * @param {object} [options.patience] see `post`
    */
   constructor(storage, { clock = () => Date.now() / 1000, ...patience } = {}) {
     this.#storage = storage;
     this.#clock = clock;
-    this.#post = new Post(patience);
+    this.#post = post(patience);
   }
 
   /**
@@ -41,12 +46,12 @@ export class Sender {
    */
   async status() {
     const state = await this.#read();
-    const campaigns = state.enrolments.map(({ campaign, client, waiting }) => {
-      return { campaign, loss: client.loss, answered: client.sentRounds, waiting };
+    const { limit, enrolments } = state;
+    const campaigns = enrolments.map(({ campaign, client, queue }) => {
+      return { campaign, loss: client.loss, answered: client.sentRounds, waiting: queue.map(roundOf) };
     });
-    const { campaign, answered, waiting } = campaigns[0] ?? { campaign: null, answered: [], waiting: [] };
-    const { consent, loss, limit } = state;
-    return { consent, loss, limit, campaign, answered, waiting, campaigns };
+    const first = { campaign: null, answered: [], waiting: [], ...campaigns[0] };
+    return { ...first, consent: enrolments.length > 0, loss: lossOf(state), limit, campaigns };
   }
 
   /**
@@ -64,27 +69,24 @@ export class Sender {
    */
   async agree(url, { token = null, limit = null, wait = false } = {}) {
     const urls = [url].flat();
-    const wanted = urls.map(fingerprintOf);
-    const differ = urls.length && new Set(wanted).size === urls.length;
-    must(differ, ParameterError, "url must be one campaign, or several different ones");
+    const wanted = new Set(urls.map(fingerprintOf));
+    must(wanted.size && wanted.size === urls.length, "urls must differ");
     const known = await this.#read();
-    const enrolled = known.consent ? [] : await this.#enrol(urls, token, known, wait);
-    return this.#change(async (state) => {
-      const found = state.consent ? state.enrolments : enrolled;
-      const fingerprints = found.map(({ campaign }) => campaign.fingerprint);
+    const enrolled = known.enrolments.length ? [] : await this.#enrol(urls, token, known, wait);
+    return this.#change((state) => {
+      if (!state.enrolments.length) state.enrolments = enrolled;
+      const { enrolments } = state;
       must(
-        String(fingerprints.sort()) === String(wanted.sort()),
+        enrolments.length === wanted.size &&
+          enrolments.every(({ campaign }) => wanted.has(campaign.fingerprint)),
+        ANOTHER,
         CampaignError,
-        "campaign must be the one agreed to; withdraw and ask the user anew",
       );
-      const tell = found[0].campaign;
-      if (state.consent && (limit === null || limit === state.limit)) return { tell };
       if (limit !== null) {
-        const least = found.reduce((sum, { campaign }) => sum + campaign.protocol.loss, 0);
-        check.real("limit", limit, least, Number.MAX_VALUE);
+        const least = sumOf(enrolments, ({ protocol }) => protocol.loss);
+        state.limit = real(least)("limit", limit);
       }
-      Object.assign(state, { enrolments: found, limit });
-      return { state, tell };
+      return enrolments[0].campaign;
     });
   }
 
@@ -92,21 +94,22 @@ export class Sender {
     const enrolled = [];
     for (const url of urls) {
       const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
-      const document = await this.#post.fetch(`${url}/document`, { token });
-      must(document.status === 200, CampaignError, `campaign must be known: ${document.detail}`);
+      const document = await this.#post.ask(`${url}/document`, { token });
+      must(document.status === 200, `collector must answer: ${document.detail}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
-      let given = { key: null, ticket: null };
+      let own = {};
       if (campaign.keys === "assigned") {
-        const answer = await this.#post.fetch(`${url}/keys`, { token, body: "" });
-        given = answer.status === 200 ? assigned(campaign, answer.json) : null;
-        must(given, CampaignError, `collector must assign a key: ${answer.detail}`);
+        const answer = await this.#post.ask(`${url}/keys`, { token, body: "" });
+        own = answer.status === 200 && assigned(campaign, answer.json);
+        must(own, `collector must answer with a key: ${answer.detail}`, CampaignError);
       }
-      const answered = (wait && known.answered[campaign.fingerprint]) || [];
-      const client = new Client(campaign.protocol, { key: given.key, account: { spent: 0, answered } });
-      enrolled.push(new Enrolment({ url, token, ticket: given.ticket, campaign, client }));
+      const { key, ticket = null } = own;
+      const answered = wait ? known.answered[campaign.fingerprint] : undefined;
+      const client = new Client(campaign.protocol, { key, account: { answered } });
+      enrolled.push({ url, token, ticket, campaign, client, queue: [] });
     }
     const names = new Set(enrolled.map(({ campaign }) => campaign.name));
-    must(names.size === urls.length, CampaignError, "campaigns must have different names");
+    must(names.size === urls.length, "names must differ", CampaignError);
     return enrolled;
   }
 
@@ -115,23 +118,25 @@ export class Sender {
    * rounds were answered.
    */
   async withdraw() {
-    let spent = "what was";
-    await this.#storage.change(async (text) => {
-      try {
-        const after = (await State.read(text)).withdrawn();
-        spent = `the ${after.loss}`;
-        return await after.text();
-      } catch {
-        // Even a state that nobody can read is deleted.
-        return null;
-      }
-    });
-    this.#outbox = [];
+    let spent;
+    await this.#change(
+      (state) => {
+        const { enrolments, answered } = state;
+        for (const { campaign: { fingerprint }, client } of enrolments) {
+          answered[fingerprint] = including(answered[fingerprint] ?? [], client.account.answered);
+        }
+        Object.assign(state, { spent: lossOf(state), enrolments: [] });
+        spent ??= `the ${state.spent}`;
+      },
+      // Even a state that nobody can read is deleted.
+      () => {
+        spent = "what was";
+        return stateOf(null);
+      },
+    );
     return (
-      "Key, memo and unsent reports are deleted; nothing more is reported. What was sent stays " +
-      `counted and ${spent} spent so far stays spent: if you agree again, new answers are drawn ` +
-      "and spend on top of it, and a round that is answered again counts you twice, " +
-      "unless you wait for the next one."
+      `${deleted(spent)}; nothing more is reported. If you agree again, new answers are drawn on ` +
+      "top of it, and a round answered again counts you twice, unless you wait for the next one."
     );
   }
 
@@ -144,11 +149,10 @@ export class Sender {
    * @returns {Promise<number | null>} the round, one that was answered stays as it was; null if the
    *   limit is reached
    */
-  async report(value, options) {
+  report(value, options) {
     return this.#change(async (state) => {
-      const { campaign } = only(state);
-      const rounds = await this.#answer(state, { [campaign.name]: value }, options);
-      return { state, tell: rounds[campaign.name] };
+      const { name } = only(state).campaign;
+      return (await this.#answer(state, { [name]: value }, options))[name];
     });
   }
 
@@ -158,22 +162,33 @@ export class Sender {
    * @param {Record<string, unknown>} values by name of the campaign; what is left of the limit goes
    *   to the first ones first
    */
-  async reportAll(values, options) {
-    return this.#change(async (state) => {
-      return { tell: await this.#answer(agreed(state), values, options), state };
-    });
+  reportAll(values, options) {
+    return this.#change((state) => this.#answer(state, values, options));
   }
 
   async #answer(state, values, { round } = {}) {
     const rounds = {};
+    const enrolments = agreed(state);
     for (const [name, value] of Object.entries(values)) {
-      const enrolment = state.enrolments.find(({ campaign }) => campaign.name === name);
-      must(enrolment, ParameterError, "values must be for the campaigns agreed to");
-      const asked = round ?? enrolment.campaign.roundAt(Number(this.#clock()));
-      const isBegun = round !== undefined || asked >= 0;
-      must(isBegun, StateError, "campaign must have begun; report later");
-      check.round(asked);
-      rounds[name] = await enrolment.report(value, asked, state.left(enrolment));
+      const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
+      must(enrolment, ANOTHER);
+      const { campaign, client, ticket, queue } = enrolment;
+      const now = round ?? campaign.roundAt(Number(this.#clock()));
+      must(now === round || now >= 0, "campaign must have begun; report later", StateError);
+      rounds[name] = checkRound("round", now);
+      const index = campaign.index(value);
+      if (client.hasAnswered(now)) continue;
+      // What the others leave of the limit.
+      const left = (state.limit ?? Infinity) - (lossOf(state) - client.loss);
+      try {
+        const report = client.report(index, now, left);
+        const message = encode(campaign, report, { round: now, reporter: await client.reporter(now), ticket });
+        // Of many that wait the oldest ones are late first. What they spent stays spent.
+        enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [now, message]].sort(byNumber);
+      } catch (error) {
+        if (!(error instanceof BudgetError)) throw error;
+        rounds[name] = null;
+      }
     }
     return rounds;
   }
@@ -186,7 +201,7 @@ export class Sender {
   /** As `deliver`, for each campaign of the agreement, by name. */
   async deliverAll() {
     const outcomes = {};
-    for (const enrolment of agreed(await this.#read()).enrolments) {
+    for (const enrolment of agreed(await this.#read())) {
       outcomes[enrolment.campaign.name] = await this.#deliver(enrolment);
     }
     return outcomes;
@@ -195,32 +210,31 @@ export class Sender {
   async #deliver(enrolment) {
     const outcome = { sent: [], refused: {}, waiting: [], reason: "" };
     let fruitless = 0;
-    for (const round of enrolment.waiting) {
-      const message = enrolment.queue.get(round);
-      const { settled, refusal, reason, stop } = await this.#post.report(enrolment, message);
+    for (const [round, message] of enrolment.queue) {
+      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message);
       if (settled) {
-        await this.#settle(enrolment, round, message);
-        if (refusal) outcome.refused[round] = refusal;
-        else outcome.sent.push(round);
+        await this.#settle(enrolment, message);
+        if (isCounted) outcome.sent.push(round);
+        else outcome.refused[round] = detail;
+        fruitless = 0;
+      } else {
+        // One report that settles nothing must not hold up the others for ever.
+        outcome.reason ||= detail;
+        fruitless += 1;
       }
-      outcome.reason ||= reason ?? "";
-      // One report that settles nothing must not hold up the others for ever.
-      fruitless = settled ? 0 : fruitless + 1;
       if (stop || fruitless === FRUITLESS) break;
     }
-    outcome.waiting = (await this.#read()).enrolments.find(({ url }) => url === enrolment.url)?.waiting ?? [];
+    outcome.waiting = enrolmentAt(await this.#read(), enrolment).queue.map(roundOf);
     if (!outcome.waiting.length) outcome.reason = "";
     return outcome;
   }
 
   /** Take a report off the queue that the collector has settled. */
-  #settle({ url }, round, message) {
-    return this.#change(async (state) => {
-      const now = state.enrolments.find((one) => one.url === url);
+  #settle(enrolment, message) {
+    return this.#change((state) => {
       // Another tab may have done so, or the user may have withdrawn.
-      if (now?.queue.get(round) !== message) return {};
-      now.queue.delete(round);
-      return { state };
+      const now = enrolmentAt(state, enrolment);
+      now.queue = now.queue.filter(([, one]) => one !== message);
     });
   }
 
@@ -236,62 +250,76 @@ export class Sender {
     const gone = new Set();
     const leave = () => {
       for (const enrolment of this.#outbox) {
-        for (const [round, message] of enrolment.queue) {
+        for (const [, message] of enrolment.queue) {
           if (gone.has(message)) continue;
           gone.add(message);
           this.#post
-            .report(enrolment, message, true)
-            .then(({ settled }) => settled && this.#settle(enrolment, round, message))
+            .send(enrolment, message, true)
+            .then(({ settled }) => settled && this.#settle(enrolment, message))
             .catch(() => {})
             .finally(() => gone.delete(message));
         }
       }
     };
     const hidden = () => page.document.visibilityState === "hidden" && leave();
+    // Its signal ends both.
     const listening = new AbortController();
-    const { signal } = listening;
-    page.addEventListener("pagehide", leave, { signal });
-    page.document.addEventListener("visibilitychange", hidden, { signal });
+    page.addEventListener("pagehide", leave, listening);
+    page.document.addEventListener("visibilitychange", hidden, listening);
     this.status().catch(() => {});
     return () => listening.abort();
   }
 
   /** Forget keys, memos and queues, and start as a new user; says what that costs. */
-  async reset(options) {
-    return this.#change(async (state) => ({ tell: agreed(state).reset(options), state }));
+  reset(options) {
+    return this.#change((state) => {
+      const enrolments = agreed(state);
+      const drawn = enrolments.every(({ campaign }) => campaign.keys === "drawn");
+      must(drawn, "keys must be assigned; withdraw, ask the user anew", StateError);
+      for (const one of enrolments) {
+        one.queue = [];
+        one.client.reset(options);
+      }
+      const cap = sumOf(enrolments, ({ protocol }) => protocol.cap);
+      return forgotten(lossOf(state), cap);
+    });
   }
 
   async #read() {
-    const state = await State.read(await this.#storage.read());
+    const state = await stateOf(await this.#storage.read());
     this.#outbox = state.enrolments;
     return state;
   }
 
-  /** Compute the next state, have it written, and only then tell of it. */
-  async #change(step) {
+  /** Compute the next state, have it written, and only then tell of it. `mend` is for one that is damaged. */
+  async #change(step, mend) {
+    let state;
     let told;
-    let next;
     await this.#storage.change(async (text) => {
-      const before = await State.read(text);
-      const { state, tell } = await step(before);
-      [told, next] = [tell, state ?? before];
-      if (state === undefined) return undefined;
-      const made = await state.text();
+      state = await stateOf(text).catch(mend);
+      told = await step(state);
+      const made = await textOf(state);
       return made === text ? undefined : made;
     });
-    must(next, StateError, "storage must call what `change` is given");
-    this.#outbox = next.enrolments;
+    must(state, "storage must call next", StateError);
+    this.#outbox = state.enrolments;
     return told;
   }
 }
 
-function agreed(state) {
-  must(state.consent, StateError, "consent must be given; ask the user");
-  return state;
+const roundOf = ([round]) => round;
+
+/** The same enrolment in another state; an empty one if it is there no more. */
+const enrolmentAt = ({ enrolments }, { url }) =>
+  enrolments.find((one) => one.url === url) ?? { queue: [] };
+
+function agreed({ enrolments }) {
+  must(enrolments.length, ANOTHER, StateError);
+  return enrolments;
 }
 
 function only(state) {
-  const isOnly = agreed(state).enrolments.length === 1;
-  must(isOnly, StateError, "campaign must be the only one; use reportAll, deliverAll");
-  return state.enrolments[0];
+  const [enrolment, another] = agreed(state);
+  must(!another, "campaign must be the only one; use reportAll, deliverAll", StateError);
+  return enrolment;
 }

@@ -1,190 +1,101 @@
 /** What a sender keeps: one consent, to one campaign or several under one limit. Python reads it too. */
 
 import { Campaign } from "./campaign.js";
-import { isAmount, isCount, isObject, tried } from "./check.js";
+import { isAmount, isInteger, tried } from "./check.js";
 import { Client } from "./client.js";
-import { BudgetError, DAMAGED, ParameterError, StateError, must } from "./errors.js";
+import { keyText } from "./encoding.js";
+import { StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse } from "./json.js";
-import { encode } from "./message.js";
-import { ascending, unhex } from "./number.js";
-import { areRounds, including } from "./rounds.js";
+import { isVisible } from "./post.js";
+import { areRounds } from "./rounds.js";
 
 const TYPE = "loloha-sender";
 const VERSION = 2;
 const LEDGER = "loloha-spent";
-/** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
-const MOST_QUEUED = 1000;
-const ADDRESS = /^https?:\/\/[^@/]+(?:\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
+/** A ticket goes out with every report: it must not become a place for whatever a server likes. */
+const LONGEST_TICKET = 100;
+const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
 
-/** One user in one campaign. */
-export class Enrolment {
-  /** round -> message, as it is or was sent. */
-  queue = new Map();
+/**
+ * Everything that one storage holds: an agreement, or what outlives one.
+ *
+ * @typedef {object} State
+ * @property {object[]} enrolments one for each campaign, none without consent: {url, token, ticket,
+ *   campaign, client, queue}, of which the queue has [round, message], as it is or was sent, oldest first
+ * @property {number | null} limit hard limit on what is spent
+ * @property {number} spent under agreements before this one
+ * @property {object} answered the rounds of these, by fingerprint
+ */
 
-  constructor(parts) {
-    Object.assign(this, parts);
+/** The state that `textOf` wrote, or that of a storage with nothing in it. */
+export const stateOf = (text) =>
+  sound(async () => {
+    if (text === null) return { enrolments: [], limit: null, spent: 0, answered: {} };
+    const plain = parse(text);
+    const { type, version, enrolments = [], answered_before = {} } = plain;
+    const isAgreement = type === TYPE && version === VERSION;
+    const isLedger = type === LEDGER && version === 1;
+    must(isAgreement || isLedger, UNKNOWN, StateError);
+    const { limit, spent, answered } = isLedger
+      ? { ...plain, limit: null }
+      : { ...plain, spent: plain.spent_before, answered: answered_before };
+    must(
+      isAgreement === enrolments.length > 0 &&
+        isAmount(spent) &&
+        (limit === null || isAmount(limit)) &&
+        Object.values(answered).every(areRounds),
+    );
+    return { enrolments: await Promise.all(enrolments.map(enrolmentOf)), limit, spent, answered };
+  });
+
+async function enrolmentOf({ url, token, ticket, queue, ...plain }) {
+  const campaign = await Campaign.restore(plain.campaign, fingerprintOf(url));
+  const client = await Client.restore(plain.client, campaign);
+  must((token === null || isVisible(token)) && (ticket === null || isVisible(ticket, LONGEST_TICKET)));
+  for (const [round, text] of queue) {
+    must(isInteger(round) && client.hasAnswered(round) && JSON.parse(text).round === round);
   }
-
-  /** Sanitise the value of a round, and queue the report: the round, or null at the limit. */
-  async report(value, round, left) {
-    const { campaign, client, ticket } = this;
-    const index = campaign.index(value);
-    if (client.hasAnswered(round)) return round;
-    let report;
-    try {
-      report = client.report(index, round, left);
-    } catch (error) {
-      if (error instanceof BudgetError) return null;
-      throw error;
-    }
-    const reporter = await client.reporter(round);
-    // Of many that wait the oldest ones are late first. What they spent stays spent.
-    for (const old of this.waiting.slice(0, 1 - MOST_QUEUED)) this.queue.delete(old);
-    this.queue.set(round, encode(campaign, report, { round, reporter, ticket }));
-    return round;
-  }
-
-  get waiting() {
-    return [...this.queue.keys()].sort(ascending);
-  }
-
-  async plain() {
-    const { url, token, ticket, campaign, client, waiting } = this;
-    const queue = waiting.map((round) => [round, this.queue.get(round)]);
-    return { url, token, ticket, campaign: campaign.plain, client: await client.plain(), queue };
-  }
-
-  static async read(plain) {
-    const campaign = await Campaign.restore(plain.campaign, fingerprintOf(plain.url));
-    const client = await Client.restore(plain.client, { protocol: campaign.protocol });
-    const { url, token, ticket, queue } = plain;
-    possible([token, ticket].every((one) => one === null || isVisible(one)));
-    for (const [round, text] of queue) {
-      possible(isCount(round) && client.hasAnswered(round));
-      possible(JSON.parse(text).round === round);
-    }
-    return new Enrolment({ url, token, ticket, campaign, client, queue: new Map(queue) });
-  }
+  return { url, token, ticket, campaign, client, queue };
 }
 
-/** Everything that one storage holds: an agreement, or what outlives one. */
-export class State {
-  /** Empty without consent. */
-  enrolments = [];
-  /** Hard limit on `loss`. */
-  limit = null;
-  /** Spent under agreements before this one; `answered` are their rounds, by fingerprint. */
-  spentBefore = 0;
-  answered = {};
-
-  /** Everything spent so far: the losses of all campaigns add up. */
-  get loss() {
-    return this.enrolments.reduce((sum, { client }) => sum + client.loss, this.spentBefore);
-  }
-
-  get consent() {
-    return this.enrolments.length > 0;
-  }
-
-  /** What the others leave of the limit to one client. */
-  left({ client }) {
-    return this.limit === null ? null : this.limit - (this.loss - client.loss);
-  }
-
-  /** Forget keys, memos and queues, and start as a new user. */
-  reset(options) {
-    const drawn = this.enrolments.every(({ campaign }) => campaign.keys === "drawn");
-    must(drawn, StateError, "keys must be assigned anew; withdraw and agree again");
-    const said = this.enrolments.map((one) => {
-      one.queue.clear();
-      return one.client.reset(options);
-    });
-    const spent =
-      "Key, memo and sent reports are forgotten. What was sent stays counted, " +
-      `the ${this.loss} spent so far stays spent.`;
-    return said.length === 1 ? said[0] : spent;
-  }
-
-  /** What stays after a withdrawal: how much was spent, and which rounds were answered. */
-  withdrawn() {
-    const after = new State();
-    after.spentBefore = this.loss;
-    after.answered = { ...this.answered };
-    for (const { campaign, client } of this.enrolments) {
-      const { fingerprint } = campaign;
-      const earlier = this.answered[fingerprint] ?? [];
-      after.answered[fingerprint] = including(earlier, client.account.answered);
-    }
-    return after;
-  }
-
-  /** As text, secrets included; null where there is nothing to keep. */
-  async text() {
-    const { answered, limit, spentBefore: spent } = this;
-    if (!this.consent) return spent ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
-    return canonical({
-      type: TYPE,
-      version: VERSION,
-      limit,
-      spent_before: spent,
-      enrolments: await Promise.all(this.enrolments.map((one) => one.plain())),
-      ...(Object.keys(answered).length ? { answered_before: answered } : {}),
-    });
-  }
-
-  /** The state that `text` wrote. */
-  static async read(text) {
-    const state = new State();
-    if (text === null) return state;
-    try {
-      await state.#fill(parse(text));
-    } catch (error) {
-      // Another cause could quote the state.
-      throw error instanceof StateError ? error : new StateError(DAMAGED);
-    }
-    return state;
-  }
-
-  async #fill(plain) {
-    const { type, version } = plain;
-    if (type === LEDGER && version === 1) {
-      this.spentBefore = plain.spent;
-      this.answered = plain.answered;
-    } else {
-      const known = type === TYPE && version === VERSION;
-      must(known, StateError, "state must be of a known version; use a newer release");
-      this.limit = plain.limit;
-      this.spentBefore = plain.spent_before;
-      this.answered = plain.answered_before ?? {};
-      this.enrolments = await Promise.all(plain.enrolments.map(Enrolment.read));
-      possible(this.consent);
-    }
-    possible(isAmount(this.spentBefore) && (this.limit === null || isAmount(this.limit)));
-    possible(Object.values(this.answered).every(areRounds));
-  }
+/** As text, secrets included; null where there is nothing to keep. */
+export async function textOf({ enrolments, limit, spent, answered }) {
+  if (!enrolments.length) return spent ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
+  return canonical({
+    type: TYPE,
+    version: VERSION,
+    limit,
+    spent_before: spent,
+    enrolments: await Promise.all(enrolments.map(plainOf)),
+    ...(Object.keys(answered).length && { answered_before: answered }),
+  });
 }
 
-const possible = (holds) => must(holds, StateError, DAMAGED);
+const plainOf = async (enrolment) => ({
+  ...enrolment,
+  campaign: enrolment.campaign.plain,
+  client: await enrolment.client.plain(),
+});
+
+export const sumOf = (enrolments, numberOf) =>
+  enrolments.reduce((sum, { client }) => sum + numberOf(client), 0);
+
+/** Everything spent so far: the losses of all campaigns add up. */
+export const lossOf = ({ enrolments, spent }) => spent + sumOf(enrolments, ({ loss }) => loss);
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {
   const address = tried(() => ADDRESS.exec(new URL(url).href));
-  must(address, ParameterError, "url must be https://HOST/v1/campaigns/FINGERPRINT");
-  return address[1];
+  must(address, "url must be https://HOST/v1/campaigns/FINGERPRINT");
+  return address[2];
 }
 
-/** Key and ticket of what a collector answered, null if it holds neither. */
-export function assigned(campaign, said) {
-  const { encoding } = campaign.protocol;
-  const { key: text, ticket } = isObject(said) ? said : {};
-  const isKey = isVisible(text, 2 * encoding.keyBytes) && unhex(text)?.length === encoding.keyBytes;
-  const key = isKey && isVisible(ticket) ? encoding.keyFrom(text) : null;
-  return encoding.isKey(key) ? { key, ticket } : null;
-}
-
-/**
- * Whether it is a short text of visible ASCII characters. A ticket goes out with every report: it must
- * not become a place for whatever a server likes.
- */
-const isVisible = (text, longest = 100) =>
-  typeof text === "string" && text.length <= longest && /^[!-~]*$/.test(text);
+/** Key and ticket of what a collector answered, undefined if it holds neither. */
+export const assigned = ({ protocol: { encoding } }, said) =>
+  tried(() => {
+    const { key: text, ticket } = said;
+    const key = encoding.keyFrom(text);
+    // Every digit is there, and no other.
+    must(encoding.isKey(key) && keyText(encoding, key) === text && isVisible(ticket, LONGEST_TICKET));
+    return { key, ticket };
+  });

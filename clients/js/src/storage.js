@@ -20,7 +20,7 @@ export function memoryStorage(text = null) {
 }
 
 /** A storage of which `locked` runs one task at a time; `write` gets a text, or null to delete. */
-export const storage = (locked, read, write) => ({
+const storage = (locked, read, write) => ({
   read,
   change: (next) =>
     locked(async () => {
@@ -39,6 +39,8 @@ export function turns() {
   };
 }
 
+const STORE = "state";
+
 /**
  * Keeps a state in the browser's IndexedDB; one writer at a time across all tabs.
  *
@@ -47,50 +49,39 @@ export function turns() {
 export function indexedDbStorage(name = "loloha") {
   const { indexedDB, navigator } = globalThis;
   const isAble = indexedDB && navigator?.locks;
-  must(isAble, StateError, "page must be https, with IndexedDB and Web Locks");
-  const locked = (task) => navigator.locks.request(`loloha ${name}`, task);
+  must(isAble, "page must be https, with IndexedDB and locks", StateError);
+  const place = `loloha ${name}`;
 
   /** Run one transaction, and wait until it is on the disk. */
   const transact = async (mode, act) => {
-    const database = await opened(indexedDB, `loloha ${name}`);
     try {
-      const transaction = database.transaction("state", mode, { durability: "strict" });
-      const request = act(transaction.objectStore("state"));
-      await new Promise((done, fail) => {
-        transaction.oncomplete = done;
-        transaction.onabort = transaction.onerror = () => fail(transaction.error ?? request.error);
-      });
-      return request.result;
-    } finally {
+      const opening = indexedDB.open(place, 1);
+      opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+      const database = await settled(opening);
+      const transaction = database.transaction(STORE, mode, { durability: "strict" });
+      // It ends with the transaction.
       database.close();
+      const request = act(transaction.objectStore(STORE));
+      await settled(transaction);
+      return request.result ?? null;
+    } catch (error) {
+      throw new StateError(`state must be within reach, got ${error?.name ?? "an error"}; nothing was changed`);
     }
   };
 
-  const read = () =>
-    transact("readonly", (store) => store.get("state")).then(
-      (text) => text ?? null,
-      (error) => unusable("readable", error),
-    );
-
-  const write = (made) =>
-    transact("readwrite", (store) =>
-      made === null ? store.delete("state") : store.put(made, "state"),
-    ).catch((error) => unusable("writable", error));
-
-  return storage(locked, read, write);
-}
-
-function opened(indexedDB, name) {
-  return new Promise((done, fail) => {
-    const request = indexedDB.open(name, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore("state");
-    request.onsuccess = () => done(request.result);
-    request.onerror = () => fail(request.error);
-  });
-}
-
-function unusable(what, error) {
-  throw new StateError(
-    `state must be ${what}, got ${error?.name ?? "an error"}; nothing was changed`,
+  return storage(
+    (task) => navigator.locks.request(place, task),
+    () => transact("readonly", (store) => store.get(STORE)),
+    (made) =>
+      transact("readwrite", (store) =>
+        made === null ? store.delete(STORE) : store.put(made, STORE),
+      ),
   );
 }
+
+/** What a request or a transaction comes to. */
+const settled = (asked) =>
+  new Promise((done, fail) => {
+    asked.onsuccess = asked.oncomplete = () => done(asked.result);
+    asked.onerror = asked.onabort = ({ target }) => fail(target.error);
+  });

@@ -256,6 +256,9 @@ test("a token that no header can carry is refused, and never shown", async () =>
   await sender.agree(collector.url, { token: { [collector.url]: "other", "https://else": "secret" } });
   assert.equal(collector.requests.at(-1).headers.Authorization, "Bearer other");
   await sender.withdraw();
+  await sender.agree(collector.url, { token: "long".repeat(100) });
+  assert.equal(await sender.report("a"), 0, "a long token is read again");
+  await sender.withdraw();
   await sender.agree(collector.url, { token: { "https://else": "secret" } });
   assert.equal(collector.requests.at(-1).headers.Authorization, undefined);
 });

@@ -13,7 +13,7 @@ const vectors = JSON.parse(
 
 function indexOf(found, value) {
   try {
-    return found.index(value) ?? null;
+    return found.indexOfValue(value) ?? null;
   } catch (error) {
     assert.ok(error instanceof DomainError);
     return "missing";
@@ -22,11 +22,13 @@ function indexOf(found, value) {
 
 test("every value has the index of the vectors", () => {
   for (const { labels, other, k, texts, values } of vectors) {
-    const found = domain(labels, other ?? undefined);
+    const found = domain("labels", labels, other === null ? {} : { other });
     assert.equal(found.k, k);
-    for (const [v, text] of Object.entries(texts)) assert.equal(found.text(Number(v)), text);
+    for (const [v, text] of Object.entries(texts)) assert.equal(found.labelOf(Number(v)), text);
+    // What has no index is `other`, the last value, which is known by its own text as well.
+    const none = other === null ? null : k - 1;
     for (const [value, index] of values) {
-      assert.equal(indexOf(found, value), index, `${value} in ${JSON.stringify(labels)}`);
+      assert.equal(indexOf(found, value) ?? none, index ?? none, `${value} in ${JSON.stringify(labels)}`);
     }
   }
 });
@@ -40,11 +42,11 @@ test("a range asks for a number of it, not for the label of a part", async () =>
 });
 
 test("what is no value is refused, and never shown", () => {
-  const found = domain(["a", "b"]);
+  const found = domain("labels", ["a", "b"], {});
   for (const value of [undefined, null, NaN, "", " \t", new Date(), {}, ["a"], Symbol("a"), () => 0]) {
-    assert.throws(() => found.index(value), DomainError);
+    assert.throws(() => found.indexOfValue(value), DomainError);
   }
-  assert.equal(found.index(Infinity), undefined);
-  assert.equal(domain([7, 8]).index(8n), 1);
-  assert.equal(domain({ range: [0, 10], bins: 10 }).index(10n), 9);
+  assert.equal(found.indexOfValue(Infinity), undefined);
+  assert.equal(domain("labels", [7, 8], {}).indexOfValue(8n), 1);
+  assert.equal(domain("labels", { range: [0, 10], bins: 10 }, {}).indexOfValue(10n), 9);
 });

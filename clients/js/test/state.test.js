@@ -1,0 +1,58 @@
+/** A client's state: what was written is read, what no client can have written is refused, sealed or not. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Client, Protocol, StateError } from "../src/index.js";
+import { canonical, parse } from "../src/json.js";
+import { sha256 } from "../src/number.js";
+
+const LONGITUDINAL = { version: 1, k: 5, eps_inf: 2, eps_1: 1 };
+const HASHED = { ...LONGITUDINAL, type: "ololoha", g: 3, hash: "affine", calibration: "tight" };
+const SPECS = [
+  HASHED,
+  { ...HASHED, memo: "joint" },
+  { ...LONGITUDINAL, type: "rappor" },
+  { type: "olh", version: 1, k: 5, eps: 1, g: 3, hash: "affine", calibration: "tight" },
+];
+
+/** A state with the checksum that belongs to it. */
+async function sealed({ checksum, ...state }) {
+  return canonical({ ...state, checksum: await sha256(canonical(state)) });
+}
+
+const twice = (rows) => [...rows, rows[0]];
+const longer = ([row, ...rows]) => [[...row, 0], ...rows];
+
+for (const spec of SPECS) {
+  test(`states of ${spec.type} ${spec.memo ?? ""}`, async () => {
+    const client = new Client(new Protocol(spec), { limit: 100 });
+    for (const round of [0, 1, 7]) client.report(round % spec.k, round);
+    const text = await client.save();
+    const state = parse(text);
+    assert.equal(await (await Client.load(text)).save(), text);
+    assert.equal(await sealed(state), text);
+    const changes = [
+      { sent: twice(state.sent) },
+      { sent: longer(state.sent) },
+      { sent: state.sent.map(([round, key]) => [round, key, "zz"]) },
+      { reports: 2 },
+      { answered: [[0, 1]] },
+      { secret: "zz".repeat(32) },
+      { secret: `${state.secret}00` },
+      { spent_before: -1 },
+      { more: 1 },
+    ];
+    if (state.memo.length) {
+      changes.push({ memo: twice(state.memo) }, { memo: longer(state.memo) }, { key: "1" }, { memo: [[99, 0]] });
+    }
+    if (spec.memo) changes.push(...[0, "", null, [], [0, 1], [0, 1, 3]].map((table) => ({ table })));
+    for (const change of changes) {
+      await assert.rejects(Client.load(await sealed({ ...state, ...change })), StateError, canonical(change));
+    }
+    for (const name of Object.keys(state)) {
+      const { [name]: _, ...fewer } = state;
+      await assert.rejects(Client.load(canonical(fewer)), StateError, name);
+      if (name !== "checksum") await assert.rejects(Client.load(await sealed(fewer)), StateError, name);
+    }
+  });
+}
