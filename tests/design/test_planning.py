@@ -268,6 +268,7 @@ def test_the_recommendation_follows_the_rule(survey: Any) -> None:
             "linear (g = 3): its error of one value, 0.0169",
         ),
         ((40, 50_000, 2.0, 1.0), "ololoha linear", "about 625 users share one."),
+        ((4000, 50, 2.0, 1.0), "ololoha", "A key joins its user's rounds; few are shared."),
         ((10, 500, 2.0, 1.0), "biloloha", "4/1, against rappor 20/2, l-osue 20/2"),
         ((10, 10**7, 2.0, 1.0), "ololoha", "about 90909 users share one"),
         ((3, 10**5, 6.0, 3.0), "l-grr", "is the least within both budgets"),

@@ -191,8 +191,10 @@ def _over_time(row: Prospect) -> str:
     once = row.eps_round
     bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
     shows = "not computed" if row.change is None else f"at most {row.change:.4g}"
-    users = users_of_a_key(row)
-    keys = f" A key joins its user's rounds; about {users} users share one." if users else ""
+    keys = ""
+    if row.shared is not None:
+        users = f"about {users_of_a_key(row)} users share one"
+        keys = f" A key joins its user's rounds; {users if row.shared >= 2 else 'few are shared'}."
     return (
         f"Any one round of it {bound}; a change shows with {shows} after {REPORTS_OF_A_CHANGE} "
         f"reports (0.5 is chance, 1 is certainty).{keys}"
