@@ -38,22 +38,23 @@ async function small(entry) {
   });
   const compress = { passes: 3, ecma: 2022, unsafe: true, unsafe_arrows: true, pure_getters: true };
   const { code } = await minify(withArrows(outputFiles[0].text), { module: true, ecma: 2022, compress });
-  return [code, new Set(Object.values(mangleCache))];
+  return [code.replace(/;$/, ""), new Set(Object.values(mangleCache))];
 }
 
 const sources = readdirSync(at("src")).filter((name) => name.endsWith(".js")).sort();
 const digest = createHash("sha256");
 for (const name of sources) digest.update(readFileSync(at(`src/${name}`)));
-const banner = `/* loloha, MIT, ${digest.digest("hex").slice(0, 8)} */\n`;
+// Its licence, and what says whether it is made from these sources.
+const banner = `// MIT ${digest.digest("hex").slice(0, 8)}\n`;
 
 const log = (code, size) => {
-  writeFileSync(at("loloha.min.js"), `${banner}${code}\n`);
+  writeFileSync(at("loloha.min.js"), banner + code);
   console.log(`names: ${size} bytes`);
 };
 
 for (const entry of ["core", "explain", "index"]) {
   const [code, members] = await small(entry);
-  const text = entry === "index" ? `${banner}${renamed(code, members, log)}\n` : code;
+  const text = entry === "index" ? banner + renamed(code, members, log) : code;
   if (entry === "index") writeFileSync(at("loloha.min.js"), text);
   console.log(`${entry}: ${gzipSync(text, { level: 9 }).length} bytes`);
 }
