@@ -317,6 +317,21 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
     assert -4 * math.hypot(*(way.error for way in ways)) < ways[0].auc - ways[1].auc < 0.02
 
 
+@pytest.mark.parametrize(("k", "g"), [(360, 11), (96, 3), (5, 7), (1000, 2), (26, 3), (27, 3)])
+def test_cells_of_linear_keys_are_counted_by_their_lowest_digit(k: int, g: int) -> None:
+    """Against every key: one in 133 has three large cells at k = 360, g = 11."""
+    family: Any = loloha.OLOLOHA(k=k, g=g, hash="linear", **BUDGETS).encoding
+    cells = Cells.of(loloha.OLOLOHA(k=k, g=g, hash="linear", **BUDGETS))
+    expected: dict[Any, float] = defaultdict(float)
+    for key in range(1, family.family.members + 1):
+        symbols = family.family.hash_many(np.array([key])[:, None], np.arange(k)[None])
+        expected[tuple(sorted(np.bincount(symbols[0], minlength=g).tolist()))] += 1
+    found: dict[Any, float] = defaultdict(float)
+    for sizes, weight in zip(cells.sizes.tolist(), cells.weight, strict=True):
+        found[tuple(sorted(sizes))] += weight * family.family.members
+    assert found == pytest.approx(expected)
+
+
 def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
     for protocol in (loloha.OLH(k=3, eps=2.0), loloha.SUE(k=3, eps=2.0), loloha.GRR(k=3, eps=2.0)):
         for reports in (1, 2, 4):

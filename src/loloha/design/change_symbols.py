@@ -13,7 +13,7 @@ import numpy as np
 
 from loloha.design.roc import Area, best_area
 from loloha.rules.encodings import Hashed
-from loloha.rules.hashing import HashFamily, XXHash
+from loloha.rules.hashing import HashFamily, LinearHash, XXHash
 from loloha.rules.protocols import Protocol
 from loloha.rules.rng import SCALE
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 _SEED = 12
 # Keys that are gone through, else drawn; values that are hashed under all of them.
-_KEYS_AT_MOST, _DRAWN_KEYS, _HASHES = 1 << 10, 1 << 7, 1 << 20
+_KEYS_AT_MOST, _DRAWN_KEYS, _HASHES = 1 << 14, 1 << 12, 1 << 21
+# Keys that were not drawn are rarer than 8 in as many as were, but for a chance of e^-8.
+_UNSEEN = 8
 # Values, and to a cell, that are looked at of a larger domain.
-_VALUES, _VALUES_A_CELL = 1 << 12, 1 << 3
+_VALUES, _VALUES_A_CELL = 1 << 9, 1 << 3
 # Numbers of all outcomes that are gone through, else cases are drawn.
 _NUMBERS_AT_MOST, _DRAWN_NUMBERS = 1 << 21, 1 << 21
 _FEWEST, _MOST = 1 << 9, 1 << 15
@@ -109,6 +111,8 @@ class Cells(NamedTuple):
         if type(encoding) is not Hashed:
             return cls(None, protocol.k, np.ones(1))
         family, rng = encoding.family, np.random.default_rng(_SEED)
+        if type(family) is LinearHash:
+            return cls._linear(family)
         if type(family) is XXHash:
             # Taken as a random function, as its collision probability is.
             rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
@@ -127,6 +131,23 @@ class Cells(NamedTuple):
         return cls(
             _sizes(family, keys, told), values, np.full(len(keys), 1 / len(keys)), drawn=True
         )
+
+    @classmethod
+    def _linear(cls, family: LinearHash) -> Cells:
+        """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
+
+        Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
+        """
+        k, g, m = family.k, family.g, family.m
+        sizes = np.zeros((m, g), dtype=np.int64)
+        for j in range(m):
+            whole, rest = divmod(k, g ** (j + 1))
+            more, last = divmod(rest, g**j)
+            sizes[j] = whole * g**j
+            sizes[j, :more] += g**j
+            sizes[j, more] += last
+        weight = np.array([(g - 1) * float(g) ** (m - 1 - j) for j in range(m)])
+        return cls(sizes, k, weight / weight.sum())
 
     def held(self, rows: Any, symbols: Array) -> Any:
         """Values in the cells that are called ``symbols``, of each row."""
@@ -294,7 +315,15 @@ def _compositions(total: int, parts: int) -> Any:
 
 def _area(cells: Cells, stayed: Array, moved: Array) -> Area:
     weight = cells.weight[:, None]
-    return best_area(weight * stayed, weight * moved, drawn=cells.drawn)
+    return _seen(cells, best_area(weight * stayed, weight * moved, drawn=cells.drawn))
+
+
+def _seen(cells: Cells, found: Area) -> Area:
+    """At most, if the keys that were not drawn tell all."""
+    if not cells.drawn:
+        return found
+    unseen = min(1.0, 2 * _UNSEEN / len(cells.weight))
+    return found._replace(auc=found.auc + unseen * (1 - found.auc))
 
 
 def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
@@ -316,7 +345,7 @@ def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
     stayed = np.stack(shares, axis=1)
     if cells.drawn:
         stayed = stayed.reshape(rows, -1)
-    return best_area(stayed, 1 - stayed, drawn=True)
+    return _seen(cells, best_area(stayed, 1 - stayed, drawn=True))
 
 
 def _memos(
