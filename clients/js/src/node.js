@@ -11,6 +11,7 @@ export * from "./index.js";
 
 const PATIENCE = 10_000;
 const PAUSE = 20;
+const LARGEST = 1 << 28;
 // libuv's flag for an exclusive lock that the system releases, where it has one.
 const EXCLUSIVE = { darwin: 0x20 | constants.O_NONBLOCK, win32: 0x10000000 }[process.platform];
 
@@ -49,11 +50,19 @@ async function target(file) {
 }
 
 async function readText(file) {
+  let handle;
   try {
-    return await fs.readFile(file, "utf8");
+    // A pipe in place of a file must not hang whoever opens it.
+    handle = await fs.open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const found = await handle.stat();
+    if (!found.isFile()) throw new StateError(`state must be a regular file at '${file}'; check the path`);
+    if (found.size > LARGEST) throw new StateError(`state must have at most 256 MiB at '${file}'; check the path`);
+    return await handle.readFile("utf8");
   } catch (error) {
     if (error.code === "ENOENT") return null;
-    throw unusable("readable", file, error);
+    throw error instanceof StateError ? error : unusable("readable", file, error);
+  } finally {
+    await handle?.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** The state in a file: private, whole, one writer at a time, whatever is killed. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, promises as fs } from "node:fs";
 import { createServer } from "node:http";
@@ -64,6 +64,18 @@ test("a folder that is not there, a folder for a file, a full one", async () => 
     await assert.rejects(fileStorage(file).change(async () => "one"), StateError);
   }
   assert.deepEqual(await fs.readdir(where), []);
+});
+
+test("a pipe or a folder in place of a file, and a file beyond any state, are refused at once", async () => {
+  const place = folder();
+  const pipe = path.join(place, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const large = path.join(place, "large");
+  await fs.truncate(await fs.writeFile(large, "").then(() => large), 2 ** 31);
+  for (const [file, why] of [[pipe, /regular file/], [place, /regular file/], [large, /256 MiB/]]) {
+    await assert.rejects(fileStorage(file).read(), (error) => error instanceof StateError && why.test(error.message));
+    await assert.rejects(fileStorage(file).change(async () => "new"), StateError);
+  }
 });
 
 test(`killed ${KILLS} times: nothing twice, nothing lost, no second draw`, async () => {
