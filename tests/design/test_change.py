@@ -14,10 +14,9 @@ from scipy.stats import mannwhitneyu
 import loloha
 from laws import oracle
 from loloha import attacks, law
-from loloha.design import change_bits, change_pairs, change_symbols
-from loloha.design.change import change_area, link_area
-from loloha.design.change_bits import _Cases
-from loloha.design.change_symbols import Cells, Chain, log_ratios
+from loloha.design.change import bits, change_area, link_area, pairs, symbols
+from loloha.design.change.bits import _Cases
+from loloha.design.change.symbols import Cells, Chain, log_ratios
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Area, Roc, best_area
 from loloha.errors import ParameterError
@@ -303,12 +302,10 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
     chain = Chain.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
     cells = Cells.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
     for users in (False, True):
-        exact = change_symbols._enumerated(chain, cells, 3, users)
-        attains(change_symbols._drawn(chain, cells, 3, users), exact.auc)
-        alone = change_symbols._enumerated(chain, cells, 1, users)
-        assert change_symbols._single(chain, cells, users).auc == pytest.approx(
-            alone.auc, abs=1e-12
-        )
+        exact = symbols._enumerated(chain, cells, 3, users)
+        attains(symbols._drawn(chain, cells, 3, users), exact.auc)
+        alone = symbols._enumerated(chain, cells, 1, users)
+        assert symbols._single(chain, cells, users).auc == pytest.approx(alone.auc, abs=1e-12)
     cases = _Cases(loloha.LOSUE(k=300, eps_inf=8.0, eps_1=5.0), 3)
     ways = [
         Roc(*(way(moved) for moved in (False, True))).area for way in (cases.by_bit, cases.by_pair)
@@ -336,13 +333,13 @@ def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
     for protocol in (loloha.OLH(k=3, eps=2.0), loloha.SUE(k=3, eps=2.0), loloha.GRR(k=3, eps=2.0)):
         for reports in (1, 2, 4):
             exact = Exact(protocol, reports).areas()[0]
-            told = change_pairs.bound(protocol, reports)
-            known = change_pairs._held_known(*change_pairs._steps(protocol), reports)
+            told = pairs.bound(protocol, reports)
+            known = pairs._held_known(*pairs._steps(protocol), reports)
             assert exact <= told.auc <= known.auc
     # Of two values there is nothing to tell.
     two = loloha.OUE(k=2, eps=2.0)
-    assert change_pairs.bound(two, 3).auc == pytest.approx(Exact(two, 3).areas()[0], abs=1e-9)
-    assert change_bits.area(two, 3).auc >= Exact(two, 3).areas()[0]
+    assert pairs.bound(two, 3).auc == pytest.approx(Exact(two, 3).areas()[0], abs=1e-9)
+    assert bits.area(two, 3).auc >= Exact(two, 3).areas()[0]
 
 
 def test_a_server_that_knows_the_values_sees_more() -> None:

@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from loloha.design import change_bits, change_buckets, change_pairs, change_symbols
-from loloha.design.change_symbols import Cells, Chain
+from loloha.design.change import bits, buckets, pairs, symbols
+from loloha.design.change.symbols import Cells, Chain
 from loloha.design.roc import Area
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
@@ -75,7 +75,7 @@ def link_area(protocol: Protocol, reports: int) -> Area | None:
         if type(encoding) is Hashed:
             alike = _symbols(protocol, reports, users=True)
         else:
-            alike = change_buckets.area(protocol, users=True)
+            alike = buckets.area(protocol, users=True)
     # Users of different keys are told apart for certain.
     return Area(1 - (1 - alike.auc) / keys, alike.error / keys, alike.bound)
 
@@ -89,36 +89,36 @@ def _keys(encoding: Encoding) -> float:
 
 def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
     chain, cells = Chain.of(protocol), Cells.of(protocol)
-    most = change_symbols.limit(chain, cells, users=users)
+    most = symbols.limit(chain, cells, users=users)
     if chain.certain:
         return most
-    return _below(most, reports, lambda: change_symbols.area(chain, cells, reports, users=users))
+    return _below(most, reports, lambda: symbols.area(chain, cells, reports, users=users))
 
 
 def _memoised_bits(protocol: Protocol, reports: int) -> Area:
-    most = change_buckets.area(protocol)
+    most = buckets.area(protocol)
     if protocol.second_channel is None or not protocol.second_channel.q:
         return most
-    return _below(most, reports, lambda: change_bits.area(protocol, reports))
+    return _below(most, reports, lambda: bits.area(protocol, reports))
 
 
 def _buckets(protocol: Protocol, reports: int) -> Area:
-    return change_buckets.area(protocol)
+    return buckets.area(protocol)
 
 
 def _plain_symbols(protocol: Protocol, reports: int) -> Area:
-    most = change_pairs.bound(protocol, reports)
+    most = pairs.bound(protocol, reports)
     return _below(most, reports, lambda: _symbols(protocol, reports))
 
 
 def _one_round_bits(protocol: Protocol, reports: int) -> Area:
-    most = change_pairs.bound(protocol, reports)
-    return _below(most, reports, lambda: change_bits.area(protocol, reports))
+    most = pairs.bound(protocol, reports)
+    return _below(most, reports, lambda: bits.area(protocol, reports))
 
 
 def _one_round_hashes(protocol: Protocol, reports: int) -> Area:
-    most = change_pairs.bound(protocol, reports)
-    return _below(most, reports, lambda: change_pairs.hashes(protocol, reports))
+    most = pairs.bound(protocol, reports)
+    return _below(most, reports, lambda: pairs.hashes(protocol, reports))
 
 
 def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
