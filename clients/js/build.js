@@ -3,13 +3,13 @@
  *
  * `npm install && npm run build` after each change of `src`: a test holds the file against the sources. It
  * takes some minutes. esbuild joins the modules, terser makes their code shorter, acorn and eslint-scope
- * find what may have another name.
+ * find what may have another name, pako packs alike under every Node.
  */
 
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { gzip } from "pako";
 import { minify } from "terser";
 import { INTERNAL } from "./internal.js";
 import { renamed, withArrows } from "./names.js";
@@ -44,17 +44,19 @@ async function small(entry) {
 const sources = readdirSync(at("src")).filter((name) => name.endsWith(".js")).sort();
 const digest = createHash("sha256");
 for (const name of sources) digest.update(readFileSync(at(`src/${name}`)));
-// Its licence, and what says whether it is made from these sources.
-const banner = `// MIT ${digest.digest("hex").slice(0, 8)}\n`;
-
 const log = (code, size) => {
-  writeFileSync(at("loloha.min.js"), banner + code);
+  writeFileSync(at("loloha.min.js"), code);
   console.log(`names: ${size} bytes`);
 };
 
 for (const entry of ["core", "explain", "index"]) {
   const [code, members] = await small(entry);
-  const text = entry === "index" ? banner + renamed(code, members, log) : code;
+  const text = entry === "index" ? renamed(code, members, log) : code;
   if (entry === "index") writeFileSync(at("loloha.min.js"), text);
-  console.log(`${entry}: ${gzipSync(text, { level: 9 }).length} bytes`);
+  console.log(`${entry}: ${gzip(text, { level: 9 }).length} bytes`);
 }
+
+// Says whether the file is made from these sources, where no browser has to download it.
+const about = JSON.parse(readFileSync(at("package.json")));
+about.built = digest.digest("hex").slice(0, 16);
+writeFileSync(at("package.json"), `${JSON.stringify(about, null, 2)}\n`);

@@ -6,14 +6,14 @@
  * as that makes the packed code shorter. The same code has the same names every time.
  */
 
-import { gzipSync } from "node:zlib";
 import { parse } from "acorn";
 import { analyze } from "eslint-scope";
+import { gzip } from "pako";
 
 const LETTERS = [..."etnrasilouchmpdgfwbykvxqjz$ETSANI"];
 const FIRST_LETTERS = 16;
-const MOST_SWEEPS = 6;
-const LEAST_GAIN = 4;
+const MOST_SWEEPS = 8;
+const LEAST_GAIN = 2;
 
 /** Calls `act` on a node and all nodes in it. */
 function visit(node, act) {
@@ -156,7 +156,7 @@ export function renamed(code, members, log) {
     names[id] = name;
     for (const place of named[id].uses) texts[place] = written(pieces[place], names);
   };
-  const size = () => gzipSync(texts.join(""), { level: 9 }).length;
+  const size = () => gzip(texts.join(""), { level: 9 }).length;
   let least = size();
   let ties = 1;
   /** Gives one the name, and its own to whatever has that and must differ; takes it back if that is no gain. */

@@ -1,7 +1,7 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
 import { tried } from "./check.js";
-import { Unreachable, must } from "./errors.js";
+import { ANOTHER, Unreachable, must } from "./errors.js";
 
 const LARGEST_DOCUMENT = 2 ** 26;
 const LARGEST_RECEIPT = 2 ** 16;
@@ -62,9 +62,11 @@ export function post({
     }
   }
 
-  /** The answer to a request; with a body it is a POST. */
-  async function ask(url, asked) {
+  /** The answer to a request; with a body it is a POST. Asked only while `waits()` holds, if it is given. */
+  async function ask(url, asked, waits) {
     for (let attempt = 1; ; attempt++) {
+      // No waiting where there is none to wait for: a page that goes away sends at once.
+      must(!waits || (await waits()), ANOTHER, Unreachable);
       const answer = await once(url, asked);
       const { status, detail, after } = answer;
       if (!BUSY.test(status)) return answer;
@@ -80,10 +82,10 @@ export function post({
    * What became of a report: whether it is settled, by its count or a refusal; `stop` where nobody
    * answered. One that is kept alive is a single request, which outlives the page.
    */
-  async function send({ url, token }, message, keepalive) {
+  async function send({ url, token }, message, waits, keepalive) {
     try {
       const asked = { token, body: message, keepalive };
-      const { json, detail, isCounted, isRefused } = await ask(`${url}/reports`, asked);
+      const { json, detail, isCounted, isRefused } = await ask(`${url}/reports`, asked, waits);
       const { reporter } = JSON.parse(message);
       // What names another report is an old answer, out of somebody's cache.
       const isOurs = (json?.reporter ?? reporter) === reporter;

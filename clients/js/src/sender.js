@@ -208,10 +208,12 @@ export class Sender {
   }
 
   async #deliver(enrolment) {
-    const outcome = { sent: [], refused: {}, waiting: [], reason: "" };
+    const outcome = { sent: [], refused: {}, reason: "" };
     let fruitless = 0;
     for (const [round, message] of enrolment.queue) {
-      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message);
+      // Another tab may have sent it, or the user may have withdrawn.
+      const waits = async () => queueOf(await this.#read(), enrolment).flat().includes(message);
+      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message, waits);
       if (settled) {
         await this.#settle(enrolment, message);
         if (isCounted) outcome.sent.push(round);
@@ -224,7 +226,7 @@ export class Sender {
       }
       if (stop || fruitless === FRUITLESS) break;
     }
-    outcome.waiting = enrolmentAt(await this.#read(), enrolment).queue.map(roundOf);
+    outcome.waiting = queueOf(await this.#read(), enrolment).map(roundOf);
     if (!outcome.waiting.length) outcome.reason = "";
     return outcome;
   }
@@ -232,9 +234,9 @@ export class Sender {
   /** Take a report off the queue that the collector has settled. */
   #settle(enrolment, message) {
     return this.#change((state) => {
-      // Another tab may have done so, or the user may have withdrawn.
-      const now = enrolmentAt(state, enrolment);
-      now.queue = now.queue.filter(([, one]) => one !== message);
+      // Where it is there no more, nothing is changed.
+      const queue = queueOf(state, enrolment);
+      queue.splice(0, Infinity, ...queue.filter(([, one]) => one !== message));
     });
   }
 
@@ -254,7 +256,7 @@ export class Sender {
           if (gone.has(message)) continue;
           gone.add(message);
           this.#post
-            .send(enrolment, message, true)
+            .send(enrolment, message, undefined, true)
             .then(({ settled }) => settled && this.#settle(enrolment, message))
             .catch(() => {})
             .finally(() => gone.delete(message));
@@ -309,9 +311,8 @@ export class Sender {
 
 const roundOf = ([round]) => round;
 
-/** The same enrolment in another state; an empty one if it is there no more. */
-const enrolmentAt = ({ enrolments }, { url }) =>
-  enrolments.find((one) => one.url === url) ?? { queue: [] };
+/** What waits of the same enrolment in another state; nothing if it is there no more. */
+const queueOf = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url)?.queue ?? [];
 
 function agreed({ enrolments }) {
   must(enrolments.length, ANOTHER, StateError);

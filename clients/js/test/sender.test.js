@@ -177,6 +177,57 @@ test("a report that nobody can read holds up no other; three such answers end a 
   assert.equal(collector.messages.length, 3);
 });
 
+test("what is withdrawn or reset while it is delivered is sent no more, and not tried again", async () => {
+  for (const end of ["withdraw", "reset"]) {
+    for (const [first, sent] of [[receipt, 1], [() => problem(503, "unavailable"), 1]]) {
+      const { sender, collector } = await made();
+      for (let round = 0; round < 4; round++) await sender.report("a", { round });
+      collector.answers = [
+        async (message) => {
+          await sender[end]();
+          return first(message);
+        },
+        receipt,
+      ];
+      const { waiting, reason } = await sender.deliver();
+      assert.deepEqual([waiting, reason], [[], ""]);
+      assert.equal(collector.messages.length, sent, end);
+    }
+  }
+  // What the user agrees to after that is another report of the same round.
+  const { sender, collector, storage } = await made();
+  for (let round = 0; round < 2; round++) await sender.report("a", { round });
+  const old = JSON.parse(await storage.read()).enrolments[0].queue.map(([, message]) => message);
+  collector.answers = [
+    async (message) => {
+      await sender.withdraw();
+      await sender.agree(collector.url);
+      for (let round = 0; round < 2; round++) await sender.report("a", { round });
+      return receipt(message);
+    },
+    receipt,
+  ];
+  assert.deepEqual((await sender.deliver()).waiting, [0, 1]);
+  assert.deepEqual(collector.messages, [old[0]]);
+  assert.deepEqual((await sender.deliver()).sent, [0, 1]);
+});
+
+test("two senders on one storage, a report each", async () => {
+  const { sender, collector, storage, clock } = await made();
+  for (let round = 0; round < 4; round++) await sender.report("a", { round });
+  const other = new Sender(storage, { clock: () => clock.now, fetch: collector.fetch, sleep: async () => {} });
+  collector.answers = [
+    async (message) => {
+      await other.deliver();
+      return receipt(message);
+    },
+    receipt,
+  ];
+  await sender.deliver();
+  assert.equal(collector.messages.length, 5, "the first one twice, the others once");
+  assert.equal(new Set(collector.messages).size, 4);
+});
+
 test("waits grow, obey Retry-After, and end", async () => {
   const { sender, collector, waits } = await made({ attempts: 4, first: 1, longest: 8 });
   await sender.report("a");
