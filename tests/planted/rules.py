@@ -162,7 +162,7 @@ RANDOMISED_RESPONSE = [
         "rules/protocols/grr.py",
         '{"tight": second_grr, "published"',
         '{"tight": second_grr_published, "published"',
-        "test_reference.py -k derived_number_of_the_chains",
+        "rules/test_protocols.py -k number_is_valid",
     ),
     Mutant(
         "one sampled bucket spends half of eps_inf",
