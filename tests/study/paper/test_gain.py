@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.design.roc import Area
+from loloha.study.paper import pattern
 from loloha.study.paper.gain import Ratio, mean_ratio, ratio_of
 from loloha.study.paper.pattern import change_areas
 
@@ -41,6 +43,13 @@ def test_more_reports_never_show_less() -> None:
     areas = change_areas(protocol, (1, 2, 3, 5, 10, 30))
     assert areas == sorted(areas)
     assert areas[0] >= 0.5
+
+
+def test_bounds_never_show_less_though_they_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = {1: 0.4, 2: 0.7, 3: 0.6, 5: 0.8}
+    monkeypatch.setattr(pattern, "change_area", lambda _, reports: Area(drawn[reports], 0.1))
+    found = change_areas(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), tuple(drawn))
+    assert found == [0.5, 0.7, 0.7, 0.8]
 
 
 def test_what_is_certain_is_not_drawn_again() -> None:
