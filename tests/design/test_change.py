@@ -16,7 +16,8 @@ from laws import oracle
 from loloha import attacks, law
 from loloha.design.change import bits, change_area, link_area, pairs, symbols
 from loloha.design.change.bits import _Cases
-from loloha.design.change.symbols import Cells, Chain, log_ratios
+from loloha.design.change.cells import Cells, Chain
+from loloha.design.change.symbols import log_ratios
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Area, Roc, best_area
 from loloha.errors import ParameterError

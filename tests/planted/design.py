@@ -68,7 +68,7 @@ BUDGETS = [
     ),
     Mutant(
         "a server takes all cells of a key as equal",
-        "design/change/symbols.py",
+        "design/change/cells.py",
         "else self.sizes[rows, symbols]",
         "else np.full(symbols.shape, self.values / self.sizes.shape[1])",
         "design/test_change.py -k 'best_tests and BiLOLOHA'",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from loloha.design.change import bits, buckets, pairs, symbols
-from loloha.design.change.symbols import Cells, Chain
+from loloha.design.change.cells import Cells, Chain
 from loloha.design.roc import Area
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from loloha.design.change.buckets import Buckets, likelihoods
-from loloha.design.change.symbols import Chain, log_ratios
+from loloha.design.change.cells import Chain
+from loloha.design.change.symbols import log_ratios
 from loloha.design.likelihood import scores_of_bits, scores_of_counts
 from loloha.design.roc import Roc
 from loloha.rules import checks
