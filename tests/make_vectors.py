@@ -15,7 +15,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from answer_vectors import answer_vectors
 from laws.variants import FLAGSHIPS
+from limit_vectors import limit_vectors
 from loloha.errors import ParameterError
 from loloha.rules.channels import BitChannel, SymbolChannel, TableChannel
 from loloha.rules.hashing import FAMILIES, MERSENNE_31, HashFamily
@@ -204,6 +206,8 @@ def files() -> dict[str, str]:
         "tables.json": lines(client_vectors(joint=True)),
         "thresholds.json": lines(threshold_vectors()),
         "values.json": lines(value_vectors()),
+        "answers.json": lines(answer_vectors()),
+        "limits.json": lines(limit_vectors()),
     }
 
 
