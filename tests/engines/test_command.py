@@ -12,10 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from loloha import OLOLOHA, DBitFlipPM
+from loloha import OLOLOHA, DBitFlipPM, population
 from loloha.cli import main
 from loloha.engines.base import Engine
-from loloha.engines.saved import load
+from loloha.engines.saved import find, load, save
+from loloha.reportlog import ReportLog
 from loloha.rules.campaign import Campaign, Labels, Schedule
 
 K = 5
@@ -111,8 +112,8 @@ def test_statements_for_tables_and_files(there, capsys):
     text = capsys.readouterr().out
     for path in Path("log").rglob("*.parquet"):
         round = path.parent.name.partition("=")[2]
-        file = f"SELECT CAST({round} AS BIGINT) AS round, * FROM parquet.`{path.absolute()}`"
-        assert text.count(file) == 1
+        columns = f"CAST({round} AS BIGINT) AS round, reporter, key, y"
+        assert text.count(f"SELECT {columns} FROM parquet.`{path.absolute()}`") == 1
     assert "reporter <" not in text
     assert main([*one, "postgres", "log"]) == 2
     assert "name it by --table" in capsys.readouterr().err
@@ -149,6 +150,64 @@ def test_a_tally_given_twice_is_refused(there, capsys):
     for again in (["a"], ["a/round-0.tally"], ["copy"], ["link"], ["round-0.tally"], ["./a"]):
         assert main(["estimate", "a", *again]) == 1
         assert "must be of different reports" in capsys.readouterr().err
+
+
+def test_a_tally_under_the_name_of_another_round_is_refused(there, capsys):
+    generate(users="300")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "a")
+    Path("b").mkdir()
+    shutil.copy("a/round-0.tally", "b/round-7.tally")
+    os.link("a/round-0.tally", "b/round-8.tally")
+    shutil.copy("a/round-1.tally", "a/round-2.tally")
+    capsys.readouterr()
+    for line in (["b/round-7.tally"], ["b/round-8.tally"], ["a"], ["b"]):
+        assert main(["estimate", *line]) == 1
+        assert "must be the tally of the round in its name" in capsys.readouterr().err
+
+
+def test_reports_counted_in_two_tallies_are_refused(there, capsys):
+    generate(users="300")
+    log = ReportLog("log", Campaign.from_json(Path("campaign.json").read_bytes()))
+    run("tally", "log", "--campaign", "campaign.json", "--rounds", "0", "--out", "early")
+    # Later reports of the round are another file of it: the second tally holds the first's too.
+    keys, ys = population.linked(PROTOCOL, [[1]] * 40, rng=5)
+    with log.writer() as writer:
+        writer.write(0, [bytes([7, i] * 8) for i in range(40)], keys, ys[:, 0])
+    run("tally", "log", "--campaign", "campaign.json", "--out", "late")
+    capsys.readouterr()
+    assert main(["estimate", "early", "late"]) == 1
+    assert "count the same" in capsys.readouterr().err
+    run("estimate", "early", "late/round-1.tally")
+
+
+def test_tallies_of_two_campaigns_are_not_added_up(there, capsys):
+    for round, campaign in enumerate(["one", "other"]):
+        tally = PROTOCOL.tally()
+        tally.add(PROTOCOL.client().report(1, round=0))
+        save(there, round, tally, campaign=campaign)
+    assert main(["estimate", "."]) == 1
+    assert "must be of one campaign" in capsys.readouterr().err
+
+
+def test_empty_rounds_of_two_logs_add_up(there):
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        save(Path(name), 3, PROTOCOL.tally(), campaign="c", sources=[name])
+    assert load(find([Path("a"), Path("b")])[3]).n == 0
+
+
+def test_tallies_that_do_not_say_their_round_must_be_in_the_summary(there, capsys):
+    """0.2.0 wrote them: they are read, and a copy under the name of another round is not."""
+    generate(users="300")
+    run("tally", "log", "--campaign", "campaign.json", "--out", "a")
+    for round in (0, 1):
+        path = Path(f"a/round-{round}.tally")
+        path.write_bytes(load([path]).to_bytes())
+    run("estimate", "a")
+    shutil.copy("a/round-0.tally", "a/round-5.tally")
+    capsys.readouterr()
+    assert main(["estimate", "a"]) == 1
+    assert "count the same" in capsys.readouterr().err
 
 
 def test_a_result_that_is_not_whole_is_refused(there, capsys):

@@ -211,7 +211,7 @@ def test_spark_counts_least_prime_hashes_as_the_other_engines(protocol, messy, s
 def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 50, 0)), (3, draw(PROTOCOL, 20, 1)))
     files = {round: [file.path for file in listed] for round, listed in log.scan().rounds.items()}
-    query = sql.statement(PROTOCOL, "spark", sql.files_of("spark", files), total=True)
+    query = sql.statement(PROTOCOL, "spark", sql.files_of(PROTOCOL, "spark", files), total=True)
     table = local_session().sql(query).toArrow()
     got = [(one.round, one.counts.tolist(), *one[2:]) for one in by_round(PROTOCOL, table)]
     assert got == [

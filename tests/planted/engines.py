@@ -52,4 +52,25 @@ WINDOWS = [
         "return keys, ys",
         "engines/test_window.py -k not_joined",
     ),
+    Mutant(
+        "DuckDB reads columns out of folders' names",
+        "engines/sql.py",
+        "hive_partitioning = false",
+        "hive_partitioning = true",
+        "engines/test_folders.py -k 'what_they_like or every_kind'",
+    ),
+    Mutant(
+        "a tally counts for the round in its name, whatever it says itself",
+        "engines/saved.py",
+        "origin.round not in (None, round)",
+        "origin.round not in (None, round, 7)",
+        "engines/test_command.py -k name_of_another",
+    ),
+    Mutant(
+        "two tallies of the same files add up",
+        "engines/saved.py",
+        "for sign in (origin.counts, *origin.sources)",
+        "for sign in (origin.counts,)",
+        "engines/test_command.py -k counted_in_two",
+    ),
 ]

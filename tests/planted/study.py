@@ -152,8 +152,8 @@ DOORS = [
     Mutant(
         "a copy of a tally counts again",
         "engines/saved.py",
-        "(round, hashlib.sha256(content).digest())):",
-        "(about.st_dev, about.st_ino)):",
+        "        if origin.n:\n",
+        "        if origin.n < 0:\n",
         "engines/test_command.py -k given_twice",
     ),
     Mutant(

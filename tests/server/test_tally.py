@@ -282,7 +282,10 @@ def test_the_forger_of_these_tests_makes_valid_messages() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "tally must be a message of format 'loloha-tally', version 1; use a"),
+        ({"version": 2}, "tally must be a message of format 'loloha-tally', version 1 or 2; use a"),
+        ({"origin": {}}, "version 1 or 2; use a"),
+        ({"version": 2, "origin": [1]}, "version 1 or 2; use a"),
+        ({"version": [1]}, "version 1 or 2; use a"),
         ({"version": "1"}, "version 1"),
         ({"format": "loloha-client"}, "of format 'loloha-tally'"),
         ({"extra": 1}, "of format"),

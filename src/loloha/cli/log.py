@@ -134,10 +134,12 @@ def show(
     from pyarrow import ArrowException, parquet
 
     from loloha.reportlog.arrow import METADATA
+    from loloha.reportlog.folder import readable, round_of, visible
 
     listed = []
-    for folder in sorted(log.glob("campaign=*")):
-        files = sorted(folder.glob("round=*/*.parquet"))
+    for folder in sorted(readable(log).glob("campaign=*/")):
+        rounds = [path for path in visible(folder) if round_of(path) is not None]
+        files = [path for round in rounds for path in visible(round) if path.suffix == ".parquet"]
         entry: dict[str, Any] = {
             "campaign": folder.name.partition("=")[2],
             "protocol": None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +79,9 @@ def tally(
     if sql is not None:
         source = table
         if log is not None:
-            source = _files(sql, _scanned(ReportLog(log, agreed), chosen, trust_log, skip_bad))
+            opened = ReportLog(log, agreed)
+            contents = _scanned(opened, chosen, trust_log, skip_bad)
+            source = _files(opened, sql, contents)
         console.show(_statement(agreed, sql, source, guard=not trust_log))
         return
     if (log is None) == (result is None):
@@ -88,7 +90,8 @@ def tally(
         "campaign": agreed.fingerprint, "guard": not trust_log, "refused": {},
     }  # fmt: skip
     if log is None:
-        counted = _from_result(agreed, Path(str(result)), chosen)
+        read = Path(str(result))
+        counted, sources = _from_result(agreed, read, chosen), _sources_of_result(read)
     else:
         runs_on, opened = make_engine(engine), ReportLog(log, agreed)
         contents = _scanned(opened, chosen, trust_log, skip_bad)
@@ -97,8 +100,8 @@ def tally(
             "rows": contents.rows,
             "refused": {reason: len(files) for reason, files in contents.refused.items()},
         }
-        counted = runs_on.tally(opened, contents, guard=not trust_log)
-    listed = _keep(counted, out, summary, force) if out is not None else _rows(counted, None)
+        counted, sources = runs_on.tally(opened, contents, guard=not trust_log), contents.digests
+    listed = _keep(counted, sources, out, summary, force) if out is not None else _rows(counted)
     summary["rounds"] = listed
     if as_json:
         console.show_json(summary)
@@ -149,33 +152,51 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix == ".csv":
             return csv.read_csv(path)
-        return parquet.read_table(path)
+        # Columns are the file's own, whatever its folder is called.
+        return parquet.read_table(path, partitioning=None)
     except pyarrow.ArrowException as error:
         raise WireError(f"--result must be Parquet or CSV, got {str(path)!r}: {error}") from error
 
 
+def _sources_of_result(path: Path) -> Callable[[int], list[str]]:
+    """The digest of the rows that a warehouse gave stands for the reports in every round."""
+    import hashlib
+
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return lambda round: [f"result {digest}"]
+
+
 def _keep(
-    counted: Iterable[RoundTally], out: Path, summary: dict[str, Any], force: bool
+    counted: Iterable[RoundTally],
+    sources: Callable[[int], list[str]],
+    out: Path,
+    summary: dict[str, Any],
+    force: bool,
 ) -> list[dict[str, int]]:
     """Write each tally as it comes, so that one round is in memory at a time."""
-    from loloha.engines.saved import SUMMARY
+    from loloha.engines.saved import SUMMARY, save
+
+    def write(one: RoundTally) -> None:
+        campaign = summary["campaign"]
+        save(draft, one.round, one.tally, campaign=campaign, sources=sources(one.round))
 
     earlier = {path.name for path in out.glob("round-*.tally")} | {SUMMARY}
     with new_folder(out, earlier, force=force) as draft:
-        listed = _rows(counted, draft)
+        listed = _rows(counted, write)
         text = console.to_json({**summary, "rounds": listed})
         (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
     return listed
 
 
-def _rows(counted: Iterable[RoundTally], folder: Path | None) -> list[dict[str, int]]:
-    from loloha.engines.saved import save
-
+def _rows(
+    counted: Iterable[RoundTally], write: Callable[[RoundTally], None] | None = None
+) -> list[dict[str, int]]:
     listed = []
     with console.working("counting"):
         for one in counted:
-            if folder is not None:
-                save(folder, one.round, one.tally)
+            if write is not None:
+                write(one)
             numbers = (one.round, one.tally.n, one.duplicates, one.conflicts, one.invalid)
             listed.append(dict(zip(COLUMNS, numbers, strict=True)))
     return listed
@@ -188,12 +209,12 @@ def _statement(agreed: Any, dialect: str, source: str, *, guard: bool) -> str:
     return sql.statement(rules(agreed), dialect, source, guard=guard, total=True) + ";"
 
 
-def _files(dialect: str, contents: Contents) -> str:
+def _files(log: ReportLog, dialect: str, contents: Contents) -> str:
     """The files that a statement names: those that the engines would read."""
     from loloha.engines import sql
 
     files = {round: [one.path for one in found] for round, found in contents.rounds.items()}
-    return sql.files_of(dialect, files)
+    return sql.files_of(log.protocol, dialect, files)
 
 
 def parse_rounds(text: str) -> list[int]:

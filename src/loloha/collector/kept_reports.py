@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from loloha import reportlog
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
+from loloha.reportlog.folder import readable
 from loloha.reportlog.writer import PARTIAL
 from loloha.rules.campaign import Campaign
 
@@ -40,7 +41,10 @@ class KeptReports:
         ------
         StoreError
             If they cannot: reports would pile up in the store.
+        ParameterError
+            If its path is not UTF-8: nobody could read them.
         """
+        readable(self.folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Nobody but the owner, also where it was there before.

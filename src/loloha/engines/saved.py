@@ -7,21 +7,53 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from loloha.errors import WireError
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
-from loloha.server.tally import Tally
+from loloha.server.tally import Tally, opened
 
 SUMMARY = "summary.json"
 """Says beside the tallies of which campaign they are, and what was not counted."""
 _NAME = re.compile(r"round-(0|[1-9][0-9]*)\.tally")
 
 
-def save(folder: Path, round: int, tally: Tally) -> Path:
-    """Write the tally of one round to ``folder/round-N.tally``."""
+class _Origin(NamedTuple):
+    """Which reports a saved tally counts, as far as it says so."""
+
+    campaign: str | None
+    round: int | None
+    sources: tuple[str, ...]
+    n: int
+    counts: str
+    """Digest of the counts."""
+
+
+def save(
+    folder: Path,
+    round: int,
+    tally: Tally,
+    *,
+    campaign: str | None = None,
+    sources: Iterable[str] = (),
+) -> Path:
+    """Write the tally of one round to ``folder/round-N.tally``.
+
+    Parameters
+    ----------
+    folder : Path
+    round : int
+        Stands in the file too: it is refused under another round's name.
+    tally : Tally
+    campaign : str, optional
+        Fingerprint of the campaign.
+    sources : iterable of str
+        Digests of what was counted: two tallies of one source are refused together.
+    """
     path = folder / f"round-{round}.tally"
-    path.write_bytes(tally.to_bytes())
+    origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
+    path.write_bytes(tally.to_bytes(origin=origin))
     return path
 
 
@@ -36,11 +68,12 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
     Raises
     ------
     WireError
-        If there is no such file, a file has another name, or comes twice: as itself, by a link, or
-        as a copy.
+        If there is no such file, a file has another name, is of another round than its name says or
+        of another campaign than others, or if reports would count twice: a file given again, by a
+        link or as a copy, or two tallies of the same reports.
     """
     found: dict[int, list[Path]] = {}
-    seen: dict[object, Path] = {}
+    seen = _Seen()
     for path in paths:
         if not path.exists():
             raise WireError(
@@ -54,27 +87,95 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
             )
         for file in files:
             round = round_of(file)
-            _refuse_repeat(file, round, seen)
+            seen.add(file, round)
             found.setdefault(round, []).append(file)
     return {round: found[round] for round in sorted(found)}
 
 
-def _refuse_repeat(file: Path, round: int, seen: dict[object, Path]) -> None:
-    """Refuse what would count reports twice: tallies of other reports are other files, and differ.
+class _Seen:
+    """The tallies of one estimate, none of which may count what another counts."""
 
-    Two tallies can be equal by chance, where they hold next to nothing.
-    """
-    try:
-        about, content = file.stat(), file.read_bytes()
-    except OSError as error:
-        raise _unreadable(file, error) from error
-    for sign in ((about.st_dev, about.st_ino), (round, hashlib.sha256(content).digest())):
-        if sign in seen:
+    def __init__(self) -> None:
+        self._files: dict[object, Path] = {}
+        self._unnamed: dict[object, tuple[Path, int]] = {}
+        self._campaign: tuple[str, Path] | None = None
+
+    def add(self, file: Path, round: int) -> None:
+        try:
+            about, message = file.stat(), file.read_bytes()
+        except OSError as error:
+            raise _unreadable(file, error) from error
+        origin = _origin(file, message)
+        if origin.round not in (None, round):
             raise WireError(
-                f"tallies must be of different reports, got equal ones in {str(seen[sign])!r} and "
-                f"{str(file)!r}; give each once (two that are equal by chance: add up in Python)"
+                f"{str(file)!r} must be the tally of the round in its name, got that of round "
+                f"{origin.round}; remove the copy, or give it its own name again"
             )
-    seen[about.st_dev, about.st_ino] = seen[round, hashlib.sha256(content).digest()] = file
+        self._check_campaign(file, origin)
+        signs: list[object] = [(about.st_dev, about.st_ino)]
+        if origin.n:
+            # Of no report at all, tallies of any two logs are equal.
+            signs += [(round, sign) for sign in (origin.counts, *origin.sources)]
+            if origin.round is None:
+                self._check_unnamed(file, round, origin)
+        for sign in signs:
+            if sign in self._files:
+                raise _counted_twice(self._files[sign], file)
+        self._files.update(dict.fromkeys(signs, file))
+
+    def _check_unnamed(self, file: Path, round: int, origin: _Origin) -> None:
+        """Tallies that do not say their round, and are equal, must both be in a summary."""
+        first = self._unnamed.setdefault(origin.counts, (file, round))
+        if first != (file, round) and not all(
+            _listed(*one, origin.n) for one in (first, (file, round))
+        ):
+            raise _counted_twice(first[0], file)
+
+    def _check_campaign(self, file: Path, origin: _Origin) -> None:
+        if origin.campaign is None:
+            return
+        campaign, first = self._campaign or (origin.campaign, file)
+        if campaign != origin.campaign:
+            raise WireError(
+                f"tallies must be of one campaign, {str(first)!r} is of {campaign!r} and "
+                f"{str(file)!r} of {origin.campaign!r}; estimate them separately"
+            )
+        self._campaign = campaign, first
+
+
+def _counted_twice(first: Path, second: Path) -> WireError:
+    return WireError(
+        f"tallies must be of different reports, {str(first)!r} and {str(second)!r} count the same; "
+        "give one of them (two that are equal by chance: add up in Python)"
+    )
+
+
+def _listed(file: Path, round: int, n: int) -> bool:
+    """Whether the summary beside a tally knows its round, with so many reports."""
+    rows = _summary(file.parent).get("rounds")
+    return isinstance(rows, list) and any(
+        isinstance(row, dict) and (row.get("round"), row.get("n")) == (round, n) for row in rows
+    )
+
+
+def _origin(path: Path, message: bytes) -> _Origin:
+    """What a tally says of itself; one that 0.2.0 saved says nothing."""
+    try:
+        header, body = opened(message)
+    except WireError as error:
+        raise WireError(f"{path}: {error}") from None
+    n, counts = header["n"], hashlib.sha256(body).hexdigest()
+    if "origin" not in header:
+        return _Origin(None, None, (), n, counts)
+    names = ("campaign", "round", "sources")
+    campaign, round, sources = (header["origin"].get(name) for name in names)
+    listed = isinstance(sources, list) and all(isinstance(one, str) for one in sources)
+    if type(round) is not int or not isinstance(campaign, str | None) or not listed:
+        raise WireError(
+            f"{path}: a saved tally must say its round, its campaign and its sources; count the "
+            "log anew by `loloha tally`"
+        )
+    return _Origin(campaign, round, tuple(sources or ()), n, counts)
 
 
 def _unreadable(path: Path, error: OSError) -> WireError:
@@ -83,12 +184,16 @@ def _unreadable(path: Path, error: OSError) -> WireError:
 
 def campaign_of(folder: Path) -> str | None:
     """The fingerprint of the campaign of the tallies in a folder, None if nothing says it."""
+    found = _summary(folder).get("campaign")
+    return found if isinstance(found, str) else None
+
+
+def _summary(folder: Path) -> Mapping[str, Any]:
     try:
         plain = json.loads((folder / SUMMARY).read_bytes())
     except (OSError, ValueError):
-        return None
-    found = plain.get("campaign") if isinstance(plain, dict) else None
-    return found if isinstance(found, str) else None
+        return {}
+    return plain if isinstance(plain, dict) else {}
 
 
 def round_of(path: Path) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 from loloha.engines.base import plain_path
 from loloha.engines.dialect import DIALECTS, Dialect
 from loloha.errors import ParameterError
+from loloha.reportlog import column
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.hashing import MERSENNE_31, AffineHash, HashFamily, PrimeHash
@@ -121,10 +122,12 @@ def statement(
     return "WITH " + ",\n".join(parts).replace("{by}", by).replace("{source}", source)
 
 
-def files_of(dialect: str, files: Mapping[int, Sequence[Path]]) -> str:
+def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Path]]) -> str:
     """What stands after FROM for the files of each round of a log.
 
-    Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found.
+    Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found. Columns
+    are those of the files, and the round is written beside them: a folder called ``y=1`` or
+    ``round=9`` is only a folder.
 
     Raises
     ------
@@ -134,33 +137,34 @@ def files_of(dialect: str, files: Mapping[int, Sequence[Path]]) -> str:
     """
     if not any(files.values()):
         raise ParameterError("LOG must hold files of the campaign, got none; check the folder")
-    if dialect == "duckdb":
-        return parquet([path for listed in files.values() for path in listed])
+    if dialect not in ("duckdb", "spark"):
+        raise ParameterError(
+            f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
+            "load the reports into a table and name it by --table"
+        )
+    columns = ", ".join(["reporter", *column.types(protocol.encoding)])
+    selected = [
+        f"SELECT CAST({round} AS BIGINT) AS round, {columns} FROM {source}"
+        for round, listed in files.items()
+        for source in _sources(dialect, listed)
+    ]
+    return "(\n  " + "\n  UNION ALL ".join(selected) + "\n)"
+
+
+def _sources(dialect: str, files: Sequence[Path]) -> list[str]:
+    """What stands after FROM for the files of one round, in one piece or several."""
     if dialect == "spark":
-        # Of a single file Spark does not read the folder's name.
-        selected = [
-            f"SELECT CAST({round} AS BIGINT) AS round, * FROM parquet.`{_ticked(path)}`"
-            for round, listed in files.items()
-            for path in listed
-        ]
-        return "(\n  " + "\n  UNION ALL ".join(selected) + "\n)"
-    raise ParameterError(
-        f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
-        "load the reports into a table and name it by --table"
-    )
+        # One at a time: of several Spark reads columns out of their folders' names.
+        return [f"parquet.`{plain_path(path).replace('`', '``')}`" for path in files]
+    return [parquet(files)] if files else []
 
 
 def parquet(files: Sequence[Path]) -> str:
-    """What stands after FROM for Parquet files of a log's folders in DuckDB."""
+    """What stands after FROM for Parquet files in DuckDB, their own columns alone."""
     # In brackets a character of a pattern is itself.
     plain = [re.sub(r"([*?\[])", r"[\1]", str(file.absolute())) for file in files]
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in plain)
-    types = "{'campaign': VARCHAR, 'round': BIGINT}"
-    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {types})"
-
-
-def _ticked(path: Path) -> str:
-    return plain_path(path).replace("`", "``")
+    return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 _TRUSTED = "counted AS (\n  SELECT {by}report, 0 AS duplicates, 0 AS conflicts FROM valid\n)"

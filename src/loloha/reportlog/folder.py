@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from loloha.errors import WireError
+from loloha.errors import ParameterError, WireError
 from loloha.reportlog.arrow import DIGEST_DIGITS, METADATA, origin, rules, schema
 from loloha.reportlog.writer import Writer
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
 from loloha.rules.protocols import Protocol
 from loloha.rules.report import LARGEST_ROUND
+
+_NAME = re.compile(f"[0-9a-f]{{{DIGEST_DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class Contents:
         """Rows of the round that has most."""
         return max(map(rows_of, self.rounds.values()), default=0)
 
+    def digests(self, round: int) -> list[str]:
+        """The names of a round's files that hold reports: equal ones hold the same reports."""
+        return [file.path.stem for file in self.rounds.get(round, ()) if file.rows]
+
     def must_be_clean(self) -> None:
         """Refuse the log if any file was refused.
 
@@ -84,16 +91,21 @@ class ReportLog:
     Parameters
     ----------
     root : path
-        The folder that holds ``campaign=...``.
+        The folder that holds ``campaign=...``; what it and those above it are called says nothing.
     campaign : Campaign or Protocol
         What the reports must belong to.
+
+    Raises
+    ------
+    ParameterError
+        If the folder's path is not UTF-8, which Parquet libraries cannot open.
     """
 
     root: Path
     campaign: Campaign | Protocol
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", Path(self.root))
+        object.__setattr__(self, "root", readable(Path(self.root)))
 
     @property
     def protocol(self) -> Protocol:
@@ -160,17 +172,14 @@ class ReportLog:
         self, wanted: set[int] | None, found: dict[int, list[LogFile]]
     ) -> Iterator[tuple[Path, int | None]]:
         """Every file with the round that its folder says; notes the rounds in ``found``."""
-        for entry in _visible(self.folder):
-            name, _, number = entry.name.partition("=")
-            # Only the one canonical writing, or a round could have two folders.
-            plain = number.isdecimal() and number.isascii() and str(int(number)) == number
-            is_round = name == "round" and plain and int(number) <= LARGEST_ROUND
-            if not (is_round and entry.is_dir()):
+        for entry in visible(self.folder):
+            round = round_of(entry)
+            if round is None:
                 yield from ((path, None) for path in _files_below(entry))
-            elif wanted is None or int(number) in wanted:
-                found.setdefault(int(number), [])
-                for path in _visible(entry):
-                    yield from ((below, int(number)) for below in _files_below(path))
+            elif wanted is None or round in wanted:
+                found.setdefault(round, [])
+                for path in visible(entry):
+                    yield from ((below, round) for below in _files_below(path))
 
     def _look(self, path: Path, round: int | None, verify: bool) -> LogFile | str:
         """The file, or why it is refused."""
@@ -180,7 +189,9 @@ class ReportLog:
         if round is None or path.suffix != ".parquet" or path.parent != self.round_folder(round):
             return "foreign"
         try:
-            if verify and _digest(path) != path.stem:
+            # Without its digest for a name a file may be a copy of another one, also where nobody
+            # compares the content.
+            if not _NAME.fullmatch(path.stem) or (verify and _digest(path) != path.stem):
                 return "damaged"
             footer = pq.read_metadata(path)
             found = footer.schema.to_arrow_schema()
@@ -207,12 +218,33 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_DIGITS]
 
 
-def _visible(folder: Path) -> list[Path]:
+def readable(root: Path) -> Path:
+    """The path of a log, if it is UTF-8: Parquet libraries open no other."""
+    text = str(root.absolute())
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            f"path of a log must be UTF-8, got {text!a}; rename the folder that is not"
+        ) from None
+    return root
+
+
+def round_of(folder: Path) -> int | None:
+    """The round that the name of a folder in a campaign's says, None if it is none."""
+    name, _, number = folder.name.partition("=")
+    # Only the one canonical writing, or a round could have two folders.
+    plain = number.isdecimal() and number.isascii() and str(int(number)) == number
+    is_round = name == "round" and plain and int(number) <= LARGEST_ROUND
+    return int(number) if is_round and folder.is_dir() else None
+
+
+def visible(folder: Path) -> list[Path]:
     """Entries in order; hidden ones are unfinished files, or notes of other tools."""
     return sorted(path for path in folder.iterdir() if path.name[0] not in "._")
 
 
 def _files_below(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(below for entry in _visible(path) for below in _files_below(entry))
+        return sorted(below for entry in visible(path) for below in _files_below(entry))
     return [path]

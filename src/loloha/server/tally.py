@@ -16,6 +16,8 @@ from loloha.rules.report import Report
 from loloha.server.estimate import Estimate
 
 FORMAT, VERSION = "loloha-tally", 1
+WITH_ORIGIN = 2
+"""Version of a message whose header has ``origin``: which reports were counted."""
 MOST_REPORTS = 1 << 53
 """Most reports that a message may claim: counts stay exact in floating point, sums in int64."""
 
@@ -178,10 +180,15 @@ class Tally(Additive):
         """
         return Estimate.from_support(self.protocol, self.n, self.support(), self.reach())
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, origin: Mapping[str, Any] | None = None) -> bytes:
         """A self-describing message: a JSON line (protocol, n), the counts, and a checksum.
 
         Counts are little-endian int64, zlib-compressed; the checksum is the SHA-256 of all before.
+
+        Parameters
+        ----------
+        origin : mapping, optional
+            Which reports were counted, as JSON in the first line; see `opened`.
         """
         import hashlib
         import zlib
@@ -192,6 +199,8 @@ class Tally(Additive):
             "protocol": self.protocol.to_dict(),
             "n": self.n,
         }
+        if origin is not None:
+            header |= {"version": WITH_ORIGIN, "origin": dict(origin)}
         head = json.dumps(header, separators=(",", ":")).encode()
         body = zlib.compress(self.counts.astype("<i8").tobytes(), level=1)
         message = head + _SEPARATOR + body
@@ -213,12 +222,7 @@ class Tally(Additive):
         WireError
             If the message is damaged, of another version, or for another protocol.
         """
-        import hashlib
-
-        head, _, body = message[:-_DIGEST_BYTES].partition(_SEPARATOR)
-        header = _header(head)
-        if hashlib.sha256(message[:-_DIGEST_BYTES]).digest() != message[-_DIGEST_BYTES:]:
-            raise WireError("tally must be complete and unchanged, it is damaged; send it again")
+        header, body = opened(message)
         try:
             rules = protocol_from_dict(header["protocol"])
         except ParameterError as error:
@@ -253,6 +257,26 @@ def _integers(name: str, array: Any) -> Ints:
     return integers
 
 
+def opened(message: bytes) -> tuple[Mapping[str, Any], bytes]:
+    """The header and the packed counts of a message of `Tally.to_bytes`.
+
+    Raises
+    ------
+    WireError
+        If the message is damaged or of another version.
+    """
+    import hashlib
+
+    head, _, body = message[:-_DIGEST_BYTES].partition(_SEPARATOR)
+    header = _header(head)
+    if hashlib.sha256(message[:-_DIGEST_BYTES]).digest() != message[-_DIGEST_BYTES:]:
+        raise WireError("tally must be complete and unchanged, it is damaged; send it again")
+    return header, body
+
+
+_KEYS = {VERSION: set[str](), WITH_ORIGIN: {"origin"}}
+
+
 def _header(head: bytes) -> Mapping[str, Any]:
     try:
         header = json.loads(head)
@@ -260,11 +284,14 @@ def _header(head: bytes) -> Mapping[str, Any]:
         header = None
     if (
         not isinstance(header, dict)
-        or header.keys() != {"format", "version", "protocol", "n"}
-        or (header["format"], header["version"]) != (FORMAT, VERSION)
+        or header.get("format") != FORMAT
+        or type(header.get("version")) is not int
+        or header.keys() - {"format", "version", "protocol", "n"} != _KEYS.get(header["version"])
+        or not header.keys() >= {"protocol", "n"}
+        or not isinstance(header.get("origin", {}), dict)
     ):
         raise WireError(
-            f"tally must be a message of format {FORMAT!r}, version {VERSION}; "
+            f"tally must be a message of format {FORMAT!r}, version {VERSION} or {WITH_ORIGIN}; "
             "use a matching release"
         )
     if type(header["n"]) is not int or not 0 <= header["n"] <= MOST_REPORTS:
