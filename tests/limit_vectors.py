@@ -78,7 +78,7 @@ STATES: list[tuple[dict[str, Any], bool, bool]] = [
     ({"limit": 8.0, "spent_before": 2.0, "committed_before": 4.0}, True, False),
     ({"limit": 12.0, "spent_before": 2.0, "committed_before": 4.0}, True, True),
     ({"limit": 7.0, "spent_before": 2.0, "committed_before": 4.0}, False, False),
-    ({"limit": 99.0, "spent_before": 2.0, "committed_before": None}, False, False),
+    ({"limit": 99.0, "spent_before": 0.5}, False, False),
     ({"limit": 8.0, "committed_before": 0.0}, True, True),
     ({"protocol": ONE, "limit": 3.0, "reports": 2}, True, True),
     ({"protocol": ONE, "limit": 3.0, "reports": 3}, False, False),
