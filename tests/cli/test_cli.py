@@ -296,7 +296,7 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
         assert any(row.label in line for line in told.out.splitlines())
     (recommended,) = [line for line in told.out.splitlines() if line.startswith(" * ")]
     assert found.recommendation is not None
-    assert recommended.split()[1] == found.recommendation.label
+    assert recommended.startswith(f" * {found.recommendation.label} ")
     assert f"Recommended: {found.reason}" in told.out
     assert found.warning is not None
     assert told.err == f"warning: {found.warning}\n"

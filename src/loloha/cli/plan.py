@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +10,12 @@ import typer
 from loloha.cli import console
 from loloha.cli import frontier as frontier_
 from loloha.cli.console import AsJson
-from loloha.cli.parameter import flag, parameters_of, required
+from loloha.design import rounded
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.design.planning import Plan
     from loloha.design.sizing import Requirement, Sizing
-    from loloha.rules.protocols import Protocol
 
 BACKWARDS = "Planning backwards"
 ALPHA = 0.5
@@ -56,8 +54,7 @@ def plan(
         typer.Option(
             "--hash",
             metavar="FAMILY",
-            help='Family of the hashed protocols, e.g. "linear"; by default the one of '
-            "least variance whose keys at least five users share, beside the linear one.",
+            help='Family of the hashed protocols, e.g. "linear"; by default all compete.',
             show_default=False,
         ),
     ] = None,
@@ -114,7 +111,9 @@ def plan(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Compare only these (repeat it); else all.", show_default=False
+            metavar="NAME",
+            help="Compare only these (repeat it), with reports of any size; else all.",
+            show_default=False,
         ),
     ] = None,
     attributes: Annotated[
@@ -128,6 +127,11 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Compare protocols for one survey before anything is collected, and recommend one.
+
+    Of all protocols, and of OLOLOHA with all g, hash families and memos, those whose error of one
+    value is at most 1.1 times the least within both budgets are equally good; of these the smallest
+    cap is recommended (or what --weigh names), then the fewest bytes a report, then the cheapest
+    server. Reports above 64 kB are left out unless --protocol names them.
 
     With --error or --visible it solves for the one of --k, --n and --eps-inf that is left out.
     """
@@ -181,12 +185,12 @@ def plan(
             console.show_text(f"- {row.label}: {row.note}")
     console.show()
     console.show_text(f"Recommended: {found.reason}")
-    if found.recommendation is not None and found.recommendation.protocol is not None:
-        _show_made(found.recommendation.protocol)
+    _show_made(found)
     if found.least_eps_2 is not None:
         console.show_text(
-            f"At full accuracy for these two budgets any one round loses {found.least_eps_2:.4g} "
-            "at least (two symbols); `--frontier` shows what less of it costs."
+            f"Two rounds of noise that spend all of these two budgets lose {found.least_eps_2:.4g} "
+            "in any one round at least (as two symbols do); `--frontier` shows what less of it "
+            "costs."
         )
     if found.warning:
         console.warn(found.warning)
@@ -210,9 +214,12 @@ def _show_attributes(
     if as_json:
         console.show_json(found.to_dict())
         return
-    _show_rows(found.shared)
-    _show_rows(found.drawn)
+    for way, plan in (("sharing the budgets", found.shared), ("drawing one", found.drawn)):
+        reported = attributes if plan is found.shared else 1
+        budgets = f"eps_inf = {eps_inf:.4g}, eps_1 = {eps_1:.4g} a user"
+        _show_rows(plan, f"{way.capitalize()} ({budgets}): ", of_a_user=reported)
     console.show_text(f"Recommended: {found.reason}")
+    _show_made(found.chosen)
 
 
 def _only_frontier(**given: Any) -> None:
@@ -236,7 +243,8 @@ def _show_needed(found: Sizing, *, as_json: bool) -> None:
         ("protocol", f"{'largest' if found.unknown == 'k' else 'least'} {found.unknown}", "g",
          "error", "all at once", "visible from", "cap", "note"),
         [_needed(row) for row in found.rows],
-        title=f"{found.goal} of at most {_share(found.target)}, eps_1 = {found.alpha:.4g} eps_inf",
+        title=f"{found.goal} of at most {rounded.percent(found.target)}, "
+        f"eps_1 = {found.alpha:.4g} eps_inf",
     )  # fmt: skip
 
 
@@ -244,79 +252,76 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
     seen = row.prospect
     if seen is None:
         return row.label, None, None, None, None, None, None, row.note
-    shares = map(_share, (seen.error_one, seen.error_all, seen.visible_one))
+    shares = map(rounded.frequency, (seen.error_one, seen.error_all, seen.visible_one))
     return row.label, row.found, seen.g, *shares, seen.cap, row.note
 
 
-def _show_rows(found: Plan) -> None:
-    """Print what each protocol can see with these users, and what it costs."""
+def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None:
+    """Print what each protocol can see with these users, and what it costs.
+
+    ``of_a_user``: how many attributes each user reports, where there are several; losses and bytes
+    are then those of one attribute and those of the user.
+    """
+    from loloha.design.creation import parameters
     from loloha.design.plan import users_of_a_key
 
-    percent = f"{100 * found.level:.4g} %"
+    level = f"{100 * found.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
     free = () if found.eps_2 is None else ("eps_1", "eps_inf")
     # A protocol made without a hash has the usual family: where that is not meant, it is named.
-    differs = any("hash" in _options(row.protocol) for row in found.rows if row.protocol)
+    differs = any("hash" in parameters(row.protocol) for row in found.rows if row.protocol)
     named = ("hash",) if differs else ()
     # Of every row it takes longer to compute than all else together.
     changes = ("change shows",) if found.weigh == "change" else ()
+    one = f" ({found.held} an attribute)" if of_a_user else f", {found.held}"
+
+    def spent(number: float) -> tuple[float, ...]:
+        """A loss, of an attribute and of a user."""
+        return (number,) if of_a_user is None else (number, number * of_a_user)
+
+    def losses(name: str) -> tuple[str, ...]:
+        return (name,) if of_a_user is None else (f"{name}, attribute", f"{name}, user")
+
     console.show_table(
         (
-            "protocol", "g", *named, f"{percent} error", "visible from", "cap", "one round",
-            *changes, "bytes", *free, "all at once", "V*", "above optimum", "a key's users",
-            "server, one round",
+            "protocol", "g", *named, f"{level} error", "visible from", *losses("cap"),
+            *losses("one round"), *changes, *losses("bytes"), *free, "all at once", "V*",
+            "above optimum", "a key's users", "server, one round",
         ),
         [
             (
                 f"* {row.label}" if row is found.recommendation else f"  {row.label}",
                 row.g,
                 *((getattr(row.protocol, "hash", None),) if named else ()),
-                _share(row.error_one),
-                _share(row.visible_one),
-                row.cap,
-                row.eps_round,
-                *((None if row.change is None else f"{row.change:.4g}",) if changes else ()),
-                row.report_bytes,
+                rounded.frequency(row.error_one),
+                rounded.frequency(row.visible_one),
+                *spent(row.cap),
+                *spent(row.eps_round),
+                *((None if row.change is None else rounded.digits(row.change),) if changes else ()),
+                *spent(int(row.report_bytes)),
                 *((row.eps_first, row.eps_value) if free else ()),
-                _share(row.error_all),
-                row.variance,
-                None if row.above_optimum is None else _share(row.above_optimum),
+                rounded.frequency(row.error_all),
+                rounded.digits(row.variance, 3),
+                None if row.above_optimum is None else rounded.percent(row.above_optimum),
                 users_of_a_key(row),
                 row.server_cost,
             )
             for row in found.rows
             if row.protocol is not None
         ],
-        title=f"{found.n} reports a round over {found.k} values, {found.held}; * recommended",
+        title=f"{way}{found.n} reports a round over {found.k} values{one}; * recommended",
     )  # fmt: skip
 
 
-def _show_made(protocol: Protocol) -> None:
+def _show_made(found: Plan) -> None:
     """Print what makes the recommended protocol: it need not be what its budgets alone make."""
-    made, cls = _options(protocol), type(protocol)
-    flags = " ".join(f"{flag(name)} {value}" for name, value in made.items())
-    values = ", ".join(f"{name}={value!r}" for name, value in {"k": protocol.k, **made}.items())
-    home = "loloha." if cls.__module__.startswith("loloha.") else ""
-    console.show(f"As a campaign: loloha campaign create NAME --protocol {protocol.name} {flags}")
-    console.show(f"In Python: {home}{cls.__name__}({values})")
+    from loloha.design.verdict import weaknesses
 
-
-def _options(protocol: Protocol) -> dict[str, Any]:
-    """The parameters beside k that make this protocol; those left out follow from them."""
-    cls = type(protocol)
-    needed = [name for name in parameters_of(cls) if name in required(cls)]
-    made = {name: getattr(protocol, name) for name in needed}
-    plain = cls(**made)
-    for name in parameters_of(cls):
-        if name not in made and getattr(plain, name) != getattr(protocol, name):
-            made[name] = getattr(protocol, name)
-    del made["k"]
-    return made
-
-
-def _share(frequency: float) -> str:
-    """A frequency as people read it; none where not even 100 % would do."""
-    if math.isinf(frequency):
-        return "none"
-    percent = 100 * frequency
-    return f"{percent:.3g} %" if percent < 1000 else f"{percent:.0f} %"
+    if found.command is None or found.recommendation is None:
+        return
+    console.show(f"As a campaign: {found.command}")
+    console.show(f"(or --labels FILE in place of the range: a file of the {found.k} labels)")
+    console.show(f"In Python: {found.python}")
+    protocol = found.recommendation.protocol
+    for weakness in () if protocol is None else weaknesses(protocol):
+        console.warn(weakness)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from loloha.design import limits
+from loloha.design import creation, limits
 from loloha.design.prospect import REPORTS_OF_A_CHANGE, Prospect
+from loloha.design.rounded import about, frequency, in_bytes, loss, percent
+from loloha.design.statement import MEAN_OVER_KEYS, exchanged
 from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:
@@ -17,14 +19,16 @@ if TYPE_CHECKING:
 AS_GOOD = 1.1
 """Errors up to this many times the least count as equally good: cap and cost decide then."""
 
-WEIGHED = {"cap": "cap", "round": "eps_round", "change": "change"}
+CHANGE = "change"
+WEIGHED = {"cap": "cap", "round": "eps_round", CHANGE: "change"}
 """What decides among rows whose errors are equally good, and the column that holds it."""
 
 _LEAST = {
     "cap": "the smallest cap",
     "round": "the smallest loss of any one round",
-    "change": "changes that show least",
+    CHANGE: "changes that show least",
 }
+_NAMED = {"cap": "cap", "round": "one round", CHANGE: "AUC of a change"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +37,7 @@ class Plan(Framed):
 
     Attributes
     ----------
-    k, n, eps_inf, eps_1, level, calibration, weigh, eps_2
+    k, n, eps_inf, eps_1, level, calibration, weigh, eps_2, population
         What was asked for; of the three losses two, and None for the other.
     rows : tuple of Prospect
     """
@@ -47,6 +51,7 @@ class Plan(Framed):
     weigh: str
     rows: tuple[Prospect, ...]
     eps_2: float | None = None
+    population: int | None = None
 
     @property
     def held(self) -> str:
@@ -56,7 +61,7 @@ class Plan(Framed):
 
     @property
     def least_eps_2(self) -> float | None:
-        """What any one round loses at least where eps_1 and eps_inf are held at full accuracy."""
+        """What any one round loses at least if two rounds of noise spend all of eps_1, eps_inf."""
         if self.eps_inf is None or self.eps_1 is None:
             return None
         return limits.eps_2(self.eps_inf, self.eps_1)
@@ -64,12 +69,12 @@ class Plan(Framed):
     @cached_property
     def recommendation(self) -> Prospect | None:
         """The row to take by the rule of `loloha.plan`; None if none is eligible."""
-        as_good = self._as_good
-        if not as_good:
-            return None
-        return min(
-            as_good, key=lambda row: (self._weight(row), row.report_bytes, row.server_operations)
-        )
+        return min(self._as_good, key=self._rank, default=None)
+
+    def _rank(self, row: Prospect) -> tuple[float, float, float]:
+        """What decides among equally good rows, the smallest first."""
+        weight = getattr(row, WEIGHED[self.weigh])
+        return math.inf if weight is None else weight, row.report_bytes, row.server_operations
 
     @property
     def _as_good(self) -> list[Prospect]:
@@ -78,10 +83,6 @@ class Plan(Framed):
         least = min((row.error_one for row in within), default=0.0)
         return [row for row in within if row.error_one <= AS_GOOD * least]
 
-    def _weight(self, row: Prospect) -> float:
-        number = getattr(row, WEIGHED[self.weigh])
-        return math.inf if number is None else float(number)
-
     @property
     def reason(self) -> str:
         """Why that one."""
@@ -89,25 +90,50 @@ class Plan(Framed):
         if best is None:
             return "No protocol here keeps both budgets; see the notes of the rows."
         least = min(as_good, key=lambda row: row.error_one)
-        named = best.label if best.g is None else f"{best.label} (g = {best.g})"
-        reason = f"{named}: its error of one value, {best.error_one:.3g}, is "
+        named = (
+            best.label if best.g is None or "g=" in best.label else f"{best.label} (g = {best.g})"
+        )
+        reason = f"{named}: its error of one value, {frequency(best.error_one)}, is "
         if best is least:
             reason += "the least within both budgets"
         else:
-            reason += f"within 10 % of the least ({least.error_one:.3g}, {least.label})"
+            reason += f"within 10 % of the least ({frequency(least.error_one)}, {least.label})"
         if len(as_good) == 1:
-            return f"{reason}, and no other comes within 10 % of it. {_over_time(best)}"
-        others = ", ".join(
-            f"{row.label} {self._weight(row):.4g}/{row.report_bytes}"
-            for row in as_good
-            if row is not best
-        )
-        return (
-            f"{reason}. Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} "
-            f"times the least) it has {_LEAST[self.weigh]}, then the fewest bytes a report, then "
-            f"the cheapest server: {self._weight(best):.4g}/"
-            f"{best.report_bytes}, against {others} ({self.weigh}/bytes). {_over_time(best)}"
-        )
+            reason += ", and no other comes within 10 % of it."
+        else:
+            others = "; ".join(
+                f"{row.label}: {self._cost(row)}" for row in as_good if row is not best
+            )
+            reason += (
+                f". Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} times "
+                f"the least) it has {_LEAST[self.weigh]}, then the fewest bytes a report, then the "
+                f"cheapest server: {self._cost(best)}. {others}."
+            )
+        large = [row for row in self.rows if row.left_out]
+        if large:
+            reason += " Left out, unless it is named: " + "; ".join(
+                f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
+            )
+            reason += "."
+        return f"{reason} {_over_time(best)}"
+
+    def _cost(self, row: Prospect) -> str:
+        """What decides between equally good rows, in words."""
+        weight = getattr(row, WEIGHED[self.weigh])
+        shown = "not computed" if weight is None else loss(weight)
+        return f"{_NAMED[self.weigh]} {shown}, {in_bytes(row.report_bytes)} a report"
+
+    @property
+    def command(self) -> str | None:
+        """What creates a campaign of the recommended protocol; None if none is eligible."""
+        best = self.recommendation
+        return None if best is None or best.protocol is None else creation.command(best.protocol)
+
+    @property
+    def python(self) -> str | None:
+        """An expression that makes the recommended protocol; None if none is eligible."""
+        best = self.recommendation
+        return None if best is None or best.protocol is None else creation.python(best.protocol)
 
     @property
     def warning(self) -> str | None:
@@ -122,6 +148,8 @@ class Plan(Framed):
             "rows": [row.to_dict() for row in self.rows],
             "recommendation": self.recommendation.label if self.recommendation else None,
             "reason": self.reason,
+            "command": self.command,
+            "python": self.python,
             "warning": self.warning,
             "least_eps_2": self.least_eps_2,
         }
@@ -162,10 +190,10 @@ class Plan(Framed):
         shown = [row for row in self.rows if row.protocol is not None]
         return to_html(
             f"{self.n} reports a round over {self.k} values, {self.held}",
-            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "keeps both"),
+            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "competes"),
             [
-                (row.label, row.g, row.error_one, row.error_all, row.visible_one, row.cap,
-                 "yes" if row.eligible else "no")
+                (row.label, row.g, frequency(row.error_one), frequency(row.error_all),
+                 frequency(row.visible_one), loss(row.cap), "yes" if row.eligible else "no")
                 for row in shown
             ],
             f"Recommended: {self.reason}" + (f" {self.warning}" if self.warning else ""),
@@ -180,25 +208,45 @@ class Plan(Framed):
 
 
 def users_of_a_key(row: Prospect) -> str | None:
-    """With how many users each shares the key, in digits; None where none is kept."""
+    """How many users there are for each key, in digits; None where none is kept."""
     if row.shared is None:
         return None
-    return f"{row.shared:.3g}" if row.shared < 1000 else f"{row.shared:.0f}"
+    return "below 1" if row.shared < 1 else about(row.shared, 3)
 
 
 def _over_time(row: Prospect) -> str:
-    """What the recommended protocol reveals of values that change."""
+    """What the recommended protocol reveals of values that change, and of its user."""
     once = row.eps_round
-    bound = f"loses at most {once:.4g}" if math.isfinite(once) else "has no bound"
-    shows = "not computed" if row.change is None else f"at most {row.change:.4g}"
-    keys = ""
+    bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
+    told = [f"Any one round of it {bound}."]
+    if row.protocol is not None and row.protocol.joint:
+        price = loss(exchanged(row.protocol))
+        told.append(
+            "One memo table for life is what makes the cap smaller; its price is that one value "
+            f"exchanged for another among several is told by up to {price}, not by "
+            f"{loss(row.eps_value)}."
+        )
+    if row.change is not None:
+        keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
+        mean = f" ({MEAN_OVER_KEYS})" if keyed else ""
+        told.append(
+            f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
+            f"{REPORTS_OF_A_CHANGE} after, by a server that has the key and takes all values as "
+            f"equally likely: AUC at most {_upwards(row.change)}{mean}; 0.5 is chance, 1 is "
+            "certainty."
+        )
     if row.shared is not None:
-        users = f"about {users_of_a_key(row)} users share one"
-        keys = f" A key joins its user's rounds; {users if row.shared >= 2 else 'few are shared'}."
-    return (
-        f"Any one round of it {bound}; a change shows with {shows} after {REPORTS_OF_A_CHANGE} "
-        f"reports (0.5 is chance, 1 is certainty).{keys}"
-    )
+        users = f"about {users_of_a_key(row)} users share each key"
+        told.append(
+            "Reports carry the hash key and can be linked by it; "
+            f"{users if row.shared >= 2 else 'few users share one'}."
+        )
+    return " ".join(told)
+
+
+def _upwards(area: float) -> str:
+    """An area, rounded up: it is a bound."""
+    return f"{min(1.0, math.ceil(100 * area - 1e-6) / 100):.2f}"
 
 
 def _warning(row: Prospect, n: int, level: float) -> str | None:
@@ -208,37 +256,35 @@ def _warning(row: Prospect, n: int, level: float) -> str | None:
     most sqrt(bins - 1)/bins: where one value holds everything.
     """
     bins = row.protocol.bins if row.protocol else 1
-    one, every, rmse = row.error_one, row.error_all, row.rmse
-    average, uniform = 1 / bins, math.sqrt(bins - 1) / bins
+    one, every = row.error_one, row.error_all
+    average, widest = 1 / bins, math.sqrt(bins - 1) / bins
     if max(one, every) <= average:
         return None
     what, error = ("one value", one) if one > average else ("all values at once", every)
-    hidden = (
-        f"With n = {n} the {100 * level:g} % error of {what}, {error:.2g}, is above the average "
-        f"frequency 1/{bins} = {average:.2g}."
-    )
-    if rmse >= uniform:
-        hidden += (
-            f" The noise swamps the histogram: whatever the truth, always answering 1/{bins} is "
-            f"nearer to it on average (off by at most {uniform:.2g}, the estimates by {rmse:.2g})."
-        )
+    always = f"always answering 1/{bins} has the smaller mean squared error over all values"
+    if row.uniform_below >= widest:
+        beaten = f"Before any projection {always}, whatever the true frequencies are"
     else:
-        hidden += (
-            f" Always answering 1/{bins} is nearer to the truth on average, unless the true "
-            f"frequencies spread by more than {rmse:.2g} (standard deviation over the values)."
+        beaten = (
+            f"Before any projection {always} where the true frequencies spread by less than "
+            f"{percent(row.uniform_below)} (standard deviation over the values)"
         )
-    needed = math.ceil(n * (error / average) ** 2)
+    needed = about(math.ceil(n * (error / average) ** 2))
     return (
-        f"{hidden} {_still_visible(row)} About {needed:.2g} reports a round would bring this error "
-        "down to the average frequency."
+        f"With n = {n} the {100 * level:g} % error of {what}, {frequency(error)}, is above the "
+        f"average frequency 1/{bins} = {percent(average)}. {beaten}; where few values hold most "
+        "users, estimates projected to shares (project_simplex) can be nearer all the same. "
+        f"{_still_visible(row, level)} About {needed} reports a round would bring this error down "
+        "to the average frequency."
     )
 
 
-def _still_visible(row: Prospect) -> str:
+def _still_visible(row: Prospect, level: float) -> str:
     one, every = row.visible_one, row.visible_all
+    often = f"with {100 * level:g} % probability"
     if math.isinf(one):
-        return "Nothing can be seen, not even a value that everybody holds."
-    alone = f"Still visible: a value picked beforehand from a frequency of {one:.2g} on"
+        return f"Nothing can be seen {often}, not even a value that everybody holds."
+    alone = f"Told from 0 {often}: a value picked beforehand from a frequency of {percent(one)} on"
     if math.isinf(every):
         return f"{alone}; none when all values are looked at."
-    return f"{alone}, or {every:.2g} when all values are looked at."
+    return f"{alone}, or {percent(every)} when all values are looked at."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,7 +16,7 @@ from loloha.rules.hashing import LinearHash
 from loloha.rules.protocols import Protocol
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import normal_quantile
-from loloha.server.variance import expected_reach, variance
+from loloha.server.variance import MOST_REPORTS, expected_reach, variance
 
 REPORTS_OF_A_CHANGE = 10
 """Before and after a change, in what is said of how surely it shows."""
@@ -34,7 +34,8 @@ class Prospect:
         In the registry; and with the parameter that tells rows of one name apart.
     protocol : Protocol or None
     eligible : bool
-        Whether the first report spends at most eps_1 and all reports of one value at most eps_inf.
+        Whether it keeps what is held of eps_1, eps_2 and eps_inf. In a `loloha.plan` a report above
+        64 kB makes it False as well, unless the protocol was asked for by name.
     note : str
         Why it is not eligible; empty if it is.
     g : int or None
@@ -42,8 +43,11 @@ class Prospect:
     variance : float
         V*, the variance of a rare value's estimate.
     rmse : float
-        Root of the mean squared error over all values: the mean of the exact variances, the same
-        for every population (sampled buckets: at least).
+        Root of the mean squared error over all values before any projection: of equal frequencies,
+        for which it is largest. The same for every truth, unless users or buckets are sampled.
+    uniform_below : float
+        Spread of the true frequencies (standard deviation over the values) below which always
+        answering 1/bins has the smaller mean squared error over all values.
     error_one : float
         Half width of the interval of one rare value.
     error_all : float
@@ -54,16 +58,18 @@ class Prospect:
     visible_all : float
         The same when all values are looked at, with `error_all` in place of the interval.
     first_bytes, report_bytes : float
-        Whole numbers: key and answer of a user's first report; of each later one.
+        Whole numbers, both the same: key and answer of a report. Every message carries the key.
     server_cost : str
         What the server does in a round.
     server_operations : float
         Its rough number of machine operations; ``inf`` where that is not known.
     shared : float
-        Users with whom each user shares the key, oneself included; None where none is kept.
+        Users for each key, on average; None where none is kept.
     eps_first, eps_value, cap : float
         Loss of the first report; of all reports of one value; most budget that can be spent.
         ``inf`` where every round spends again.
+    left_out : bool
+        Whether the size of its reports alone keeps it from being recommended.
     """
 
     name: str
@@ -74,6 +80,7 @@ class Prospect:
     g: int | None = None
     variance: float = math.inf
     rmse: float = math.inf
+    uniform_below: float = math.inf
     error_one: float = math.inf
     error_all: float = math.inf
     visible_one: float = math.inf
@@ -86,6 +93,7 @@ class Prospect:
     eps_first: float = math.inf
     eps_value: float = math.inf
     cap: float = math.inf
+    left_out: bool = False
 
     @property
     def eps_round(self) -> float:
@@ -108,7 +116,8 @@ class Prospect:
         if self.protocol is None or self.protocol.bins != self.protocol.k:
             return None
         best = limits.variance(self.protocol.k, self.protocol.asked_first)
-        return float(variance(self.protocol, 1)) / best - 1
+        # What attains it differs from it by rounding alone.
+        return max(0.0, round(float(variance(self.protocol, 1)) / best - 1, 12))
 
     @property
     def spends_every_round(self) -> bool:
@@ -132,6 +141,7 @@ def prospect(
     eps_2: float = math.inf,
     level: float = 0.95,
     label: str | None = None,
+    population: int | None = None,
 ) -> Prospect:
     """What the protocol can see with n reports a round, what it costs, and whether within budgets.
 
@@ -146,20 +156,33 @@ def prospect(
         Of intervals and bounds, in (0, 1).
     label : str, optional
         By default the protocol's name.
+    population : int, optional
+        Users of whom those n are drawn without replacement, by default just these n. Errors are
+        then those of the frequencies of all of them.
 
     Raises
     ------
     ParameterError
-        If n < 1 or the level lies outside (0, 1).
+        If n < 1, the population is smaller than n or the level lies outside (0, 1).
+
+    Notes
+    -----
+    A sample adds f(1-f) (N - reach) / ((N - 1) reach) to the variance, N the population: see
+    `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
+    draws without replacement as well (W. Hoeffding 1963, theorem 4).
     """
     level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1, eps_2)
-    spread = variance(protocol, n, (0.0, 0.5, 1.0)).tolist()
-    rare, _, whole = spread
-    error_all = simultaneous_error(protocol, expected_reach(protocol, n), level=level)
-    key_bits = encoding.key_bits if protocol.longitudinal else 0
+    reach = expected_reach(protocol, n)
+    users = n if population is None else checked_population(population, n)
+    rare, whole, even = variance(
+        protocol, users, (0.0, 1.0, 1 / protocol.bins), reach=reach
+    ).tolist()
+    sampled = (users - reach) / max(users - 1, 1) / reach
+    error_all = simultaneous_error(protocol, reach, level=level)
+    report_bytes = -(-encoding.report_bits // 8)
     cost, operations = _server(protocol, n)
     return Prospect(
         name=protocol.name,
@@ -169,14 +192,15 @@ def prospect(
         note=note,
         g=protocol.g,
         variance=rare,
-        # As if one value held everything: the variance is linear in f, or concave.
-        rmse=math.sqrt(rare + (whole - rare) / protocol.bins),
+        rmse=math.sqrt(even),
+        # Of frequencies that spread by s it is sqrt(even - sampled s^2), and s of answering 1/bins.
+        uniform_below=math.sqrt(even / (1 + sampled)),
         error_one=interval * math.sqrt(rare),
         error_all=error_all,
-        visible_one=_visible(spread, 0.0, interval + power),
-        visible_all=_visible(spread, error_all, power),
-        first_bytes=-(-encoding.report_bits // 8),
-        report_bytes=-(-(encoding.report_bits - key_bits) // 8),
+        visible_one=_visible(rare, whole, sampled, 0.0, interval + power),
+        visible_all=_visible(rare, whole, sampled, error_all, power),
+        first_bytes=report_bytes,
+        report_bytes=report_bytes,
         server_cost=cost,
         server_operations=operations,
         shared=_shared(protocol, n),
@@ -187,7 +211,7 @@ def prospect(
 
 
 def _shared(protocol: Protocol, n: int) -> float | None:
-    """n over the number of keys, where a user keeps one."""
+    """n over the number of keys, where a user keeps one for ever."""
     hashes = type(protocol.encoding) is Hashed
     return n / protocol.encoding.key_count if protocol.longitudinal and hashes else None
 
@@ -205,19 +229,24 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
     return ""
 
 
-def _visible(spread: Sequence[float], margin: float, quantile: float) -> float:
+def checked_population(population: int, n: int) -> int:
+    """How many users there are, of whom n report."""
+    return checks.integer(
+        "population", population, n, MOST_REPORTS, "it holds at least those who report"
+    )
+
+
+def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: float) -> float:
     """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none.
 
-    ``spread`` is the variance at f = 0, 1/2 and 1.
+    The variance is at_0 + (at_1 - at_0) f + sampled f (1-f).
     """
-    at_0, at_half, at_1 = spread
     if margin + quantile * math.sqrt(at_1) > 1:
         # The variance is concave in f, so the noise stays above f all the way.
         return math.inf
-    # It is at_0 + rise f - bend f^2; squaring the equation leaves a quadratic.
-    bend = 4 * at_half - 2 * (at_0 + at_1)
-    rise, square = at_1 - at_0 + bend, quantile**2
-    lead, middle = 1 + square * bend, margin + square * rise / 2
+    # Squaring the equation leaves a quadratic.
+    rise, square = at_1 - at_0 + sampled, quantile**2
+    lead, middle = 1 + square * sampled, margin + square * rise / 2
     rest = margin**2 - square * at_0
     return (middle + math.sqrt(middle**2 - lead * rest)) / lead
 

@@ -12,6 +12,8 @@ from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Sym
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
+MEAN_OVER_KEYS = "an average over keys, under some of which it is higher"
+"""Said beside every area of a protocol whose users have keys of their own."""
 MOST_SHOWN = 8
 """Numbers of cells whose loss is listed."""
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from loloha.design.prospect import prospect
+from loloha.design.rounded import percent
 from loloha.errors import CampaignError
 from loloha.rules import checks
 from loloha.rules.campaign.document import Campaign
+from loloha.rules.protocols import Protocol
 
 LARGEST_EPS = 5.0
 """Above it one constant value becomes all but certain to a reader: to be accepted explicitly."""
@@ -69,16 +71,17 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
     protocol = campaign.protocol
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
     error, visible = seen.error_one, seen.visible_one
-    warnings = list(weaknesses(campaign))
+    warnings = list(weaknesses(protocol))
     if math.isinf(visible):
         warnings.append(
-            f"With {n} reports a round no frequency at all can be told from noise; "
-            "find more users, fewer labels or a larger eps_1."
+            f"With {n} reports a round no frequency at all can be told from 0 with 95 % "
+            "probability; find more users, fewer labels or a larger eps_1."
         )
     elif error > 1 / protocol.bins:
         warnings.append(
-            f"The 95 % error of one frequency ({error:.2g}) exceeds the average frequency "
-            f"({1 / protocol.bins:.2g}): only values above {visible:.2g} will show."
+            f"The 95 % error of one frequency ({percent(error)}) exceeds the average frequency "
+            f"({percent(1 / protocol.bins)}): a value shows with 95 % probability from a frequency "
+            f"of {percent(visible)} on."
         )
     return Verdict(
         n=n,
@@ -91,12 +94,11 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
     )
 
 
-def weaknesses(campaign: Campaign) -> tuple[str, ...]:
-    """Why the campaign's privacy is weak, in plain words; empty if it is within the stated limit.
+def weaknesses(protocol: Protocol) -> tuple[str, ...]:
+    """Why a protocol's privacy is weak, in plain words; empty if it is within the stated limit.
 
     The limit is eps_inf <= 5, and answers that are memoised.
     """
-    protocol = campaign.protocol
     found = []
     if protocol.asked_memo > LARGEST_EPS:
         name = "eps_inf" if protocol.longitudinal else "eps"
@@ -120,7 +122,7 @@ def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = Fa
     CampaignError
         If `weaknesses` finds any.
     """
-    found = weaknesses(campaign)
+    found = weaknesses(campaign.protocol)
     if found and not accept_weak_privacy:
         raise CampaignError(
             f"protocol must keep within the stated limit, got this: {' '.join(found)} "

@@ -16,6 +16,7 @@ import numpy as np
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
+from loloha.rules.protocols import Protocol
 from loloha.server.frame import records_to_frame, to_html
 from loloha.study.archive import Archive, Row
 from loloha.study.datasets import Dataset, table
@@ -126,7 +127,7 @@ class Comparison:
 
 def compare(
     data: Any,
-    protocols: Iterable[str] | str = PROTOCOLS,
+    protocols: Iterable[str | Protocol] | str | Protocol = PROTOCOLS,
     eps_inf: Iterable[float] | float = (1.0, 2.0, 4.0),
     *,
     alpha: float = 0.5,
@@ -143,9 +144,10 @@ def compare(
     Parameters
     ----------
     data : Dataset, or what `loloha.datasets.table` takes
-    protocols : iterable of str
+    protocols : iterable of str or Protocol
         Names in the registry. One-round rules stand at eps = eps_1; dBitFlipPM has rows for 1, 16
-        and all of its buckets.
+        and all of its buckets. A protocol, as `loloha.plan` recommends it, stands once, at its own
+        budgets.
     eps_inf : iterable of float
     alpha : float
         eps_1 / eps_inf, in (0, 1).

@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 def points_of(
     dataset: Dataset,
-    protocols: Iterable[str] | str,
+    protocols: Iterable[str | Protocol] | str | Protocol,
     eps_inf: Iterable[float] | float,
     alpha: float,
     calibration: str,
@@ -43,7 +43,8 @@ def points_of(
     if alpha in (0.0, 1.0):
         raise ParameterError(f"alpha must be inside (0, 1), got {alpha!r}; 0.5 is usual")
     checks.choice("calibration", calibration, ("tight", "published"))
-    names = [protocols] if isinstance(protocols, str) else list(protocols)
+    asked = [protocols] if isinstance(protocols, str | Protocol) else list(protocols)
+    names = [one for one in asked if not isinstance(one, Protocol)]
     steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
     points = []
     for step in sorted({checks.eps("eps_inf", one) for one in steps}):
@@ -54,6 +55,12 @@ def points_of(
             for one in candidates(held, others, names)
             if one.protocol is not None
         ]
+    # A protocol has its own budgets: it stands once.
+    points += [
+        Point(one.label, made, made.asked_memo)
+        for one in candidates({}, {"k": dataset.k}, [one for one in asked if one not in names])
+        if (made := one.protocol) is not None
+    ]
     if not points:
         raise ParameterError("protocols and eps_inf must be given, got none; see loloha.plan")
     order = list(dict.fromkeys(point.label for point in points))

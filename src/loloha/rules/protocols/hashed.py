@@ -106,7 +106,7 @@ def least_variance_g(k: int, eps: float, family: str | None) -> int:
         The smallest of the best.
     """
     name = family or LinearHash.name
-    return min(_candidates(name, k, eps), key=lambda g: (noise(name, k, g, eps), g))
+    return min(symbols_near(name, k, eps), key=lambda g: (noise(name, k, g, eps), g))
 
 
 def noise(family: str, k: int, g: int, eps: float) -> float:
@@ -137,8 +137,8 @@ def symbols_tried(family: str, k: int) -> Iterable[int]:
     return range(2, most + 1)
 
 
-def _candidates(family: str, k: int, eps: float) -> Iterable[int]:
-    """The g that may have the least V*."""
+def symbols_near(family: str, k: int, eps: float) -> Iterable[int]:
+    """All g up to those that may have the least V* where the first report spends ``eps``."""
     if family == LinearHash.name:
         return admissible_primes(k)
     best = math.exp(min(eps, 36.0)) + 1
