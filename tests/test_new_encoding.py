@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import loloha
-from loloha.collector.store.cell import add_to_parts, whole
+from loloha.collector.store.cell import add_to_part, split, whole
 from loloha.conform import case
 from loloha.design.change import change_area, link_area
 from loloha.design.prospect import prospect
@@ -196,8 +196,12 @@ def test_messages_of_every_form_are_read(campaign: Campaign) -> None:
         assert counted.estimate().frequencies == pytest.approx(expected, abs=1e-6)
         # What the collector's store adds up, in parts.
         cells, added = protocol.encoding.increments(batch.keys, batch.ys)
-        parts = add_to_parts({}, cells, added, protocol.encoding.cells)
-        assert (whole(parts.items(), protocol.encoding.cells) == counted.counts).all()
+        total = protocol.encoding.cells
+        parts = [
+            (number, add_to_part(None, number, few, more, total))
+            for number, few, more in split(cells, added)
+        ]
+        assert (whole(parts, total) == counted.counts).all()
 
 
 def test_what_is_said_before_a_collection_claims_nothing_unknown(campaign: Campaign) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from collecting import HOUR, START, batch, campaign, clients, messages
-from loloha.collector import commit
+from loloha.collector import commit, queue, work
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.submission import Receipt, SmallUpload, Submission, gather, receipts
+from loloha.collector.submission import Receipt, SmallUpload, Submission, gather
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.wire import text
@@ -90,8 +90,8 @@ def test_small_uploads_and_large_ones_take_turns(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Devices waited behind everything that relays, or attackers, had sent before them.
-    monkeypatch.setattr(commit, "FEW_REPORTS", 2)
-    monkeypatch.setattr(commit, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(queue, "FEW_REPORTS", 2)
+    monkeypatch.setattr(commit, "MOST_AT_ONCE", work.ROUND_WORK + work.PART_WORK + 4)
     store = Store(sqlite_url)
     slow = Slow(store)
     one = campaign()
@@ -182,7 +182,7 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
     submissions, places = gather(uploads)
     assert [each.size for each in submissions] == [3, 5, 1]
     codes = [each.batch.codes for each in submissions]
-    found = receipts(codes, places)
+    found = [Receipt.of(codes[which][part].tolist()) for which, part in places]
     malformed, foreign = 1, 3
     wanted = [[0, malformed], [0], [0, 0, 0], [], [malformed, 0, foreign]]
     assert found == [Receipt.of(one) for one in wanted]

@@ -19,7 +19,7 @@ from collecting import HOUR, START, Clock, batch, campaign, clients, expected, m
 from laws import oracle
 from laws.variants import example
 from loloha.collector.store import Round, Store, schema
-from loloha.collector.store.cell import CELLS, add_to_parts, pack_part, unpack_part
+from loloha.collector.store.cell import CELLS, add_to_part, pack_part, split, unpack_part
 from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, Submission
@@ -255,7 +255,7 @@ def test_guards_that_are_not_in_use_leave_memory_and_come_back(store: Store) -> 
 def test_many_small_segments_are_merged_when_they_are_read(
     store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loloha.collector.store.record._MOST_SEGMENTS", 3)
+    monkeypatch.setattr("loloha.collector.store.segment.MOST_SEGMENTS", 3)
     entry = entry_of(store)
     sent = messages(entry.campaign, clients(entry.campaign, 9), 0)
     for one in sent[:8]:
@@ -432,7 +432,8 @@ def test_adding_to_parts_is_adding_to_the_whole() -> None:
         cells = np.unique(rng.integers(0, total, 300))
         added = rng.integers(1, 200, len(cells))
         whole[cells] += added
-        parts.update(add_to_parts(parts, cells, added, total))
+        for number, few, more in split(cells, added):
+            parts[number] = add_to_part(parts.get(number), number, few, more, total)
     for number, packed in parts.items():
         part = whole[number * CELLS : (number + 1) * CELLS]
         assert (unpack_part(packed, len(part)) == part).all()

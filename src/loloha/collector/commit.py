@@ -6,41 +6,26 @@ import asyncio
 import logging
 import math
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 from loloha.collector.metric import Metrics
+from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload, Waiting
 from loloha.collector.store import Store, TakenOverError
-from loloha.collector.submission import (
-    Receipt,
-    SmallUpload,
-    Submission,
-    count_codes,
-    gather,
-    receipts,
-)
+from loloha.collector.submission import Receipt, count_codes, gather
+from loloha.collector.work import commit_work
 from loloha.errors import StoreError
 
-Upload = Submission | SmallUpload
 _log = logging.getLogger(__name__)
 
 
-class Waiting(NamedTuple):
-    """An upload, and the future that is to be told, on which event loop."""
-
-    upload: Upload
-    future: Any
-    loop: asyncio.AbstractEventLoop
-
-
-# A commit begins no further large upload once it has so many reports: small ones wait behind it.
+# Work of a commit, in reports: others wait behind it.
 MOST_AT_ONCE = 20_000
 TIDY_SECONDS = FAILING_SECONDS = 30.0
 HANGING_SECONDS = 5.0
-FEW_REPORTS, GATHER_SECONDS = 1_000, 0.002
+GATHER_SECONDS = 0.002
 
 
 class Committer:
@@ -53,7 +38,7 @@ class Committer:
         Unix seconds: decides which rounds are open.
     metrics : Metrics
     largest_queue : int
-        Reports that may wait.
+        Reports that may wait, of small uploads and of large ones each; one address has a quarter.
     tidy : callable, optional
         Called in the same thread at the start, every 30 seconds, and at the end.
     """
@@ -70,12 +55,10 @@ class Committer:
         self._store = store
         self._clock = clock
         self._metrics = metrics
-        self._largest = largest_queue
         self._tidy = tidy
-        self._small: deque[Waiting] = deque()
-        self._large: deque[Waiting] = deque()
+        self._small = Line(largest_queue)
+        self._large = Line(largest_queue)
         self._next_is_small = True
-        self._reports = 0
         self._arrived = threading.Condition()
         self._stopping = False
         self._failed = -math.inf
@@ -116,11 +99,11 @@ class Committer:
             raise TakenOverError("store was taken over by another collector; stop this one")
         raise StoreError("store must take reports, the last commit failed; see its disk")
 
-    async def commit(self, upload: Upload) -> Receipt:
+    async def commit(self, upload: Upload, address: str | None = None) -> Receipt:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Receipt] = loop.create_future()
-        self.submit(Waiting(upload, future, loop))
+        self.submit(Waiting(upload, future, loop, address))
         return await future
 
     def submit(self, waiting: Waiting) -> None:
@@ -129,18 +112,25 @@ class Committer:
         Raises
         ------
         StoreError
-            If too many reports wait already.
+            If too much waits already, of all or of this address.
         """
-        size = max(1, waiting.upload.size)
+        job = Job(waiting)
         with self._arrived:
-            full = self._reports and self._reports + size > self._largest
-            if full or self._stopping:
+            line = self._line_of(job)
+            if self._stopping or not line.reports.fit(waiting.address, job.size):
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
-            (self._small if size <= FEW_REPORTS else self._large).append(waiting)
-            self._reports += size
+            line.append(job)
+            self._count(job, 1)
             self._arrived.notify()
+
+    def _line_of(self, job: Job) -> Line:
+        return self._small if job.is_small else self._large
+
+    def _count(self, job: Job, sign: int) -> None:
+        self._line_of(job).reports.take(job.waiting.address, sign * job.size)
+        self._metrics.waiting.inc(sign * job.size)
 
     def _run(self) -> None:
         self._run_tidy()
@@ -155,64 +145,138 @@ class Committer:
             if monotonic() - tidied >= TIDY_SECONDS:
                 self._run_tidy()
                 tidied = monotonic()
-            if not taken and self._stopping:
+            if not taken and self._stopping and not (self._small or self._large):
                 self._run_tidy()
                 return
 
-    def _take(self) -> list[Waiting]:
+    def _take(self) -> list[Piece]:
         """What waits, up to a bound; after a while without any, nothing.
 
-        Small uploads and large ones by turns: a device waits for one commit of others at most.
+        Small uploads and large ones by turns, and addresses by turns: a device waits for one commit
+        of others at most.
         """
         with self._arrived:
-            if not self._reports and not self._stopping:
+            if not (self._small or self._large or self._stopping):
                 self._arrived.wait(TIDY_SECONDS if self._tidy else None)
             first, second = self._small, self._large
             if not self._next_is_small:
                 first, second = second, first
-            waiting = first or second
-            self._next_is_small = waiting is self._large
-            taken, reports = [], 0
-            while waiting and reports < MOST_AT_ONCE:
-                taken.append(waiting.popleft())
-                reports += max(1, taken[-1].upload.size)
-            self._reports -= reports
-            self._metrics.waiting.set(self._reports)
+            line = first or second
+            self._next_is_small = line is self._large
+        return self._pieces(line) if line else []
+
+    def _pieces(self, line: Line) -> list[Piece]:
+        """What one commit takes: by turns, and with each piece what others have for its rounds."""
+        taken: list[Piece] = []
+        touched: set[tuple[int, int]] = set()
+        room = MOST_AT_ONCE
+
+        def take(job: Job, name: Any) -> bool:
+            """Whether it fits."""
+            nonlocal room
+            upload, places = job.pieces[name]
+            encoding = upload.stored.campaign.protocol.encoding
+            rounds = {(upload.stored.id, round) for round in upload.rounds}
+            work = commit_work(encoding, upload.size, len(rounds - touched))
+            if taken and work > room:
+                return False
+            room -= work
+            touched.update(rounds)
+            taken.append(Piece(job, upload, places))
+            del job.pieces[name]
+            if not job.pieces:
+                with self._arrived:
+                    line.remove(job)
+            return True
+
+        while room > 0:
+            with self._arrived:
+                job = line.first()
+                if job is None:
+                    break
+                line.pass_turn(job)
+            if job.waiting.future.done():
+                # Who sent it waits no longer, and sends it again.
+                self._end(job)
+                continue
+            job.cut()
+            name = next(iter(job.pieces))
+            if not take(job, name):
+                break
+            with self._arrived:
+                others = list(line) if name is not None else []
+            for other in others:
+                other.cut()
+                if name in other.pieces and not take(other, name):
+                    break
         return taken
 
-    def _commit(self, taken: list[Waiting]) -> None:
+    def _end(self, job: Job) -> None:
+        with self._arrived:
+            line = self._line_of(job)
+            if job.waits:
+                line.remove(job)
+            self._count(job, -1)
+
+    def _commit(self, taken: list[Piece]) -> None:
         self._began = monotonic()
         try:
             self._write(taken)
         finally:
             self._began = math.inf
 
-    def _write(self, taken: list[Waiting]) -> None:
+    def _write(self, taken: list[Piece]) -> None:
         try:
-            submissions, places = gather([one.upload for one in taken])
+            submissions, places = gather([piece.upload for piece in taken])
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
-            self._taken_over = False
-            if self._failed > -math.inf:
-                _log.warning("reports are counted again")
-            self._failed = -math.inf
+            self._note_success()
             self._metrics.count(count_codes(codes))
-            _answer(taken, receipts(codes, places))
+            self._note(taken, [codes[which][part] for which, part in places])
         except StoreError as error:
-            # Once, not for each upload of an outage.
-            if not self.failing:
-                _log.warning("reports are not counted: %s", error)
-            self._taken_over = isinstance(error, TakenOverError)
-            self._failed = monotonic()
-            self._metrics.failures.inc()
-            _answer(taken, [error] * len(taken))
+            self._note_failure(error)
+            self._answer(dict.fromkeys((piece.job for piece in taken), error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
             # One upload must not fail the others: find it by writing each on its own.
             if len(taken) == 1:
-                _answer(taken, [error])
+                self._answer({taken[0].job: error})
             else:
                 for one in taken:
                     self._write([one])
+
+    def _note(self, taken: list[Piece], codes: list[Any]) -> None:
+        """Answer the uploads of which nothing waits any more."""
+        whole = {}
+        for piece, part in zip(taken, codes, strict=True):
+            piece.job.codes[piece.places] = part
+            if not piece.job.pieces:
+                whole[piece.job] = Receipt.of(piece.job.codes.tolist())
+        self._answer(whole)
+
+    def _answer(self, outcomes: Mapping[Job, Receipt | Exception]) -> None:
+        """Tell everybody who waits; an event loop is woken once, not once for each of them."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        for job, outcome in outcomes.items():
+            self._end(job)
+            by_loop.setdefault(job.waiting.loop, []).append((job.waiting.future, outcome))
+        for loop, settled in by_loop.items():
+            # A loop that has ended has nobody left who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_settle, settled)
+
+    def _note_success(self) -> None:
+        self._taken_over = False
+        if self._failed > -math.inf:
+            _log.warning("reports are counted again")
+        self._failed = -math.inf
+
+    def _note_failure(self, error: StoreError) -> None:
+        # Once, not for each upload of an outage.
+        if not self.failing:
+            _log.warning("reports are not counted: %s", error)
+        self._taken_over = isinstance(error, TakenOverError)
+        self._failed = monotonic()
+        self._metrics.failures.inc()
 
     def _run_tidy(self) -> None:
         if self._tidy is None:
@@ -237,17 +301,6 @@ class Committer:
             # A fault of ours, or a damaged log: without this thread nothing would be counted again.
             _log.exception("rounds are not closed, or reports not logged, on time")
             self._metrics.failures.inc()
-
-
-def _answer(taken: list[Waiting], outcomes: Sequence[Receipt | Exception]) -> None:
-    """Tell everybody who waits; an event loop is woken once, not once for each of them."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
-    for one, outcome in zip(taken, outcomes, strict=True):
-        by_loop.setdefault(one.loop, []).append((one.future, outcome))
-    for loop, settled in by_loop.items():
-        # A loop that has ended has nobody left who waits.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, settled)
 
 
 def _settle(settled: list[tuple[Any, Any]]) -> None:

@@ -52,7 +52,8 @@ class Settings(BaseSettings):
         Bytes of bodies, and as many of answers, of all requests together, that may be in memory at
         a time.
     largest_queue : int
-        Reports that may wait for a commit before uploads are asked to come back later.
+        Reports that may wait for a commit, of small uploads and of large ones each, before uploads
+        are asked to come back later; one address has a quarter.
     keep_reports : path, optional
         Folder of a Parquet log of all reports; by default none is kept.
     allowed_origins : list of str

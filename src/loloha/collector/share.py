@@ -50,6 +50,12 @@ class Shares:
             del self._by_address[address]
         return mine
 
+    def fit(self, address: str | None, n: int) -> bool:
+        """Whether n more may be held at once: alone any, else of all and of the address's part."""
+        mine = 0 if address is None else self._by_address[address] + n
+        alone = not self.held
+        return alone or (self.held + n <= self.most and mine <= max(n, self.most // _PARTS))
+
 
 class Hold:
     """What one request holds.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import overload
 
 from loloha.collector.terms import Terms
+from loloha.collector.work import upload_work
 from loloha.rules.campaign import Campaign
 from loloha.wire.batch import Reader
 
@@ -69,6 +70,11 @@ class StoredCampaign:
     def reader(self) -> Reader:
         """Reads uploads for it."""
         return Reader(self.campaign)
+
+    @cached_property
+    def single_work(self) -> int:
+        """What it costs to commit one report beside others of its round, in reports."""
+        return upload_work(self.campaign.protocol.encoding, [0])
 
     @property
     def bins(self) -> int:

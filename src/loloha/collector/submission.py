@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from loloha.collector.guard import digest_rows
 from loloha.collector.secret import check_tickets
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.work import cut, upload_work
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 from loloha.wire.refusal import REASONS
@@ -50,6 +52,34 @@ class Submission:
         """Reports sent."""
         return self.batch.size
 
+    @cached_property
+    def rounds(self) -> list[int]:
+        """The rounds that it touches."""
+        rounds: list[int] = np.unique(self.batch.rounds).tolist()
+        return rounds
+
+    @cached_property
+    def work(self) -> int:
+        """What it costs to commit, in reports."""
+        encoding = self.stored.campaign.protocol.encoding
+        return max(self.size, upload_work(encoding, self.batch.rounds))
+
+    def pieces(self, most: int) -> Iterator[tuple[Any, Submission, Any]]:
+        """Parts that are committed one by one: name as by `cut`, and places in the upload.
+
+        The first holds what could not be read, too.
+        """
+        batch = self.batch
+        if self.work <= most or not batch.rounds.size:
+            yield None, self, slice(None)
+            return
+        others = np.flatnonzero(batch.codes)
+        for name, rows in cut(self.stored.campaign.protocol.encoding, batch.rounds, most):
+            places = np.concatenate([batch.index[rows], others])
+            few = replace(batch.take(rows), codes=batch.codes[places], index=np.arange(len(rows)))
+            yield (self.stored.id, name), Submission(self.stored, few, self.digests[rows]), places
+            others = others[:0]
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SmallUpload:
@@ -71,6 +101,19 @@ class SmallUpload:
     def size(self) -> int:
         """Reports sent."""
         return len(self.codes)
+
+    @property
+    def work(self) -> int:
+        """What it costs to commit, in reports."""
+        if len(self.rows) <= 1:
+            return max(self.size, self.stored.single_work)
+        encoding = self.stored.campaign.protocol.encoding
+        return max(self.size, upload_work(encoding, [row.round for row in self.rows]))
+
+    @property
+    def rounds(self) -> set[int]:
+        """The rounds that it touches."""
+        return {row.round for row in self.rows}
 
 
 @dataclass(frozen=True)
@@ -136,19 +179,6 @@ def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission
         batch = few[0].stored.reader.collect(rows, bytearray().join(one.codes for one in few))
         submissions.append(Submission.of(few[0].stored, batch))
     return submissions, places
-
-
-def receipts(codes: Sequence[Any], places: Sequence[Any]) -> list[Receipt]:
-    """A receipt for each upload, from the codes of the submissions.
-
-    Parameters
-    ----------
-    codes : sequence of int8[size]
-    places : list of (int, slice)
-        As `gather` gave them.
-    """
-    lists = [each.tolist() for each in codes]
-    return [Receipt.of(lists[which][part]) for which, part in places]
 
 
 def count_codes(codes: Sequence[Any]) -> dict[int, int]:

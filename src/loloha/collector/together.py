@@ -16,6 +16,7 @@ from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload
 from loloha.collector.upload import REPORTS_A_REQUEST, counted, whose
+from loloha.collector.work import ROUND_WORK
 from loloha.wire import Refusal, text
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def routes(context: Context) -> APIRouter:
         """
         async with context.bodies.read(request, _LARGEST) as body:
             parts = _parts(body)
-        context.rate.charge(request.scope, len(parts) / REPORTS_A_REQUEST)
+        # Each can be of another round.
+        context.rate.charge(request.scope, len(parts) * ROUND_WORK / REPORTS_A_REQUEST)
         answers = await asyncio.gather(*(_answer(context, request, part) for part in parts))
         return Response(b'{"answers":[%s]}' % b",".join(answers), media_type="application/json")
 
@@ -87,7 +89,7 @@ async def _count(context: Context, request: Request, part: bytes) -> Response:
     stored = await context.known(rows[0].campaign)
     context.require_token(request, stored)
     upload = SmallUpload(stored, rows, bytearray(codes))
-    receipt = await counted(context, upload)
+    receipt = await counted(context, request, upload)
     if receipt.refused:
         raise refused(receipt.refused[0][1], whose(upload))
     found = shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=rows[0].reporter)

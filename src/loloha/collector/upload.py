@@ -17,6 +17,7 @@ from loloha.collector.decoding import READERS, prepare, unreadable
 from loloha.collector.document import described, problems, uploads
 from loloha.collector.problem import Problem, refused, response, unavailable
 from loloha.collector.query import known_parameters
+from loloha.collector.rate import group_of
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
@@ -78,8 +79,9 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
             )
             upload = Submission(stored, batch, digests)
         single = media == "application/json" and _is_object(body)
-    context.rate.charge(request.scope, upload.size / REPORTS_A_REQUEST - charged)
-    receipt = await counted(context, upload)
+    # Rounds count too: each has a guard and counts of its own to be read and written.
+    context.rate.charge(request.scope, upload.work / REPORTS_A_REQUEST - charged)
+    receipt = await counted(context, request, upload)
     single = single and receipt.size == 1
     named = whose(upload) if single else {}
     if single and receipt.refused:
@@ -92,7 +94,7 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
     return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
 
 
-async def counted(context: Context, upload: SmallUpload | Submission) -> Receipt:
+async def counted(context: Context, request: Request, upload: SmallUpload | Submission) -> Receipt:
     """Commit an upload.
 
     Raises
@@ -102,7 +104,7 @@ async def counted(context: Context, upload: SmallUpload | Submission) -> Receipt
     """
     try:
         async with asyncio.timeout(SECONDS_TO_COMMIT):
-            return await context.committer.commit(upload)
+            return await context.committer.commit(upload, group_of(request.scope))
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:

@@ -63,8 +63,8 @@ class Batch:
         """Position and reason of each report that cannot be read."""
         return [(int(i), REASONS[self.codes[i] - 1]) for i in np.flatnonzero(self.codes)]
 
-    def take(self, rows: Bools) -> Batch:
-        """Some of the readable reports, chosen by bool[n]."""
+    def take(self, rows: Bools | Ints) -> Batch:
+        """Some of the readable reports, chosen by bool[n] or by their places."""
         columns = (self.reporters, self.keys, self.ys, self.tickets)
         rest = (None if one is None else one[rows] for one in columns)
         return Batch(self.codes, self.index[rows], self.rounds[rows], *rest)

@@ -7,51 +7,57 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.collector.work import CELLS
+
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Ints
 
-CELLS = 4096
+Place = tuple[int, int]
+"""A round, and the number of a part of its counts."""
 _WIDTHS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"), np.dtype("<i8"))
 
 
-def add_to_parts(parts: dict[int, bytes], cells: Ints, added: Ints, total: int) -> dict[int, bytes]:
-    """The parts that hold ``cells``, after adding.
+def split(cells: Ints, added: Ints) -> list[tuple[int, Ints, Ints]]:
+    """Cells and what is added to them, as `Encoding.increments` gives them, part by part."""
+    if not cells.size:
+        # As a report whose bits are all unset: it counts, and adds to no cell.
+        return []
+    numbers = cells // CELLS
+    edges = np.flatnonzero(np.diff(numbers)) + 1
+    places = zip(np.split(cells, edges), np.split(added, edges), strict=True)
+    return [(int(few[0] // CELLS), few, more) for few, more in places]
+
+
+def add_to_part(packed: bytes | None, number: int, cells: Ints, added: Ints, total: int) -> bytes:
+    """One part after adding.
 
     Parameters
     ----------
-    parts : dict of int to bytes
-        Those there were, by number.
-    cells, added : int64[n]
-        As `Encoding.increments` gives them.
+    packed : bytes or None
+        The part before, None where it counted nothing.
+    number, cells, added
+        As `split` gives them.
     total : int
         Cells of the whole table: the last part is shorter.
     """
-    if not cells.size:
-        # As a report whose bits are all unset: it counts, and adds to no cell.
-        return {}
-    numbers = cells // CELLS
-    edges = np.flatnonzero(np.diff(numbers)) + 1
-    changed = {}
-    for place, more in zip(np.split(cells, edges), np.split(added, edges), strict=True):
-        number = int(place[0] // CELLS)
-        first = number * CELLS
-        size = min(CELLS, total - first)
-        packed = parts.get(number)
-        counts = np.zeros(size, dtype=np.int64) if packed is None else unpack_part(packed, size)
-        counts[place - first] += more
-        changed[number] = pack_part(counts)
-    return changed
+    first = number * CELLS
+    size = min(CELLS, total - first)
+    counts = np.zeros(size, dtype=np.int64) if packed is None else unpack_part(packed, size)
+    counts[cells - first] += added
+    return pack_part(counts)
 
 
-def add_parts(parts: dict[int, bytes], more: dict[int, bytes], total: int) -> dict[int, bytes]:
-    """The parts that ``more`` has, after adding those of ``parts``."""
+def add_parts(
+    parts: dict[Place, bytes], more: dict[Place, bytes], total: int
+) -> dict[Place, bytes]:
+    """The parts that ``more`` has, by round and number, after adding those of ``parts``."""
     added = {}
-    for number, packed in more.items():
-        size = min(CELLS, total - number * CELLS)
+    for place, packed in more.items():
+        size = min(CELLS, total - place[1] * CELLS)
         counts = unpack_part(packed, size)
-        if number in parts:
-            counts += unpack_part(parts[number], size)
-        added[number] = pack_part(counts)
+        if place in parts:
+            counts += unpack_part(parts[place], size)
+        added[place] = pack_part(counts)
     return added
 
 

@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.collector.guard import Guard, Seen, pack, unpack
+from loloha.collector.guard import Guard, Seen, pack
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
+from loloha.collector.store.schema import cell, waiting_cell
+from loloha.collector.store.segment import load
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
+from loloha.collector.work import by_round
 from loloha.wire import Refusal
 from loloha.wire.refusal import REASONS
 
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
+    from loloha.rules.counting.arrays import Ints
+
 ACCEPTED, DUPLICATES, WAITING = "accepted", "duplicate", "waiting"
 NO_ROUND = -1
-_MOST_SEGMENTS = 256
+# The code of a report, by what the guard knows of it.
+_FATES = np.zeros(len(Seen), dtype=np.int8)
+_FATES[Seen.SAME], _FATES[Seen.DIFFERENT] = DUPLICATE, Refusal.CONFLICT.code
 
 
 @dataclass
@@ -32,6 +39,16 @@ class _Open:
     guard: Guard
     segment: int
     waiting: int
+
+
+@dataclass
+class _Fresh:
+    """The new reports of one round, and whether they are shown at once."""
+
+    round: int
+    opened: _Open
+    columns: _Columns
+    shown: bool
 
 
 @dataclass
@@ -112,15 +129,7 @@ class Record:
         fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
         fates[rounds > last] = Refusal.EARLY.code
         columns = _Columns.of(mine)
-        for round in np.unique(rounds[fates == 0]):
-            rows = np.flatnonzero(rounds == round)
-            found, waiting = self._write_round(connection, stored, int(round), columns.take(rows))
-            fates[rows] = found
-            events[int(round), WAITING] += waiting
-            for kind, code in ((ACCEPTED, 0), (DUPLICATES, DUPLICATE)):
-                events[int(round), kind] += int(np.count_nonzero(fates[rows] == code))
-            conflicts = int(np.count_nonzero(fates[rows] == Refusal.CONFLICT.code))
-            events[int(round), Refusal.CONFLICT] += conflicts
+        self._write_rounds(connection, stored, columns, rounds, fates, events)
         start = 0
         for one, code in zip(mine, codes, strict=True):
             end = start + len(one.batch.index)
@@ -163,57 +172,78 @@ class Record:
             events = Counter({(round, WAITING): -found[WAITING]})
             self._count(connection, stored, events)
 
-    def _write_round(
-        self, connection: sql.Connection, stored: StoredCampaign, round: int, columns: _Columns
-    ) -> tuple[Any, int]:
-        """Count the new reports of one round; the fate of each, and how many more wait."""
-        opened = self._opened(connection, stored, round)
-        seen = opened.guard.classify(columns.reporters, columns.digests)
-        fates = np.zeros(len(seen), dtype=np.int8)
-        fates[seen == Seen.SAME] = DUPLICATE
-        fates[seen == Seen.DIFFERENT] = Refusal.CONFLICT.code
-        new = np.flatnonzero(seen == Seen.NEW)
-        if not new.size:
-            return fates, 0
-        fresh = columns if new.size == len(seen) else columns.take(new)
-        place = {"campaign_id": stored.id, "round": round, "segment": opened.segment}
-        rows = pack(fresh.reporters, fresh.digests)
-        connection.execute(statement.INSERT_GUARD, {**place, "rows": rows})
-        if self.keeps is not None:
-            reports = self.keeps(stored.campaign, round, fresh.reporters, fresh.keys, fresh.ys)
-            connection.execute(statement.INSERT_KEPT, {**place, "reports": reports})
-        waiting = opened.waiting + new.size
-        publish = stored.terms.publishes(len(opened.guard) + new.size, waiting)
-        if publish and opened.waiting:
-            self._counts.publish(connection, stored, round)
-        self._counts.add(connection, stored, round, fresh.keys, fresh.ys, publish=publish)
-        left = 0 if publish else waiting
-        self._changes.append(_Change(opened, fresh.reporters, fresh.digests, left))
-        return fates, left - opened.waiting
+    def _write_rounds(
+        self,
+        connection: sql.Connection,
+        stored: StoredCampaign,
+        columns: _Columns,
+        rounds: Ints,
+        fates: Any,
+        events: Counter[tuple[int, str]],
+    ) -> None:
+        """Count the new reports of rounds that are open, all rounds by the same few statements.
 
-    def _opened(self, connection: sql.Connection, stored: StoredCampaign, round: int) -> _Open:
-        place = (stored.id, round)
-        if place not in self._guards:
-            self._guards[place] = self._load(connection, *place)
-        self._guards.move_to_end(place)
-        return self._guards[place]
+        Sets the fate of each report, and adds what happened to ``events``.
+        """
+        places = by_round(rounds, np.flatnonzero(fates == 0))
+        self._open_guards(connection, stored, [round for round, _ in places])
+        fresh: list[_Fresh] = []
+        for round, rows in places:
+            opened = self._guards[stored.id, round]
+            here = columns.take(rows)
+            seen = opened.guard.classify(here.reporters, here.digests)
+            fates[rows] = _FATES[seen]
+            new = np.flatnonzero(seen == Seen.NEW)
+            events[round, ACCEPTED] += new.size
+            events[round, DUPLICATES] += int(np.count_nonzero(seen == Seen.SAME))
+            events[round, Refusal.CONFLICT] += int(np.count_nonzero(seen == Seen.DIFFERENT))
+            if new.size:
+                waiting = opened.waiting + new.size
+                shown = stored.terms.publishes(len(opened.guard) + new.size, waiting)
+                fresh.append(_Fresh(round, opened, here.take(new), shown))
+                events[round, WAITING] += (0 if shown else waiting) - opened.waiting
+        if fresh:
+            self._insert(connection, stored, fresh)
 
-    def _load(self, connection: sql.Connection, campaign_id: int, round: int) -> _Open:
-        place = {"entry": campaign_id, "at": round}
-        found = connection.execute(statement.GUARD, place).all()
-        guard = Guard()
-        if not found:
-            return _Open(guard, 0, 0)
-        happened = statement.by_first(connection.execute(statement.OUTCOMES, place))
-        waiting = happened.get(WAITING, 0)
-        reporters, digests = unpack(b"".join(rows for _, rows in found))
-        guard.add(reporters, digests)
-        if len(found) > _MOST_SEGMENTS:
-            connection.execute(statement.DELETE_GUARD, place)
-            merged = {"campaign_id": campaign_id, "round": round, "segment": found[-1].segment}
-            rows = pack(reporters, digests)
-            connection.execute(statement.INSERT_GUARD, {**merged, "rows": rows})
-        return _Open(guard, found[-1].segment + 1, waiting)
+    def _insert(
+        self, connection: sql.Connection, stored: StoredCampaign, fresh: list[_Fresh]
+    ) -> None:
+        """Write the new reports of some rounds: guard, log, counts."""
+        guards, reports = [], []
+        for one in fresh:
+            new, place = one.columns, {"campaign_id": stored.id, "round": one.round}
+            place["segment"] = one.opened.segment
+            guards.append({**place, "rows": pack(new.reporters, new.digests)})
+            if self.keeps is not None:
+                kept = self.keeps(stored.campaign, one.round, new.reporters, new.keys, new.ys)
+                reports.append({**place, "reports": kept})
+            if one.shown and one.opened.waiting:
+                self._counts.publish(connection, stored, one.round)
+            left = 0 if one.shown else one.opened.waiting + len(new.ys)
+            self._changes.append(_Change(one.opened, new.reporters, new.digests, left))
+        connection.execute(statement.INSERT_GUARD, guards)
+        if reports:
+            connection.execute(statement.INSERT_KEPT, reports)
+        for table, shown in ((cell, True), (waiting_cell, False)):
+            news = [(o.round, o.columns.keys, o.columns.ys) for o in fresh if o.shown is shown]
+            self._counts.add(connection, stored, table, news)
+
+    def _open_guards(
+        self, connection: sql.Connection, stored: StoredCampaign, rounds: list[int]
+    ) -> None:
+        """Have the guards of these rounds in memory."""
+        missing = [round for round in rounds if (stored.id, round) not in self._guards]
+        if missing:
+            waiting = statement.by_first(
+                connection.execute(
+                    statement.NUMBER_WAITING, {"entry": stored.id, "rounds": missing}
+                )
+            )
+            for round, loaded in load(connection, stored.id, missing).items():
+                opened = _Open(loaded.guard, loaded.segment, waiting.get(round, 0))
+                self._guards[stored.id, round] = opened
+        for round in rounds:
+            self._guards.move_to_end((stored.id, round))
 
     def _count(
         self, connection: sql.Connection, stored: StoredCampaign, events: Counter[tuple[int, str]]

@@ -19,11 +19,21 @@ from loloha.collector.store.schema import (
 
 _entry: sql.BindParameter[int] = sql.bindparam("entry")
 _round: sql.BindParameter[int] = sql.bindparam("at")
+_rounds: sql.BindParameter[list[int]] = sql.bindparam("rounds", expanding=True)
 
 
 def _here(table: sql.Table) -> sql.ColumnElement[bool]:
     """Rows of one round of a campaign."""
     return (table.c.campaign_id == _entry) & (table.c.round == _round)
+
+
+def _in_rounds(table: sql.Table) -> sql.ColumnElement[bool]:
+    """Rows of some rounds of a campaign."""
+    return (table.c.campaign_id == _entry) & table.c.round.in_(_rounds)
+
+
+def _number(name: str) -> sql.BindParameter[int]:
+    return sql.bindparam(name, type_=sql.BigInteger)
 
 
 EPOCH = sql.select(writer.c.epoch).with_for_update()
@@ -36,17 +46,43 @@ DELETE_CLOSED = sql.delete(guard).where(
     guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
 )
 
-GUARD = sql.select(guard.c.segment, guard.c.rows).where(_here(guard)).order_by(guard.c.segment)
-DELETE_GUARD = sql.delete(guard).where(_here(guard))
+_size = sql.func.length(guard.c.rows)
+_place = sql.tuple_(guard.c.round, guard.c.segment)
+GUARD_SIZES = (
+    sql.select(guard.c.round, guard.c.segment, _size.label("size"))
+    .where(_in_rounds(guard))
+    .order_by(guard.c.round, guard.c.segment)
+)
+GUARDS = (
+    sql.select(guard.c.round, guard.c.segment, guard.c.rows)
+    .where(
+        _in_rounds(guard),
+        _place >= sql.tuple_(_number("first_round"), _number("first_segment")),
+        _place <= sql.tuple_(_number("last_round"), _number("last_segment")),
+        _size <= _number("largest"),
+    )
+    .order_by(guard.c.round, guard.c.segment)
+)
+GUARD_PIECE = sql.select(
+    sql.func.substr(guard.c.rows, _number("start"), _number("n"), type_=sql.LargeBinary)
+).where(_here(guard), guard.c.segment == _number("segment"))
+DELETE_SEGMENTS = sql.delete(guard).where(
+    _here(guard), guard.c.segment.in_(sql.bindparam("segments", expanding=True))
+)
 INSERT_GUARD = sql.insert(guard)
 INSERT_KEPT = sql.insert(kept)
 
+NUMBER_WAITING = sql.select(outcome.c.round, outcome.c.count).where(
+    _in_rounds(outcome), outcome.c.kind == "waiting"
+)
 OUTCOMES = sql.select(outcome.c.kind, outcome.c.count).where(_here(outcome))
 
 _parts: sql.BindParameter[list[int]] = sql.bindparam("parts", expanding=True)
 ALL_PARTS = sql.select(cell.c.part, cell.c.counts).where(_here(cell))
 PARTS = {
-    table: sql.select(table.c.part, table.c.counts).where(_here(table), table.c.part.in_(_parts))
+    table: sql.select(table.c.round, table.c.part, table.c.counts).where(
+        _in_rounds(table), table.c.part.in_(_parts)
+    )
     for table in (cell, waiting_cell)
 }
 WAITING_PARTS = sql.select(waiting_cell.c.part).where(_here(waiting_cell))

@@ -188,6 +188,11 @@ class Encoding(ABC):
         """The one cell that a valid report adds 1 to; None where `count` has to tell."""
         return None
 
+    @property
+    def span(self) -> int:
+        """Cells that one report can add to, at most."""
+        return self.cells
+
     def increments(self, keys: Any, ys: Any) -> tuple[Ints, Ints]:
         """The cells that n valid reports add to, ascending, and how much; int64 each."""
         import numpy as np
@@ -254,3 +259,11 @@ class OfValues(Encoding):
 
     def support(self, counts: Ints) -> Ints:
         return counts.copy()
+
+
+def occurrences(cells: Ints) -> tuple[Ints, Ints]:
+    """The different cells, ascending, and how often each occurs: no table of all is made."""
+    import numpy as np
+
+    different, times = np.unique(cells, return_counts=True)
+    return different, times.astype(np.int64)

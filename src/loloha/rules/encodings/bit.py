@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.rules.channels import BitChannel
-from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues
+from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues, occurrences
 from loloha.rules.report import Answer, Key
 from loloha.rules.rng import Rng
 
@@ -172,6 +172,18 @@ class SampledBuckets(_BitEncoding):
 
         kernels.count_buckets(counts[: self.b], keys, ys)
         kernels.count_symbols(counts[self.b :], keys.reshape(-1))
+
+    @property
+    def span(self) -> int:
+        return 2 * self.d if type(self) is SampledBuckets else super().span
+
+    def increments(self, keys: Ints, ys: Array) -> tuple[Ints, Ints]:
+        import numpy as np
+
+        if type(self) is not SampledBuckets:
+            return super().increments(keys, ys)
+        ones = np.unpackbits(ys, axis=1, count=self.d, bitorder="little") == 1
+        return occurrences(np.concatenate([keys[ones], self.b + keys.reshape(-1)]))
 
     def support(self, counts: Ints) -> Ints:
         return counts[: self.b].copy()

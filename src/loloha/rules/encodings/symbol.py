@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from loloha.rules.channels import SymbolChannel
-from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues
+from loloha.rules.encodings.base import Encoding, Kind, Number, OfValues, occurrences
 from loloha.rules.hashing import HashFamily
 from loloha.rules.report import Answer, Key, Report
 from loloha.rules.rng import Rng
@@ -75,6 +75,14 @@ class Symbols(OfValues, _SymbolEncoding):
         from loloha.rules.counting import kernels
 
         kernels.count_symbols(counts, ys)
+
+    @property
+    def span(self) -> int:
+        return 1 if type(self) is Symbols else super().span
+
+    def increments(self, keys: None, ys: Ints) -> tuple[Ints, Ints]:
+        # A subclass may count otherwise.
+        return occurrences(ys) if type(self) is Symbols else super().increments(keys, ys)
 
     def admit(self, counts: Ints, keys: None, ys: Ints) -> bool:
         from loloha.rules.counting import kernels
@@ -151,7 +159,7 @@ class Hashed(_SymbolEncoding):
         return super().valid(keys, ys) & self.family.are_keys(keys)
 
     def cell(self, report: Report) -> int | None:
-        if type(self) is not Hashed or not self.tabled:
+        if not self._adds_one:
             return None
         return _seed(report.key) * self.family.g + cast("int", report.y)
 
@@ -170,14 +178,18 @@ class Hashed(_SymbolEncoding):
             return kernels.count_pairs(counts, keys, ys, self.family.g, self.family.least_key)
         return super().admit(counts, keys, ys)
 
-    def increments(self, keys: Ints, ys: Ints) -> tuple[Ints, Ints]:
-        import numpy as np
+    @property
+    def span(self) -> int:
+        return 1 if self._adds_one else super().span
 
-        if not self.tabled:
+    @property
+    def _adds_one(self) -> bool:
+        return type(self) is Hashed and self.tabled
+
+    def increments(self, keys: Ints, ys: Ints) -> tuple[Ints, Ints]:
+        if not self._adds_one:
             return super().increments(keys, ys)
-        # The table can be far larger than a batch: never make all of it.
-        cells, added = np.unique(keys * self.family.g + ys, return_counts=True)
-        return cells, added.astype(np.int64)
+        return occurrences(keys * self.family.g + ys)
 
     def support(self, counts: Ints) -> Ints:
         from loloha.rules.counting import decode

@@ -1,0 +1,107 @@
+"""Uploads that wait for a commit: each address has its turn, and large ones are cut in pieces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.collector.share import Shares
+from loloha.collector.submission import SmallUpload, Submission, gather
+
+Upload = Submission | SmallUpload
+FEW_REPORTS = 1_000
+"""Work, in reports, of a small upload."""
+LARGEST_PIECE = 5_000
+"""Work of a piece of a large one."""
+
+
+class Waiting(NamedTuple):
+    """An upload, the future that is to be told, on which event loop, and whose address it is."""
+
+    upload: Upload
+    future: Any
+    loop: asyncio.AbstractEventLoop
+    address: str | None = None
+
+
+class Job:
+    """An upload on its way: committed at once, or, where that would take long, piece by piece."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self.waiting = waiting
+        self.size = max(1, waiting.upload.size)
+        self.work = waiting.upload.work
+        self.codes: Any = None
+        self.pieces: dict[Any, tuple[Upload, Any]] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether something of it is in the line."""
+        return self.codes is None or bool(self.pieces)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is committed as it is, gathered with others."""
+        return self.work <= FEW_REPORTS
+
+    def cut(self) -> None:
+        """Make the pieces, unless that is done."""
+        upload = self.waiting.upload
+        if self.codes is not None:
+            return
+        self.codes = np.zeros(upload.size, dtype=np.int8)
+        if self.is_small:
+            self.pieces[None] = upload, slice(None)
+            return
+        whole = gather([upload])[0][0]
+        for name, piece, places in whole.pieces(LARGEST_PIECE):
+            self.pieces[name] = piece, places
+
+
+class Piece(NamedTuple):
+    """What a commit takes of an upload, and where its reports stand in that."""
+
+    job: Job
+    upload: Upload
+    places: Any
+
+
+class Line:
+    """Uploads that wait, by address: each has its turn, however many another has sent.
+
+    An upload leaves the line with its last piece.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._by_address: OrderedDict[str | None, deque[Job]] = OrderedDict()
+        self.reports = Shares(largest, "")
+
+    def __bool__(self) -> bool:
+        return bool(self._by_address)
+
+    def __iter__(self) -> Iterator[Job]:
+        return chain.from_iterable(self._by_address.values())
+
+    def append(self, job: Job) -> None:
+        """At the end of those of its address."""
+        self._by_address.setdefault(job.waiting.address, deque()).append(job)
+
+    def first(self) -> Job | None:
+        """The first of the address whose turn it is."""
+        return next(iter(self), None)
+
+    def pass_turn(self, job: Job) -> None:
+        """It had its turn."""
+        self._by_address.move_to_end(job.waiting.address)
+
+    def remove(self, job: Job) -> None:
+        """Nothing is left of it."""
+        jobs = self._by_address[job.waiting.address]
+        jobs.remove(job)
+        if not jobs:
+            del self._by_address[job.waiting.address]

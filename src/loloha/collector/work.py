@@ -1,0 +1,80 @@
+"""What it costs to commit reports, and how a large upload is cut so that no commit costs much."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loloha.rules.counting.arrays import Ints
+    from loloha.rules.encodings import Encoding
+
+CELLS = 4096
+"""Counts that are stored, read and written together: a part."""
+
+# In reports, of which one takes a microsecond.
+ROUND_WORK = 200
+"""A round: its guard is read and written, and its counts."""
+PART_WORK = 50
+"""A part of the counts of a round."""
+_CELLS_A_REPORT = 256
+"""Cells that a report adds to which take as long as one more report."""
+
+
+def report_work(encoding: Encoding) -> int:
+    """One more report in a round."""
+    return 1 + encoding.span // _CELLS_A_REPORT
+
+
+def round_work(encoding: Encoding, reports: Any) -> Any:
+    """A round with so many reports, beside them; also int64[n]."""
+    parts = -(-encoding.cells // CELLS)
+    return ROUND_WORK + PART_WORK * np.minimum(parts, reports * encoding.span)
+
+
+def commit_work(encoding: Encoding, reports: int, rounds: int) -> int:
+    """Some reports more in a commit that has yet to touch so many of their rounds."""
+    work = reports * report_work(encoding)
+    return work + rounds * int(round_work(encoding, reports)) if rounds else work
+
+
+def upload_work(encoding: Encoding, rounds: Any) -> int:
+    """An upload beyond its first round, which is any request's own; at least its reports.
+
+    Parameters
+    ----------
+    rounds : sequence of int
+        Of each report.
+    """
+    n = len(rounds)
+    if not n:
+        return 0
+    _, reports = np.unique(rounds, return_counts=True)
+    shared = ROUND_WORK + PART_WORK
+    return n * report_work(encoding) + int(round_work(encoding, reports).sum()) - shared
+
+
+def by_round(rounds: Ints, rows: Ints) -> list[tuple[int, Ints]]:
+    """These rows, round by round, those of a round in their order."""
+    if not rows.size:
+        return []
+    rows = rows[np.argsort(rounds[rows], kind="stable")]
+    edges = [0, *(np.flatnonzero(np.diff(rounds[rows])) + 1).tolist(), len(rows)]
+    return [(int(rounds[rows[start]]), rows[start:end]) for start, end in pairwise(edges)]
+
+
+def cut(encoding: Encoding, rounds: Ints, most: int) -> Iterator[tuple[Any, Ints]]:
+    """Rows of an upload, as many at a time as are committed together, each with a name.
+
+    A commit has ``most`` of work, or one round. Rows of several uploads under one name are of the
+    same rounds: together they cost little more than one of them.
+    """
+    window = max(1, most // int(round_work(encoding, encoding.cells)))
+    step = max(1, most // report_work(encoding))
+    for number, rows in by_round(rounds // window, np.arange(len(rounds))):
+        for start in range(0, len(rows), step):
+            yield (number, start), rows[start : start + step]
