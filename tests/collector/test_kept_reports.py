@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,49 @@ def test_reports_that_came_after_a_failure_do_not_take_the_written_ones_along(
     opened[-1].take_kept(kept.deliver)
     assert logged(kept, stored) == opened[-1].rounds(stored)[0].n == 10 + 7 * times
     assert waiting(opened[-1]) == 0
+
+
+@pytest.mark.parametrize("limit", [0, 700, 1 << 20])
+@pytest.mark.parametrize("failing", [0, 1, 2, 5])
+def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
+    opened: list[Store], store_url: str, kept: KeptReports, monkeypatch: pytest.MonkeyPatch,
+    limit: int, failing: int,
+) -> None:  # fmt: skip
+    # A file a round, each with two commits of its own, held up uploads for seconds.
+    monkeypatch.setattr("loloha.collector.store.store.MOST_KEPT_AT_ONCE", limit)
+    terms, late = Terms(late_seconds=9 * HOUR), NOW + 9 * HOUR
+    names = ("a", "b")
+    entries = [opened[-1].create(campaign(name), terms, token=None, now=NOW)[0] for name in names]
+
+    def more(seed: int) -> None:
+        for stored in entries:
+            for round in range(4):
+                some = clients(stored.campaign, 3, seed=seed)
+                read = batch(stored.campaign, messages(stored.campaign, some, round))
+                opened[-1].record([Submission.of(stored, read)], late)
+
+    calls = iter(range(10_000))
+
+    def fails(*what: Any) -> None:
+        # Before or after the file is there.
+        here = next(calls)
+        if here == failing:
+            raise OSError(errno.EIO, "Input/output error")
+        kept.deliver(*what)
+        if here == failing + 1:
+            raise Broken
+
+    more(0)
+    for again in range(3):
+        with suppress(Broken, OSError):
+            while opened[-1].take_kept(fails):
+                pass
+        more(100 + 10 * again)
+        opened.append(Store(store_url, keeps=kept.pack))
+    while opened[-1].take_kept(kept.deliver):
+        pass
+    assert waiting(opened[-1]) == 0
+    assert [logged(kept, stored) for stored in entries] == [4 * 4 * 3] * 2
 
 
 def test_a_log_that_fails_for_one_campaign_is_tried_again_whole(
@@ -233,10 +277,11 @@ def test_a_log_that_cannot_be_written_keeps_no_round_open_and_is_told_once(
     with monkeypatch.context() as patch:
         patch.setattr(KeptReports, "deliver", full)
         for _ in range(3):
-            context._opened.committer._run_tidy()
+            context._opened.log._upkeep.run()
+    context._opened.committer._tidy.run()
     with context.store.database.read() as connection:
         assert connection.execute(sql.select(schema.guard.c.rows)).all() == []
-    context._opened.committer._run_tidy()
+    context._opened.log._upkeep.run()
     told = [record.getMessage() for record in caplog.records if "on time" in record.getMessage()]
     assert [word for text in told for word in ("No space", "again") if word in text] == [
         "No space",

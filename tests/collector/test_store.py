@@ -18,6 +18,7 @@ import loloha
 from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
 from laws import oracle
 from laws.variants import example
+from loloha.collector.guard import ROW_BYTES
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_part, pack_part, split, unpack_part
 from loloha.collector.store.database import Database
@@ -268,6 +269,97 @@ def test_many_small_segments_are_merged_when_they_are_read(
     last = Store(store_url)
     assert counted(record(last, entry, sent)) == (0, 9, [])
     last.close()
+
+
+def guarded(store: Store) -> list[int]:
+    """Bytes of each segment."""
+    size = sql.func.length(schema.guard.c.rows)
+    with store.database.read() as connection:
+        return list(connection.execute(sql.select(size).order_by(size)).scalars())
+
+
+@pytest.mark.parametrize("largest", [3, 5, 100])
+def test_whatever_is_written_can_be_read_again_in_bounded_pieces(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch, largest: int
+) -> None:
+    # Rounds of more than 41 million reports: merged they were larger than a value may be.
+    monkeypatch.setattr("loloha.collector.store.segment.MOST_SEGMENTS", 3)
+    monkeypatch.setattr("loloha.collector.store.segment.LARGEST", largest * ROW_BYTES)
+    entry = entry_of(store)
+    sent = {round: messages(entry.campaign, clients(entry.campaign, 31), round) for round in (0, 1)}
+    now = START + HOUR + 60
+    record(store, entry, sent[0][:7], now)
+    for one in (*sent[0][7:30], *sent[1][:2]):
+        record(store, entry, [one], now)
+    for again in range(3):
+        other = Store(store_url)
+        both = record(other, entry, sent[0][:30] + sent[1][:2], now)
+        assert counted(both) == (0, 32, [])
+        # What is merged is no larger than a piece; a segment of one commit stays as it is.
+        assert all(size <= max(7, largest) * ROW_BYTES for size in guarded(other)), again
+        other.close()
+    assert len(guarded(store)) <= 2 + -(-32 // largest) + 2
+    last = Store(store_url)
+    assert counted(record(last, entry, sent[0] + sent[1], now)) == (30, 32, [])
+    assert last.tally(entry, 0).n == last.tally(entry, 1).n == 31
+    last.close()
+
+
+def test_only_campaigns_of_which_a_round_is_due_are_looked_at(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of 5 000 campaigns was parsed every half minute.
+    busy, idle = entry_of(store, campaign("busy")), entry_of(store, campaign("idle"))
+    entry_of(store, campaign("empty"))
+    record(store, busy, messages(busy.campaign, clients(busy.campaign, 2), 0))
+    later = messages(idle.campaign, clients(idle.campaign, 2), 1)
+    record(store, idle, later, START + HOUR)
+    parsed: list[str] = []
+    honest = Campaign.from_json
+
+    def noted(*arguments: Any, **more: Any) -> Any:
+        one = honest(*arguments, **more)
+        parsed.append(one.name)
+        return one
+
+    for fresh in (False, True):
+        one = Store(store_url) if fresh else store
+        monkeypatch.setattr(Campaign, "from_json", noted)
+        one.close_rounds(START + HOUR)
+        assert sorted(parsed) == ["busy", "idle"]
+        parsed.clear()
+        for _ in range(3):
+            assert not one.close_rounds(START + 2 * HOUR - 1)
+        assert parsed == []
+        if fresh:
+            one.close_rounds(START + 2 * HOUR)
+            assert parsed == ["busy"]
+            one.close_rounds(START + 3 * HOUR)
+            assert parsed == ["busy", "idle"]
+            assert guarded(one) == []
+            one.close_rounds(START + 99 * HOUR)
+            assert len(parsed) == 2
+            one.close()
+        monkeypatch.undo()
+        parsed.clear()
+
+
+def test_many_campaigns_are_closed_a_few_at_a_time(store: Store) -> None:
+    entries = [entry_of(store, campaign(f"n{i}")) for i in range(7)]
+    for entry in entries:
+        record(store, entry, messages(entry.campaign, clients(entry.campaign, 1), 0))
+    # The first look finds out when each is due.
+    assert [store.close_rounds(NOW, most=3) for _ in range(4)] == [True, True, False, False]
+    left = []
+    for _ in range(3):
+        more = store.close_rounds(NOW + 9 * HOUR, most=3)
+        left.append((more, len(guarded(store))))
+    assert left == [(True, 4), (True, 1), (False, 0)]
+    record(
+        store, entries[0], messages(campaign("n0"), clients(campaign("n0"), 1), 10), NOW + 10 * HOUR
+    )
+    store.close_rounds(NOW + 12 * HOUR)
+    assert guarded(store) == []
 
 
 def test_migrations_make_the_tables_that_the_code_expects(store: Store) -> None:

@@ -15,6 +15,7 @@ from loloha.collector.metric import Metrics
 from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload, Waiting
 from loloha.collector.store import Store, TakenOverError
 from loloha.collector.submission import Receipt, count_codes, gather
+from loloha.collector.upkeep import SECONDS, Upkeep
 from loloha.collector.work import commit_work
 from loloha.errors import StoreError
 
@@ -23,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 # Work of a commit, in reports: others wait behind it.
 MOST_AT_ONCE = 20_000
-TIDY_SECONDS = FAILING_SECONDS = 30.0
+FAILING_SECONDS = 30.0
 HANGING_SECONDS = 5.0
 GATHER_SECONDS = 0.002
 
@@ -40,7 +41,8 @@ class Committer:
     largest_queue : int
         Reports that may wait, of small uploads and of large ones each; one address has a quarter.
     tidy : callable, optional
-        Called in the same thread at the start, every 30 seconds, and at the end.
+        Called in the same thread at the start, every 30 seconds, and at the end; between any two
+        commits while it returns true.
     """
 
     def __init__(
@@ -50,12 +52,12 @@ class Committer:
         clock: Callable[[], float],
         metrics: Metrics,
         largest_queue: int,
-        tidy: Callable[[], None] | None = None,
+        tidy: Callable[[], Any] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._metrics = metrics
-        self._tidy = tidy
+        self._tidy = Upkeep(tidy or bool, "rounds are closed", metrics)
         self._small = Line(largest_queue)
         self._large = Line(largest_queue)
         self._next_is_small = True
@@ -63,7 +65,6 @@ class Committer:
         self._stopping = False
         self._failed = -math.inf
         self._taken_over = False
-        self._untidy = False
         # While no commit is under way it begins in the future.
         self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -133,31 +134,29 @@ class Committer:
         self._metrics.waiting.inc(sign * job.size)
 
     def _run(self) -> None:
-        self._run_tidy()
-        tidied = monotonic()
+        more, tidied = self._tidy.run(), monotonic()
         while True:
-            taken = self._take()
+            taken = self._take(wait=not more)
             if taken:
                 self._commit(taken)
                 if sum(one.upload.size for one in taken) < FEW_REPORTS:
                     # Small uploads come in numbers: let some gather before the next commit.
                     sleep(GATHER_SECONDS)
-            if monotonic() - tidied >= TIDY_SECONDS:
-                self._run_tidy()
-                tidied = monotonic()
-            if not taken and self._stopping and not (self._small or self._large):
-                self._run_tidy()
+            elif self._stopping:
+                self._tidy.run()
                 return
+            if more or monotonic() - tidied >= SECONDS:
+                more, tidied = self._tidy.run(), monotonic()
 
-    def _take(self) -> list[Piece]:
+    def _take(self, *, wait: bool) -> list[Piece]:
         """What waits, up to a bound; after a while without any, nothing.
 
         Small uploads and large ones by turns, and addresses by turns: a device waits for one commit
         of others at most.
         """
         with self._arrived:
-            if not (self._small or self._large or self._stopping):
-                self._arrived.wait(TIDY_SECONDS if self._tidy else None)
+            if wait and not (self._small or self._large or self._stopping):
+                self._arrived.wait(SECONDS)
             first, second = self._small, self._large
             if not self._next_is_small:
                 first, second = second, first
@@ -277,30 +276,6 @@ class Committer:
         self._taken_over = isinstance(error, TakenOverError)
         self._failed = monotonic()
         self._metrics.failures.inc()
-
-    def _run_tidy(self) -> None:
-        if self._tidy is None:
-            return
-        try:
-            self._tidy()
-            if self._untidy:
-                _log.warning("rounds are closed, and reports logged, on time again")
-            self._untidy = False
-        except (StoreError, OSError) as error:
-            # Nothing is lost: it waits in the store until the next time.
-            if not self._untidy:
-                _log.warning(
-                    "rounds are not closed, or reports not logged, on time: %s",
-                    error
-                    if isinstance(error, StoreError)
-                    else error.strerror or type(error).__name__,
-                )
-            self._untidy = True
-            self._metrics.failures.inc()
-        except Exception:  # noqa: BLE001
-            # A fault of ours, or a damaged log: without this thread nothing would be counted again.
-            _log.exception("rounds are not closed, or reports not logged, on time")
-            self._metrics.failures.inc()
 
 
 def _settle(settled: list[tuple[Any, Any]]) -> None:

@@ -20,6 +20,7 @@ from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import Timekeeper
+from loloha.collector.upkeep import Upkeep, UpkeepThread
 from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
 
@@ -46,6 +47,7 @@ class _Opened(NamedTuple):
     store: Store
     committer: Committer
     timekeeper: Timekeeper
+    log: UpkeepThread | None
 
 
 class Context:
@@ -118,8 +120,14 @@ class Context:
                 clock=timekeeper.now,
                 metrics=self.metrics,
                 largest_queue=self.settings.largest_queue,
-                tidy=lambda: self._tidy(store, kept),
+                tidy=lambda: self._tidy(store, timekeeper.now()),
             )
+            log = None
+            if kept is not None:
+                upkeep = Upkeep(
+                    lambda: store.take_kept(kept.deliver), "reports are logged", self.metrics
+                )
+                log = UpkeepThread(upkeep)
             store.take_over()
             self._warn_of_another(seen)
             self._drop_kept(store, kept)
@@ -129,8 +137,10 @@ class Context:
                 store.give_back()
             store.close()
             raise
-        self._opened = _Opened(store, committer, timekeeper)
+        self._opened = _Opened(store, committer, timekeeper, log)
         committer.start()
+        if log is not None:
+            log.start()
 
     def _warn_of_another(self, seen: int) -> None:
         """Tell of a collector that used the store a moment ago: it may run still."""
@@ -156,20 +166,19 @@ class Context:
             workers.close()
         if self._opened is not None:
             self._opened.committer.stop()
+            if self._opened.log is not None:
+                self._opened.log.stop()
             # Where it fails, or the clock is not believed, the next one is warned of us, in vain.
             with suppress(StoreError):
                 self._opened.store.leave(self._opened.timekeeper.now() - RECENTLY - 1)
             self._opened.store.close()
         self._opened = None
 
-    def _tidy(self, store: Store, kept: Any) -> None:
-        """What is done every half a minute: close rounds on time, write the log of reports."""
-        now = self.timekeeper.now()
+    @staticmethod
+    def _tidy(store: Store, now: float) -> bool:
+        """Close rounds on time; whether more are due."""
         store.see(now)
-        store.close_rounds(now)
-        # Last: a log that cannot be written must not keep rounds open.
-        if kept is not None:
-            store.take_kept(kept.deliver)
+        return store.close_rounds(now)
 
     def _kept_reports(self) -> Any:
         if self.settings.keep_reports is None:

@@ -60,6 +60,10 @@ class Terms:
         first = schedule.round_at(now - self.late_seconds)
         return max(0, first), schedule.round_at(now + self.early_seconds)
 
+    def closes(self, schedule: Schedule, round: int) -> float:
+        """Unix seconds at which a round takes no more reports."""
+        return schedule.start + (round + 1) * schedule.seconds + self.late_seconds
+
     def require_few_rounds(self, schedule: Schedule) -> None:
         """Refuse tolerances that keep too many rounds of this length open.
 

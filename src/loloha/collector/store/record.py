@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,6 +81,8 @@ class Record:
         self._guards: OrderedDict[tuple[int, int], _Open] = OrderedDict()
         self._changes: list[_Change] = []
         self.has_deleted = False
+        # When the first round of each campaign with a guard closes; None before it was looked up.
+        self.due: dict[int, float] | None = None
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
@@ -161,6 +164,16 @@ class Record:
                 del self._guards[at]
         return first, last
 
+    def note_due(self, connection: sql.Connection, stored: StoredCampaign) -> None:
+        """Remember when there is something to close next."""
+        if self.due is None:
+            return
+        first = connection.execute(statement.FIRST_GUARDED, {"entry": stored.id}).scalar_one()
+        if first is None:
+            self.due.pop(stored.id, None)
+        else:
+            self.due[stored.id] = stored.terms.closes(stored.campaign.schedule, first)
+
     def _publish_closed(
         self, connection: sql.Connection, stored: StoredCampaign, round: int
     ) -> None:
@@ -204,6 +217,10 @@ class Record:
                 events[round, WAITING] += (0 if shown else waiting) - opened.waiting
         if fresh:
             self._insert(connection, stored, fresh)
+            if self.due is not None:
+                # If the commit fails it is looked at in vain, once.
+                closes = stored.terms.closes(stored.campaign.schedule, fresh[0].round)
+                self.due[stored.id] = min(closes, self.due.get(stored.id, math.inf))
 
     def _insert(
         self, connection: sql.Connection, stored: StoredCampaign, fresh: list[_Fresh]

@@ -32,8 +32,8 @@ def _in_rounds(table: sql.Table) -> sql.ColumnElement[bool]:
     return (table.c.campaign_id == _entry) & table.c.round.in_(_rounds)
 
 
-def _number(name: str) -> sql.BindParameter[int]:
-    return sql.bindparam(name, type_=sql.BigInteger)
+def _number(name: str, kind: Any = sql.BigInteger) -> sql.BindParameter[int]:
+    return sql.bindparam(name, type_=kind)
 
 
 EPOCH = sql.select(writer.c.epoch).with_for_update()
@@ -64,7 +64,12 @@ GUARDS = (
     .order_by(guard.c.round, guard.c.segment)
 )
 GUARD_PIECE = sql.select(
-    sql.func.substr(guard.c.rows, _number("start"), _number("n"), type_=sql.LargeBinary)
+    sql.func.substr(
+        guard.c.rows,
+        _number("start", sql.Integer),
+        _number("n", sql.Integer),
+        type_=sql.LargeBinary,
+    )
 ).where(_here(guard), guard.c.segment == _number("segment"))
 DELETE_SEGMENTS = sql.delete(guard).where(
     _here(guard), guard.c.segment.in_(sql.bindparam("segments", expanding=True))
@@ -93,7 +98,24 @@ WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.count > 0,
     outcome.c.round < sql.bindparam("first"),
 )
-GUARDED = sql.select(guard.c.campaign_id, guard.c.round).distinct()
+GUARDED = sql.select(guard.c.campaign_id).distinct()
+FIRST_GUARDED = sql.select(sql.func.min(guard.c.round)).where(guard.c.campaign_id == _entry)
+
+# Those that were marked come first.
+MOST_KEPT = 10_000
+KEPT_SIZES = (
+    sql.select(kept.c.campaign_id, kept.c.round, kept.c.segment, sql.func.length(kept.c.reports))
+    .order_by(kept.c.campaign_id, kept.c.round, kept.c.segment)
+    .limit(MOST_KEPT)
+)
+MARK_KEPT = (
+    sql.update(kept)
+    .where(_here(kept), kept.c.segment >= 0, kept.c.segment <= _number("last"))
+    .values(segment=-1 - kept.c.segment)
+)
+_marked = _here(kept) & (kept.c.segment < 0)
+MARKED_KEPT = sql.select(kept.c.reports).where(_marked).order_by(kept.c.segment.desc())
+DELETE_KEPT = sql.delete(kept).where(_marked)
 
 
 def insert(dialect: str, table: sql.Table) -> Any:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sql
 
-from loloha.collector.store import schema
+from loloha.collector.store import schema, statement
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Record
 from loloha.collector.store.round import Round
-from loloha.collector.store.statement import ALL_PARTS, EPOCH, GUARDED, OUTCOMES, by_first, insert
+from loloha.collector.store.statement import ALL_PARTS, EPOCH, OUTCOMES, by_first, insert
 from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
@@ -22,6 +23,9 @@ from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.rules.campaign import Campaign
 from loloha.server.tally import Tally
+
+MOST_KEPT_AT_ONCE = 8 << 20
+"""Bytes of reports that go to their log at a time."""
 
 
 class TakenOverError(StoreError):
@@ -141,21 +145,33 @@ class Store:
                 connection.execute(sql.insert(schema.campaign), row)
             return self._campaigns(connection, mine)[0], not found
 
-    def close_rounds(self, now: float) -> None:
+    def close_rounds(self, now: float, *, most: int = 25) -> bool:
         """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
 
         What was deleted leaves the files as well: SQLite overwrites it and empties its log,
-        PostgreSQL frees it for reuse.
+        PostgreSQL frees it for reuse. Campaigns of which nothing is due cost nothing.
+
+        Returns
+        -------
+        bool
+            Whether more is due than ``most`` campaigns, of which these were closed.
         """
-        with self.database.read() as connection:
-            ids = {row.campaign_id for row in connection.execute(GUARDED)}
-        if ids:
+        if self._record.due is None:
+            with self.database.read() as connection:
+                found = connection.execute(statement.GUARDED).scalars().all()
+            self._record.due = dict.fromkeys(found, -math.inf)
+        due = [each for each, moment in self._record.due.items() if moment <= now]
+        if due:
             with self.database.write() as connection:
                 self._must_be_newest(connection)
-                for stored in self._campaigns(connection, schema.campaign.c.id.in_(ids)):
+                few = schema.campaign.c.id.in_(due[:most])
+                for stored in self._campaigns(connection, few):
                     self._record.close_rounds(connection, stored, now)
-        if self._record.has_deleted:
+                    self._record.note_due(connection, stored)
+        more = len(due) > most
+        if self._record.has_deleted and not more:
             self._record.has_deleted = not self.database.erase(schema.guard)
+        return more
 
     def see(self, now: float) -> None:
         """Remember the time, by a clock that is believed."""
@@ -196,8 +212,8 @@ class Store:
         with self.database.write() as connection:
             connection.execute(sql.delete(key).where(key.c.sha256 == sha256))
 
-    def take_kept(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> None:
-        """Hand over the reports that wait for the log, round by round, then forget them.
+    def take_kept(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:
+        """Hand over reports that wait for the log, round by round, then forget them.
 
         Segments that go out get negative numbers before they do. Where that is as far as it got,
         the next time hands over the same ones, and none that came since.
@@ -206,27 +222,33 @@ class Store:
         ----------
         deliver : callable
             Gets stored, round and packed reports; must make them durable, and be idempotent.
+
+        Returns
+        -------
+        bool
+            Whether more wait.
         """
-        table = schema.kept
-        places = sql.select(table.c.campaign_id, table.c.round).distinct()
         with self.database.read() as connection:
-            entries = {stored.id: stored for stored in self._campaigns(connection)}
-            due = connection.execute(places).all()
-        for campaign_id, round in due:
-            mine = (table.c.campaign_id == campaign_id) & (table.c.round == round)
-            going = mine & (table.c.segment < 0)
-            select = sql.select(table.c.reports).where(going).order_by(table.c.segment.desc())
-            with self.database.write() as connection:
-                self._must_be_newest(connection)
-                reports = list(connection.execute(select).scalars())
-                if not reports:
-                    mark = sql.update(table).where(mine).values(segment=-1 - table.c.segment)
-                    connection.execute(mark)
-                    reports = list(connection.execute(select).scalars())
-            deliver(entries[campaign_id], round, reports)
-            with self.database.write() as connection:
-                self._must_be_newest(connection)
-                connection.execute(sql.delete(table).where(going))
+            waiting = connection.execute(statement.KEPT_SIZES).all()
+        going, more = _bounded(waiting)
+        more = more or len(waiting) == statement.MOST_KEPT
+        if not going:
+            return False
+        places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            connection.execute(statement.MARK_KEPT, places)
+        with self.database.read() as connection:
+            ids = schema.campaign.c.id.in_({place["entry"] for place in places})
+            entries = {stored.id: stored for stored in self._campaigns(connection, ids)}
+        for place in places:
+            with self.database.read() as connection:
+                reports = list(connection.execute(statement.MARKED_KEPT, place).scalars())
+            deliver(entries[place["entry"]], place["at"], reports)
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            connection.execute(statement.DELETE_KEPT, places)
+        return more
 
     def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
         if connection.execute(epoch).scalar_one() != self._epoch:
@@ -326,3 +348,24 @@ class Store:
             )
             for row in connection.execute(select)
         ]
+
+
+def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
+    """Rounds whose reports go to the log together, each with its last segment; whether more wait.
+
+    What was marked before goes alone: it may be in a file already.
+    """
+    going: dict[tuple[int, int], int] = {}
+    marked: set[tuple[int, int]] = set()
+    total = 0
+    for campaign_id, round, segment, size in waiting:
+        place = campaign_id, round
+        if segment < 0:
+            marked.add(place)
+        elif place in marked:
+            continue
+        if total > MOST_KEPT_AT_ONCE and (segment >= 0 or place not in going):
+            return going, True
+        total += size
+        going[place] = segment
+    return going, False

@@ -1,0 +1,83 @@
+"""What a collector does every half a minute; failures are logged when they begin and end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from loloha.collector.metric import Metrics
+from loloha.errors import StoreError
+
+SECONDS = 30.0
+_log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """Work that is done again and again, and may fail: nothing is lost, it waits in the store.
+
+    Parameters
+    ----------
+    work : callable
+        Returns whether more of it is due at once.
+    what : str
+        For the log, such as "rounds are closed".
+    metrics : Metrics
+    """
+
+    def __init__(self, work: Callable[[], Any], what: str, metrics: Metrics) -> None:
+        self._work = work
+        self._what = what
+        self._metrics = metrics
+        self._failing = False
+
+    def run(self) -> bool:
+        """Do it; whether more is due at once."""
+        try:
+            more = bool(self._work())
+        except (StoreError, OSError) as error:
+            if not self._failing:
+                # The path of a file stays out.
+                cause = error.strerror if isinstance(error, OSError) else error
+                _log.warning("no longer on time: %s: %s", self._what, cause or type(error).__name__)
+            self._failing = True
+            self._metrics.failures.inc()
+            return False
+        except Exception:  # noqa: BLE001
+            # A fault of ours, or a damaged log: the thread goes on.
+            _log.exception("no longer on time: %s", self._what)
+            self._failing = True
+            self._metrics.failures.inc()
+            return False
+        if self._failing:
+            _log.warning("on time again: %s", self._what)
+        self._failing = False
+        return more
+
+
+class UpkeepThread:
+    """Upkeep in a thread of its own, so that no upload waits for it; once more at the end."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        self._upkeep = upkeep
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Do it a last time, then end."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            last = self._stopping.is_set()
+            more = self._upkeep.run()
+            if last:
+                return
+            if not more:
+                self._stopping.wait(SECONDS)
