@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha.design.rounded import NEAR, product
 from loloha.errors import ParameterError
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.rules.protocols import Protocol
@@ -53,11 +54,20 @@ def growth(protocol: Protocol, reports: Any, *, realised: bool = False) -> Any:
     t = counts("reports", reports, 1, MOST_REPORTS)
     once = protocol.realised.eps_memo if realised else protocol.asked_memo
     if not protocol.longitudinal:
-        loss: Any = t * once
+        loss: Any = t * once if realised else _as_printed(t, once)
     else:
         # The sum of two rounded logarithms may pass the limit by its last bit.
         loss = np.minimum(_memoised_loss(protocol, t.astype(np.float64), realised), once)
+    if not realised:
+        # What was asked for, where only rounding parts it from what was computed.
+        first = protocol.asked_first
+        loss = np.where((t == 1) & (np.abs(loss - first) <= NEAR * first), first, loss)
+        if protocol.longitudinal:
+            loss = np.where(loss >= once * (1 - 1e-14), once, loss)
     return loss if loss.ndim else float(loss)
+
+
+_as_printed = np.vectorize(product, otypes=[np.float64])
 
 
 def loss_of(protocol: Protocol, distinct: Any) -> Any:

@@ -12,6 +12,7 @@ from loloha.design.change import change_area, link_area
 from loloha.design.dyadic import DyadicExplanation, explain_budget
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.design.roc import Area
+from loloha.design.rounded import digits
 from loloha.design.shuffling import Amplified, Shuffled, shuffled
 from loloha.design.statement import exchanged, leaks, protected, shares
 from loloha.design.transcript import (
@@ -120,7 +121,7 @@ class Explanation:
             "eps_1": self.eps_1,
             "growth": [{"reports": t, "eps": eps} for t, eps in self.growth],
             "eps_inf": checks.finite(self.eps_inf),
-            "cap": checks.finite(self.cap),
+            "cap": checks.finite(digits(self.cap, 15)),
             "exchanged": checks.finite(self.exchanged),
             "windows": [{"rounds": w, "eps": checks.finite(eps)} for w, eps in self.windows],
             "change": [{"reports": t, **_plain(area)} for t, area in self.change],

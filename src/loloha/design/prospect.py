@@ -9,6 +9,7 @@ from typing import Any
 
 from loloha.design import limits
 from loloha.design.change import change_area
+from loloha.design.rounded import as_asked, digits
 from loloha.design.transcript import eps_2 as round_loss
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
@@ -65,9 +66,9 @@ class Prospect:
         Its rough number of machine operations; ``inf`` where that is not known.
     shared : float
         Users for each key, on average; None where none is kept.
-    eps_first, eps_value, cap : float
-        Loss of the first report; of all reports of one value; most budget that can be spent.
-        ``inf`` where every round spends again.
+    eps_first, eps_value, eps_round, cap : float
+        Loss of the first report; of all reports of one value; of any one round, all others known;
+        most budget that can be spent. ``inf`` where nothing bounds it.
     left_out : bool
         Whether the size of its reports alone keeps it from being recommended.
     """
@@ -92,13 +93,9 @@ class Prospect:
     shared: float | None = None
     eps_first: float = math.inf
     eps_value: float = math.inf
+    eps_round: float = math.inf
     cap: float = math.inf
     left_out: bool = False
-
-    @property
-    def eps_round(self) -> float:
-        """Loss of any one round, all others known; ``inf`` where nothing bounds it."""
-        return math.inf if self.protocol is None else round_loss(self.protocol)
 
     @property
     def change(self) -> float | None:
@@ -128,7 +125,8 @@ class Prospect:
         """As JSON data; what is infinite is None."""
         plain = {field.name: checks.finite(getattr(self, field.name)) for field in fields(self)}
         plain["protocol"] = self.protocol.to_dict() if self.protocol else None
-        beside = ("eps_round", "change", "above_optimum", "spends_every_round")
+        plain["cap"] = checks.finite(digits(self.cap, 15))
+        beside = ("change", "above_optimum", "spends_every_round")
         return plain | {name: checks.finite(getattr(self, name)) for name in beside}
 
 
@@ -206,6 +204,7 @@ def prospect(
         shared=_shared(protocol, n),
         eps_first=protocol.asked_first,
         eps_value=protocol.asked_memo if protocol.longitudinal else math.inf,
+        eps_round=as_asked(round_loss(protocol), eps_2),
         cap=protocol.cap,
     )
 

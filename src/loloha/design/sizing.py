@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loloha.design.holding import check_held
 from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
+from loloha.design.rounded import product
 from loloha.design.search import largest_k, least_eps, least_n
 from loloha.design.verdict import LARGEST_EPS
 from loloha.errors import ParameterError
@@ -222,7 +223,7 @@ def plan_for(
         def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
             known: dict[str, Any] = given | {unknown[0]: number}
             eps = known.pop("eps_inf")
-            held = check_held(eps_inf=eps, eps_1=alpha * eps)
+            held = check_held(eps_inf=eps, eps_1=product(alpha, eps))
             found = prospects(
                 **known, held=held, level=level, calibration=calibration, protocols=[one]
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loloha.design.holding import check_held
 from loloha.design.planning import prospects
 from loloha.design.prospect import Prospect
+from loloha.design.rounded import product
 from loloha.design.transcript import eps_2
 from loloha.errors import ParameterError
 from loloha.rules import checks
@@ -141,7 +142,7 @@ def sweep(
     names = None if protocols is None else _listed(protocols)
     rows = []
     for whole in _listed(eps_inf):
-        parts = [alpha * whole for alpha in ALPHAS] if eps_1 is None else _listed(eps_1)
+        parts = [product(alpha, whole) for alpha in ALPHAS] if eps_1 is None else _listed(eps_1)
         for part in parts:
             if part < whole:
                 held = check_held(eps_inf=whole, eps_1=part)

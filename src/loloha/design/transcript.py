@@ -17,6 +17,7 @@ from loloha.design.assignment import assign
 from loloha.design.enumeration import exact_loss
 from loloha.design.loss import MOST_REPORTS, counts, growth
 from loloha.design.pairs import Pairs
+from loloha.design.rounded import as_asked, product
 from loloha.errors import DomainError, ParameterError
 from loloha.rules import checks
 from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
@@ -87,7 +88,7 @@ def eps_2(protocol: Protocol) -> float:
     any two of them: ln(p2/q2) for symbols; for bits all k may differ. Source: MATH section 11.
     """
     if not speakable(protocol).longitudinal:
-        return protocol.realised.eps_first
+        return as_asked(protocol.realised.eps_first, protocol.asked_first)
     second = protocol.second_channel
     if second is None or not second.q:
         return math.inf
@@ -114,7 +115,11 @@ def window_loss(protocol: Protocol, rounds: int) -> float:
         If rounds is not an integer in that range.
     """
     rounds = checks.integer("rounds", rounds, 0, MOST_REPORTS, "count the rounds that differ")
-    return rounds * eps_2(protocol) if rounds else 0.0
+    if not rounds:
+        return 0.0
+    once = eps_2(protocol)
+    # Of a one-round rule it was asked for, and so prints as it was.
+    return rounds * once if protocol.longitudinal else product(rounds, once)
 
 
 def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = None) -> HistoryLoss:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loloha.design.prospect import prospect
-from loloha.design.rounded import percent
+from loloha.design.rounded import digits, percent
 from loloha.errors import CampaignError
 from loloha.rules import checks
 from loloha.rules.campaign.document import Campaign
@@ -55,7 +55,7 @@ class Verdict:
             "error_95": self.error_95,
             "error_all_95": self.error_all_95,
             "visible": checks.finite(self.visible),
-            "cap": checks.finite(self.cap),
+            "cap": checks.finite(digits(self.cap, 15)),
             "warnings": list(self.warnings),
         }
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loloha.design.planning import candidates
+from loloha.design.rounded import product
 from loloha.errors import ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
@@ -48,7 +49,7 @@ def points_of(
     steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
     points = []
     for step in sorted({checks.eps("eps_inf", one) for one in steps}):
-        held = {"eps_inf": step, "eps_1": alpha * step}
+        held = {"eps_inf": step, "eps_1": product(alpha, step)}
         others = {"k": dataset.k, "calibration": calibration}
         points += [
             Point(one.label, one.protocol, step)
