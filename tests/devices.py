@@ -7,9 +7,10 @@ from collecting import Clock, campaign
 from loloha.device.sender import Sender
 from loloha.rules.campaign import Campaign
 
-HOURS, PAGES = (
+HOURS, PAGES, FRESH = (
     campaign("hours", protocol=loloha.LGRR(k=5, eps_inf=2.0, eps_1=1.0)),
     campaign("pages"),
+    campaign("fresh", protocol=loloha.GRR(k=5, eps=1.0)),
 )
 
 

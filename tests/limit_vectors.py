@@ -79,7 +79,6 @@ STATES: list[tuple[dict[str, Any], bool, bool]] = [
     ({"limit": 12.0, "spent_before": 2.0, "committed_before": 4.0}, True, True),
     ({"limit": 7.0, "spent_before": 2.0, "committed_before": 4.0}, False, False),
     ({"limit": 99.0, "spent_before": 0.5}, False, False),
-    ({"limit": 8.0, "committed_before": 0.0}, True, True),
     ({"protocol": ONE, "limit": 3.0, "reports": 2}, True, True),
     ({"protocol": ONE, "limit": 3.0, "reports": 3}, False, False),
     ({"protocol": ONE, "limit": 3.0, "spent_before": 2.0}, True, True),
@@ -92,8 +91,9 @@ STATES: list[tuple[dict[str, Any], bool, bool]] = [
 def _state(members: dict[str, Any]) -> dict[str, Any]:
     protocol = members.get("protocol", BI)
     plain = {
-        "type": "loloha-client", "version": 2, "key": 5 if protocol is BI else None, "memo": [],
+        "type": "loloha-client", "key": 5 if protocol is BI else None, "memo": [],
         "sent": [], "answered": [], "reports": 0, "spent_before": 0.0, "secret": "07" * 32,
         **members, "protocol": protocol.to_dict(),
     }  # fmt: skip
+    plain["version"] = 3 if "committed_before" in members else 2
     return {**plain, "checksum": checksum(plain)}

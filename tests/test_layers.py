@@ -25,8 +25,8 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 DEVICE = {
     "errors", "rules.checks", "rules.hashing", "rules.law", "rules.report", "rules.rng",
     "rules.channels", "rules.encodings", "rules.protocols", "rules", "device",
-    "device.client", "device.connection", "device.file", "device.process", "device.rounds",
-    "device.state",
+    "device.client", "device.connection", "device.file", "device.limit", "device.process",
+    "device.rounds", "device.state",
     "wire.message", "wire.refusal",
 }  # fmt: skip
 # The two objects that a protocol hands out lie above it: imported where they are made.

@@ -53,7 +53,7 @@ def texts_of(error: BaseException) -> str:
 def refusals(protocol: Protocol, path: Path) -> Iterator[Callable[[], Any]]:
     """Everything that can go wrong with one user's secrets at hand."""
     client = protocol.client(rng=SimulationRng(2))
-    limited = protocol.client(limit=protocol.asked_memo)
+    limited = protocol.client(limit=protocol.cap if protocol.longitudinal else protocol.asked_memo)
     report = client.report(VALUE, round=0)
     for wrong in (OUTSIDE, -OUTSIDE, Sentinel(), "SENTINEL", b"SENTINEL", [VALUE], float(VALUE)):
         yield lambda wrong=wrong: client.report(wrong, round=1)

@@ -15,7 +15,7 @@ import pytest
 import loloha
 from loloha.design import privacy
 from loloha.device.client import Client
-from loloha.errors import BudgetError, ParameterError
+from loloha.errors import ParameterError
 from loloha.rules.law import exact_law, loss_between
 from loloha.rules.protocols import REGISTRY, Protocol
 from loloha.rules.rng import SimulationRng
@@ -248,16 +248,6 @@ def test_without_a_second_round_a_change_can_be_proven() -> None:
     protocol = loloha.DBitFlipPM(k=3, eps_inf=1.0)
     key = (0, 1, 2)
     assert loss_between(law(protocol, (0, 0), key), law(protocol, (0, 1), key)) == math.inf
-
-
-def test_a_refusal_shows() -> None:
-    """The client of `explain`'s statement: at its limit it says nothing for a new cell."""
-    protocol = loloha.LGRR(k=3, eps_inf=1.0, eps_1=0.5)
-    client = protocol.client(limit=1.0, rng=SimulationRng(1))
-    client.report(0, round=0)
-    with pytest.raises(BudgetError):
-        client.report(1, round=1)
-    assert client.report(0, round=1).y in range(3)
 
 
 def test_nothing_renews_by_itself() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collecting import ADMIN_KEY, START, Clock
-from devices import HOURS, PAGES
+from devices import FRESH, HOURS, PAGES
 from faulty import Collector, Disk
 
 
@@ -36,7 +36,7 @@ def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collector:
 
     disk = Disk(tmp_path)
     disk.durable = Anything()
-    found = Collector([HOURS, PAGES], disk)
+    found = Collector([HOURS, PAGES, FRESH], disk)
     for module in ("sender", "collector"):
         monkeypatch.setattr(f"loloha.device.{module}.Connection", found)
     return found

@@ -2,27 +2,34 @@
 
 import contextlib
 import json
+import math
 import os
 import stat
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
 from loloha.device.client import KEPT_ROUNDS, Client
 from loloha.device.file import sync_folder
+from loloha.device.limit import agreed, covers, upward
 from loloha.device.state import checksum
-from loloha.errors import BudgetError, ParameterError, StateError
-from loloha.rules.protocols import Protocol
+from loloha.errors import BudgetError, LolohaError, ParameterError, StateError
+from loloha.rules.protocols import OLOLOHA, Protocol, protocol_from_dict
 from loloha.rules.report import LARGEST_ROUND
 from loloha.rules.rng import SimulationRng
 
 PROTOCOL = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0)
 OTHER = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=0.9)
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "limits.json").read_text())
 every_protocol = pytest.mark.parametrize("variant", FLAGSHIPS, ids=str)
 
 
@@ -118,20 +125,139 @@ def test_two_metrics_do_not_meet() -> None:
 # -- limit
 
 
-@pytest.mark.parametrize("limit", [0.0, -1, 1.999, float("nan"), "4", True, np.bool_(True)])
-def test_a_limit_below_one_answer_is_refused(limit: Any) -> None:
-    with pytest.raises(ParameterError, match=r"limit must be a number in \[2, inf\], got "):
+@pytest.mark.parametrize(
+    "limit",
+    [0.0, -1, 1.999, 5.999, -math.inf, math.nan, "6", True, np.bool_(True), [6.0], 6j, np.array(6)],
+)
+def test_a_limit_below_the_cap_is_refused(limit: Any) -> None:
+    with pytest.raises(ParameterError, match=r"limit must be a number in \[6, inf\], got "):
         PROTOCOL.client(limit=limit)
 
 
-def test_a_limit_outlives_reset_and_restart() -> None:
-    client = PROTOCOL.client(limit=2.0)
+@pytest.mark.parametrize(
+    "limit", [6, 6.0, np.float32(6), np.int8(6), Fraction(6), 6.0 - 1e-12, math.inf, None]
+)
+def test_a_limit_that_covers_the_cap_is_taken(limit: Any) -> None:
+    client = PROTOCOL.client(limit=limit)
+    for round in range(200):
+        client.report(round % PROTOCOL.k, round=round)
+    assert client.loss <= client.committed == 6.0
+
+
+def test_a_refusal_says_what_would_fit() -> None:
+    with pytest.raises(ParameterError, match=r"keeps up to 3 answers, and spends 6 with all") as no:
+        PROTOCOL.client(limit=4.0)
+    joint = OLOLOHA.from_params({**PROTOCOL.get_params(), "memo": "joint"})
+    assert f"ololoha with memo='joint' {upward(joint.cap)}, biloloha 4)" in str(no.value)
+    # Each of the numbers fits, as it stands there.
+    joint.client(limit=float(upward(joint.cap)))
+    loloha.BiLOLOHA(k=20, eps_inf=2.0, eps_1=1.0).client(limit=4)
+    wide = loloha.DBitFlipPM(k=1000, eps_inf=2.0, b=500, d=499)
+    for protocol in (wide, loloha.LGRR(k=500, eps_inf=2.0, eps_1=1.0)):
+        with pytest.raises(ParameterError, match=r"500 answers, too many for any small limit"):
+            protocol.client(limit=999.0)
+    with pytest.raises(ParameterError, match=r"in \[0.7, inf\].*spends 0.7 with each report"):
+        loloha.GRR(k=4, eps=0.7).client(limit=0.6)
+    with pytest.raises(ParameterError, match="with the 6 of earlier enrolments"):
+        Client(PROTOCOL, limit=11.0, account=PROTOCOL.client().account)
+
+
+@given(st.floats(1e-6, 1e12))
+def test_what_is_shown_of_an_amount_covers_it(amount: float) -> None:
+    shown = float(upward(amount))
+    assert covers(shown, amount)
+    assert shown <= amount * (1 + 1.1e-5)
+
+
+def test_a_reset_commits_another_cap() -> None:
+    """The caps of all enrolments count: what was spent depends on values."""
+    client = PROTOCOL.client(limit=12.0)
     client.report(0, round=0)
     client.reset()
     client = Client.from_dict(client.to_dict())
-    assert client.limit == 2.0
-    with pytest.raises(BudgetError, match=r"loss must stay within limit = 2\.0"):
-        client.report(0, round=0)
+    assert (client.limit, client.loss, client.committed) == (12.0, 2.0, 12.0)
+    for round in range(100):
+        client.report(round % PROTOCOL.k, round=round)
+    state = client.to_dict()
+    with pytest.raises(BudgetError, match=r"limit must cover 18 for a new user, with the 12 "):
+        client.reset()
+    assert client.to_dict() == state
+    with pytest.raises(ParameterError, match=r"limit must be a number in \[12, inf\]"):
+        client.set_limit(11.0)
+    client.set_limit(18.0)
+    client.reset()
+    assert client.committed == 18.0
+
+
+def test_one_round_rules_report_until_their_limit() -> None:
+    client = loloha.GRR(k=4, eps=0.5).client(limit=1.7)
+    for round in range(3):
+        client.report(round, round=round)
+    with pytest.raises(BudgetError, match=r"loss must stay within limit = 1\.7"):
+        client.report(0, round=3)
+    assert client.report(0, round=1) is client.report(3, round=1)
+    with pytest.raises(BudgetError, match="limit must cover 2 for a new user"):
+        client.reset()
+    with pytest.raises(ParameterError, match=r"number in \[1.5, inf\]"):
+        client.set_limit(1.0)
+    client.set_limit(2.0)
+    client.report(0, round=3)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: next(iter(vector)))
+def test_limits_are_those_of_the_vectors(vector: dict[str, Any]) -> None:
+    if "fits" in vector:
+        protocols = [protocol_from_dict(plain) for plain in vector["protocols"]]
+        asked = partial(agreed, vector["limit"], vector["committed_before"], protocols)
+        assert (refusal(asked) is None) == vector["fits"]
+    elif "protocol" in vector:
+        client = protocol_from_dict(vector["protocol"]).client(limit=vector["limit"])
+        rounds = range(vector["reports"])
+        assert all(client.report(round % 2, round=round) for round in rounds)
+        assert len(rounds) == 100 or refusal(partial(client.report, 0, round=100)) is BudgetError
+    else:
+        client = Client.from_dict(vector["state"])
+        assert client.to_dict() == vector["state"]
+        taken = refusal(partial(client.report, 0, round=0))
+        assert taken is (None if vector["reports"] else BudgetError)
+        client = Client.from_dict(vector["state"])
+        assert refusal(client.reset) is (None if vector["resets"] else BudgetError)
+        assert vector["resets"] or client.to_dict() == vector["state"]
+
+
+def refusal(step: Callable[[], Any]) -> type[Exception] | None:
+    """The type of the error that a step raises."""
+    try:
+        step()
+    except LolohaError as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.parametrize("limit", [2.0, 4.0, 5.999])
+@pytest.mark.parametrize("spent_before", [0.0, 2.0])
+def test_a_state_of_0_2_0_under_a_smaller_limit_asks_for_consent(
+    limit: float, spent_before: float
+) -> None:
+    """It reports no more, whatever the value; with a new limit it goes on, and nothing is lost."""
+    old = PROTOCOL.client()
+    sent = [old.report(v, round=v) for v in range(2)]
+    state = signed({**old.to_dict(), "limit": limit, "spent_before": spent_before})
+    client = Client.from_dict(state)
+    for v in range(PROTOCOL.k):
+        with pytest.raises(BudgetError, match="ask the user for consent anew"):
+            client.report(v, round=2)
+    assert [client.report(v, round=v) for v in range(2)] == sent
+    assert client.to_dict() == state
+    with pytest.raises(ParameterError, match="limit must be"):
+        client.set_limit(limit)
+    client.set_limit(None if limit == 2.0 else 6.0 + spent_before)
+    restored = Client.from_dict(client.to_dict())
+    for one in (client, restored):
+        assert one.committed == spent_before + 6.0
+        for v in range(PROTOCOL.k):
+            one.report(v, round=2 + v)
+    assert dict(restored.to_dict()["memo"]).items() >= dict(state["memo"]).items()
 
 
 def test_a_limit_forgives_rounding_only() -> None:
@@ -229,7 +355,7 @@ def test_every_changed_bit_of_a_saved_state_is_seen(variant: Variant) -> None:
         lambda text: b'"loloha-client"',
         lambda text: b"{}",
         lambda text: b"\xff\xfe\x00",
-        lambda text: text.replace(b'"version": 2', b'"version": 3'),
+        lambda text: text.replace(b'"version": 3', b'"version": 4'),
         lambda text: text.replace(b"loloha-client", b"loloha-server"),
         lambda text: text.replace(b'"checksum"', b'"checksun"'),
         lambda text: text[:-1] + b', "more": 1}',
@@ -312,6 +438,11 @@ def test_a_state_beyond_what_a_client_can_be_is_refused() -> None:
         {"spent_before": -2.0},
         {"secret": "00" * 31},
         {"limit": 0.1},
+        {"limit": math.nan},
+        {"limit": "6"},
+        {"limit": -6.0},
+        {"version": 3, "committed_before": -1.0},
+        {"version": 3, "committed_before": None},
     ]
     for change in impossible:
         with pytest.raises(StateError, match=r"^state must "):

@@ -13,6 +13,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from collecting import ADMIN_KEY, HOUR, START, Clock
 from loloha.cli import main
+from loloha.device.sender import Sender
 
 
 class Ended(NamedTuple):
@@ -114,3 +115,60 @@ def test_weak_privacy_and_bad_domains_are_refused_on_the_command_line(run: Run) 
     assert json.loads(ranged.stdout)["campaign"]["labels"] == {"range": [0, 10], "bins": 5}
     for domain in ([], ["--range", "0", "1"], ["--labels", "a,b", "--bins", "3"]):
         assert run(*create, "--eps-inf", "2", *domain).returncode == 2
+
+
+def address_of(run: Run, url: str, *protocol: str, seconds: int = 31_622_400) -> str:
+    create = ["campaign", "create", "Days", *protocol, "--labels", "a,b,c", "--to", url, "--json"]
+    create += ["--start", "2026-01-01T00:00:00Z", "--seconds", str(seconds), "--users", "1000"]
+    done = run(*create, "--accept-weak-privacy", LOLOHA_ADMIN_KEY=ADMIN_KEY)
+    assert done.returncode == 0, done.stderr
+    found: str = json.loads(done.stdout)["url"]
+    return found
+
+
+def test_a_limit_is_agreed_to_or_refused_with_what_would_fit(
+    run: Run, url: str, tmp_path: Path, clock: Clock
+) -> None:
+    clock.now = time.time()
+    protocol = ("--protocol", "l-grr", "--eps-inf", "2", "--eps-1", "1")
+    report = ["report", "--state", str(tmp_path / "state")]
+    agree = [*report, "--campaign", address_of(run, url, *protocol), "--consent", "a"]
+    refused = run(*agree, "--limit", "4")
+    assert refused.returncode == 2
+    assert "limit must be a number in [6, inf], got 4.0" in refused.stderr
+    assert "biloloha 4" in refused.stderr
+    assert not (tmp_path / "state").exists()
+    assert run(*agree, "--limit", "6").returncode == 0
+    assert run(*report, "--no-wait", "a").returncode == 2
+
+
+def test_a_round_is_not_counted_twice_unless_it_is_asked_for(
+    run: Run, url: str, tmp_path: Path, clock: Clock
+) -> None:
+    clock.now = time.time()
+    protocol = ("--protocol", "grr", "--eps", "1")
+    report = ["report", "--state", str(tmp_path / "state")]
+    agree = [*report, "--campaign", address_of(run, url, *protocol), "--consent", "a", "--json"]
+    sent, losses = [], []
+    for more in ([], [], ["--no-wait"]):
+        done = json.loads(run(*agree, *more).stdout)
+        sent.append(len(done["sent"]))
+        losses.append(done["loss"])
+        assert f"the {done['loss']:g} spent so far" in run(*report, "--withdraw").stdout
+    assert (sent, losses) == ([1, 0, 1], [1.0, 1.0, 2.0])
+
+
+def test_a_one_round_rule_ends_at_its_limit_and_sends_what_waits(
+    run: Run, url: str, tmp_path: Path
+) -> None:
+    protocol = ("--protocol", "grr", "--eps", "1")
+    path = tmp_path / "state"
+    address = address_of(run, url, *protocol, seconds=3600)
+    with Sender(path, clock=lambda: START + 60) as one:
+        one.agree(address, limit=1.0)
+        one.report("a")
+    ended = run("report", "--state", str(path), "--json", "b")
+    assert ended.returncode == 1
+    assert "loss must stay within limit = 1.0" in ended.stderr
+    told = json.loads(ended.stdout)
+    assert (told["limit_reached"], told["sent"], told["loss"]) == (True, [0], 1.0)

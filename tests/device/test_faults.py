@@ -33,15 +33,15 @@ ADDRESSES = [f"http://c/v1/campaigns/{one.fingerprint}" for one in (HOURS, PAGES
 
 Step = Callable[[Sender], Any]
 STEPS: dict[str, Step] = {
-    "agree": lambda one: one.agree(*ADDRESSES, limit=50.0),
+    "agree": lambda one: one.agree(*ADDRESSES, limit=100.0),
     "report": lambda one: one.report_all({"hours": "a", "pages": "b"}),
     "deliver": lambda one: one.deliver_all(),
     "report another": lambda one: one.report_all({"hours": "c"}, round=1),
-    "set the limit": lambda one: one.agree(*ADDRESSES, limit=20.0),
-    "reset": lambda one: one.reset(),
+    "set the limit": lambda one: one.agree(*ADDRESSES, limit=80.0),
+    "reset": lambda one: one.reset(wait=False),
     "report anew": lambda one: one.report_all({"hours": "a", "pages": "b"}),
     "withdraw": lambda one: one.withdraw(),
-    "agree again": lambda one: one.agree(*ADDRESSES, limit=50.0, wait=True),
+    "agree again": lambda one: one.agree(*ADDRESSES, limit=100.0),
     "report at last": lambda one: one.report_all({"hours": "d", "pages": "d"}, round=9),
     "deliver at last": lambda one: one.deliver_all(),
 }
@@ -231,7 +231,7 @@ def test_an_interrupt_at_every_line_of_a_step(
         lambda one: one.report(0, round=3),
         lambda one: one.reset(),
         lambda one: one.reset(wait=True),
-        lambda one: one.set_limit(9.0),
+        lambda one: one.set_limit(11.0),
     ],
 )
 def test_an_interrupted_client_is_before_or_after(

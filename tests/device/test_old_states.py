@@ -1,6 +1,7 @@
 """States of earlier releases, of protocols that are gone, and of two writers at once."""
 
 import json
+import math
 import shutil
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ from devices import HOURS, sender
 from faulty import Collector
 from loloha.device.client import Client
 from loloha.device.file import StateFile, resolved, write_private
-from loloha.errors import StateError
+from loloha.errors import BudgetError, StateError
 from loloha.rules.campaign import Campaign
 
 pytestmark = pytest.mark.usefixtures("collector")
@@ -54,6 +55,9 @@ def test_a_sender_of_the_first_release_goes_on(tmp_path: Path, collector: Collec
         assert device.campaign == one
         assert (device.loss, device.limit) == (4.0, 6.0)
         assert device.answered == set(plain["answered"])
+        with pytest.raises(BudgetError, match="consent anew"):
+            device.report("b")
+        device.agree(f"http://c/v1/campaigns/{one.fingerprint}", limit=math.inf)
         assert device.report("b") == 3
         queued = dict(device._state.agreed().enrolments[0].queue)
         assert [[round, queued[round]] for round, _ in plain["queue"]] == plain["queue"]

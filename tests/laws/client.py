@@ -80,25 +80,23 @@ def loss_counts_visited_cells_and_never_exceeds_the_cap(protocol: Any) -> None:
 
 
 @law(VARIANTS)
-def a_limit_refuses_and_a_refusal_costs_nothing(protocol: Any) -> None:
-    limit = oracle.spent(protocol, 2)
+def a_limit_is_kept_whatever_the_values(protocol: Any) -> None:
+    """MATH section 21: it covers the cap at enrolment, or ends one-round rules."""
+    limit = protocol.cap if protocol.longitudinal else oracle.spent(protocol, 2)
     client = protocol.client(rng=SimulationRng(2), limit=limit)
-    key = client.report(0, round=0).key
-    cells = {oracle.symbol(protocol, key, 0)}
-    for round in range(1, 30):
-        v = round % protocol.k
-        before = client.to_dict()
-        cells.add(oracle.symbol(protocol, key, v))
-        try:
-            client.report(v, round=round)
-        except BudgetError:
+    for round in range(30):
+        if not protocol.longitudinal and round >= 2:
+            before = client.to_dict()
+            with pytest.raises(BudgetError):
+                client.report(round % protocol.k, round=round)
             assert client.to_dict() == before
-            assert client.loss == pytest.approx(limit, rel=1e-12)
-        assert client.loss <= limit * (1 + 1e-12)
-    units = min(2, len(cells)) if protocol.longitudinal else 2
-    assert client.loss == pytest.approx(oracle.spent(protocol, units), rel=1e-12)
-    with pytest.raises(ParameterError, match="limit must be a number in"):
-        protocol.client(limit=protocol.asked_memo * 0.99)
+        else:
+            client.report(round * 7 % protocol.k, round=round)
+        assert client.loss <= client.committed <= limit * (1 + 1e-12)
+    least = protocol.cap if protocol.longitudinal else protocol.asked_memo
+    for low in (0.99 * least, protocol.asked_memo * 0.99):
+        with pytest.raises(ParameterError, match="limit must be a number in"):
+            protocol.client(limit=low)
 
 
 @law(VARIANTS)

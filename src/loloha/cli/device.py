@@ -10,7 +10,7 @@ import typer
 
 from loloha.cli import console
 from loloha.cli.console import AsJson
-from loloha.errors import ParameterError, StateError
+from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
     from loloha.device.sender import Delivery, Sender
@@ -43,8 +43,19 @@ def report(
         bool, typer.Option("--withdraw", help="The user agrees no more: delete everything.")
     ] = False,
     limit: Annotated[
-        float | None, typer.Option(help="Hard limit on the loss, with --consent.")
+        float | None,
+        typer.Option(
+            help="Hard limit on the loss, with --consent: at least the cap, since a device that "
+            "fell silent later would show when its user moved. inf removes one."
+        ),
     ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            help="With --consent after a withdrawal: leave out rounds that were answered before. "
+            "Answered again, a round counts the user twice."
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Sanitise a value, keep the report, and send it; nothing before the user agrees.
@@ -61,6 +72,10 @@ def report(
         raise ParameterError(
             "limit must be agreed on by the user, got it alone; add --consent and --campaign URL"
         )
+    if not wait and not (consent and campaign):
+        raise ParameterError(
+            "no-wait must be agreed on by the user, got it alone; add --consent and --campaign URL"
+        )
     try:
         opened = Sender(state)
     except StateError as error:
@@ -73,22 +88,25 @@ def report(
             _withdraw(sender, state, as_json=as_json)
             return
         if campaign is not None and (consent or sender.consent):
-            sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit)
+            sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit, wait=wait)
         if not sender.consent:
             raise StateError(
                 "consent must be given before anything is reported; ask the user, then add "
                 "--consent and --campaign URL"
             )
-        answered = sender.answered
-        current = None if value is None else sender.report(value)
-        limited = value is not None and current is None
+        answered, current, refusal = sender.answered, None, None
+        try:
+            current = None if value is None else sender.report(value)
+        except BudgetError as error:
+            # What waits was agreed to: it is sent all the same.
+            refusal = error
         delivery = sender.deliver()
         loss = sender.loss
-    if limited:
-        console.say("the limit is reached: nothing is reported for this value")
     if current in answered:
         console.say(f"round {current} was answered before; a round is answered once")
-    _show(delivery, loss, limited=limited, as_json=as_json)
+    _show(delivery, loss, limited=refusal is not None, as_json=as_json)
+    if refusal is not None:
+        raise refusal
     if delivery.refused or delivery.waiting:
         raise typer.Exit(1)
 

@@ -272,7 +272,7 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "another type", json.dumps({**state, "type": "loloha-sender"})
     for name in state:
         fewer = {one: state[one] for one in state if one != name}
-        yield f"without {name}", json.dumps(_sealed(fewer) if name != "checksum" else fewer)
+        yield f"without {name}", json.dumps(sealed(fewer) if name != "checksum" else fewer)
     rounds = state["sent"]
     for name, wrong in (
         ("version", 3),
@@ -294,10 +294,11 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ("reports", -1),
         ("spent_before", -1.0),
         ("limit", 0.5),
+        ("limit", "12"),
         ("secret", "00"),
         ("secret", "zz" * 32),
     ):
-        yield f"{name} = {wrong!r}", json.dumps(_sealed({**state, name: wrong}))
+        yield f"{name} = {wrong!r}", json.dumps(sealed({**state, name: wrong}))
     whole = json.dumps(state)
     yield "half of it", whole[: len(whole) // 2]
     yield "nothing", ""
@@ -305,7 +306,7 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"the text {plain[:8]}", plain
 
 
-def _sealed(state: dict[str, Any]) -> dict[str, Any]:
+def sealed(state: dict[str, Any]) -> dict[str, Any]:
     """A state with the checksum that belongs to it."""
     body = {name: state[name] for name in state if name != "checksum"}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))

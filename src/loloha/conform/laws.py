@@ -15,13 +15,14 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from loloha.conform import case
 from loloha.device.client import Client
-from loloha.errors import DomainError, LawError, ParameterError, StateError
+from loloha.errors import BudgetError, DomainError, LawError, ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.channels import exp_below
 from loloha.rules.law import exact_law, loss_between
@@ -251,6 +252,43 @@ def a_round_is_answered_once(protocol: Protocol) -> None:
     _must(client.to_dict() == state, "asking again must change nothing")
 
 
+def who_reports_does_not_depend_on_values(protocol: Protocol) -> None:
+    """Nor who may be reset: under every limit, in every history, and within the limit."""
+    cells = protocol.encoding.memo_cells if protocol.longitudinal else 3
+    steps = [protocol.spent(answers) for answers in range(1, min(cells, 3) + 1)]
+    most = [protocol.cap] if protocol.longitudinal else []
+    limits = {a + b for a in (0.0, *steps, *most) for b in (*steps, *most)}
+    histories = list(product(range(min(protocol.k, 3)), repeat=3))
+    for limit, seed in product(sorted(limits), range(2)):
+        told = {_who_reports(protocol, limit, seed, values) for values in histories}
+        what = f"under a limit of {limit!r} whether a client reports must not depend on values"
+        _must(len(told) == 1, what)
+
+
+def _who_reports(
+    protocol: Protocol, limit: float, seed: int, values: Sequence[int]
+) -> tuple[bool, ...]:
+    """Whether a client enrols, answers each round, and can be reset after two."""
+    try:
+        client = protocol.client(rng=SimulationRng(seed), limit=limit)
+    except ParameterError:
+        return (False,)
+    steps: list[Callable[[], Any]] = [
+        partial(client.report, v, round=round) for round, v in enumerate(values)
+    ]
+    steps.insert(2, client.reset)
+    told = [True]
+    for step in steps:
+        try:
+            step()
+        except BudgetError:
+            told.append(False)
+        else:
+            told.append(True)
+        _must(client.loss <= limit * (1 + 1e-9), f"loss must stay within its limit, {limit!r}")
+    return tuple(told)
+
+
 def a_restored_client_goes_on_identically(protocol: Protocol) -> None:
     """Given the same draws, as if it had never been stored."""
     rng = SimulationRng(8)
@@ -342,6 +380,7 @@ LAWS: dict[str, Law] = EXACT | _named(
     reports_look_alike,
     memo_and_key_stay,
     a_round_is_answered_once,
+    who_reports_does_not_depend_on_values,
     a_restored_client_goes_on_identically,
     other_values_are_refused_and_cost_nothing,
     a_client_cannot_be_copied,

@@ -14,7 +14,7 @@ from loloha.device.client import KEPT_ROUNDS, Client
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
 from loloha.rules.campaign import Campaign
 from loloha.rules.law import exact_law
-from loloha.rules.protocols import LGRR, Protocol
+from loloha.rules.protocols import GRR, LGRR, Protocol
 from loloha.rules.rng import Rng, SimulationRng
 from loloha.wire.message import encode
 
@@ -59,11 +59,38 @@ def _forgotten(port: Port) -> Iterator[Difference]:
 
 
 def _limited(port: Port) -> Iterator[Difference]:
-    """A limit refuses the answer that would pass it, and no other."""
-    one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
+    """A limit covers the cap at enrolment, or ends a one-round rule; it never refuses a value."""
     life = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
-    for limit in (0.1, 0.3, 0.30000001, 0.45):
+    one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
+    for limit in (0.1, 0.3, 0.4999, 0, -1, "0.5", True):
+        said = _asked(port, one, life, SimulationRng(3), limit=limit)
+        refused = None if said == {"error": "ParameterError"} else f"expected no client, got {said}"
+        yield f"limit {limit!r} below the cap", refused
+    for limit in (0.5, 0.5 - 1e-13, 1, 9.25):
         yield f"limit {limit}", _one_life(port, one, life, 3, limit=limit)
+    fresh = case.campaign(GRR(k=5, eps=0.1))
+    for limit in (0.1, 0.3, 0.30000001, 0.45):
+        yield f"limit {limit} of a one-round rule", _one_life(port, fresh, life, 3, limit=limit)
+    yield from _older(port, one)
+
+
+def _older(port: Port, one: Campaign) -> Iterator[Difference]:
+    """States of release 0.2.0, whose limit does not cover what can be spent, report no more."""
+    client = one.protocol.client(rng=SimulationRng(4))
+    client.report(0, round=0)
+    for limit, before in ((0.1, 0.0), (0.4, 0.0), (9.0, 0.1)):
+        state = case.sealed({**client.to_dict(), "limit": limit, "spent_before": before})
+        text, what = json.dumps(state), f"a state of 0.2.0 with limit {limit} after {before}"
+        life = [(1, 0), (2, 1), (0, 1)]
+        said = _asked(port, one, life, SimulationRng(3), state=text)
+        kinds = [_kind(message) for message in said.get("messages", [])]
+        yield what, differs(kinds, ["BudgetError", "BudgetError", "message"], said)
+        said = port.ask("reset", rng=SimulationRng(5), state=text)
+        yield f"reset of {what}", differs(said, {"error": "BudgetError"})
+
+
+def _kind(message: Any) -> str:
+    return "message" if str(message).startswith("{") else str(message)
 
 
 def _asked(
@@ -138,7 +165,7 @@ def states(port: Port) -> Iterator[Difference]:
         yield f"from the port: {protocol!r}", _from_port(port, protocol, seed)
         yield f"to the port: {protocol!r}", _to_port(port, protocol, seed)
     protocol = case.damageable()
-    client = protocol.client(rng=SimulationRng(4), limit=6.0)
+    client = protocol.client(rng=SimulationRng(4), limit=12.0)
     for round in range(3):
         client.report(round, round=round)
     document = case.text(case.campaign(protocol))
@@ -152,6 +179,8 @@ def states(port: Port) -> Iterator[Difference]:
     old, new = client.to_dict(), {} if restored is None else restored.to_dict()
     same = new.get("secret") != old["secret"] and not new.get("sent") and not new.get("memo")
     yield "a reset forgets", None if same else "expected a new secret, no memo and no report"
+    said = port.ask("reset", rng=SimulationRng(5), state=said.get("state", ""))
+    yield "a second reset, which the limit does not cover", differs(said, {"error": "BudgetError"})
 
 
 def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:

@@ -98,7 +98,8 @@ def leaks(
     found.append(_link(protocol, link))
     found.append(
         "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
-        "the reports. A client that refuses because its limit is reached shows that too."
+        "the reports. No client refuses a round because of its value: a limit is compared with the "
+        "cap at enrolment, and ends one-round rules after a fixed number of reports."
     )
     if protocol.longitudinal:
         found.append(

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from loloha.device.client import Account, Client
+from loloha.device.client import Client
 from loloha.device.connection import path_of
 from loloha.device.file import DAMAGED
-from loloha.device.rounds import Rounds, are_rounds, including
-from loloha.device.state import UNREADABLE
+from loloha.device.ledger import Ledger, amount
+from loloha.device.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
+from loloha.device.rounds import holds
+from loloha.device.state import UNREADABLE, Record, implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
-from loloha.rules import checks
 from loloha.rules.campaign import Campaign
-from loloha.rules.report import LARGEST_ROUND
-from loloha.wire.message import encode
+from loloha.rules.protocols import Protocol
+from loloha.rules.report import Report
+from loloha.wire.message import decode, encode
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
-LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
@@ -92,20 +93,43 @@ class Enrolment:
         client = Client.from_dict(plain["client"], protocol=campaign.protocol)
         if fingerprint_of(plain["url"]) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
-        queue = dict(plain["queue"])
-        if not all(
-            type(round) is int
-            and client.has_answered(round)
-            and isinstance(message, str)
-            # Only what this client made is sent.
-            and json.loads(message)["reporter"] == client.reporter(round)
-            for round, message in queue.items()
-        ):
-            raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
         token, ticket = plain["token"], plain["ticket"]
         if not all(text is None or isinstance(text, str) for text in (token, ticket)):
             raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
-        return cls(plain["url"], token, ticket, campaign, client, queue)
+        queue = dict(plain["queue"])
+        one = cls(plain["url"], token, ticket, campaign, client, queue)
+        record = client._state.record
+        if not all(one._has_made(record, round, message) for round, message in queue.items()):
+            raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
+        return one
+
+    def message(self, report: Report, round: int) -> str:
+        """One of this client's reports, as it is sent."""
+        reporter = self.client.reporter(round)
+        made = encode(self.campaign, report, round=round, reporter=reporter, ticket=self.ticket)
+        return made.decode()
+
+    def _has_made(self, record: Record, round: Any, message: Any) -> bool:
+        """Whether a message is what this client made for a round: nothing else is sent."""
+        if type(round) is not int or not holds(record.answered, round):
+            return False
+        report = dict(record.sent).get(round)
+        if report is None:
+            # A client keeps fewer reports than may wait.
+            report = decode(self.campaign, message)
+            if self.campaign.protocol.longitudinal and report.key != record.key:
+                return False
+        return _members(message) == _members(self.message(report, round))
+
+
+def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger) -> float | None:
+    """The limit of a new agreement; refuses what cannot be agreed to before anything is drawn."""
+    if len({one.name for one in campaigns}) < len(campaigns):
+        raise CampaignError(
+            "campaigns must have different names under one agreement, got one name twice; "
+            "use a state file for each"
+        )
+    return agreed(limit, ledger.committed, [one.protocol for one in campaigns])
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,25 +141,18 @@ class Agreement:
     enrolments : tuple of Enrolment
         Of campaigns with different names.
     limit : float or None
-        Hard limit on `loss`.
+        Hard limit on `loss`, which covers all that can be spent: see `loloha.device.limit`.
     spent_before : float
         What the same user spent under agreements before this one.
+    committed_before : float or None
+        What a limit has to cover of it, whatever the values were; None if that is not known, in a
+        state of release 0.2.0.
     """
 
     enrolments: tuple[Enrolment, ...]
     limit: float | None
     spent_before: float = 0.0
-
-    @classmethod
-    def made(cls, enrolments: tuple[Enrolment, ...], limit: float | None, spent: float) -> Self:
-        """A new agreement of a user who may have spent something before."""
-        names = {one.campaign.name for one in enrolments}
-        if len(names) < len(enrolments):
-            raise CampaignError(
-                "campaigns must have different names under one agreement, got one name twice; "
-                "use a state file for each"
-            )
-        return cls(enrolments, _limit(limit, enrolments, spent), spent)
+    committed_before: float | None = 0.0
 
     def again(self, wanted: list[str], limit: float | None) -> Agreement:
         """The same, to campaigns given by their fingerprints, perhaps with another limit."""
@@ -145,7 +162,15 @@ class Agreement:
                 f"campaigns must be {known}, which the user agreed to, got {wanted}; "
                 "withdraw and ask anew, or use another state file"
             )
-        return self if limit is None else replace(self, limit=_limit(limit, self.enrolments))
+        if limit is None:
+            return self
+        before = self.committed - sum(one.client.committed for one in self.enrolments)
+        claims = [
+            max(one.client.committed, least(one.campaign.protocol)) for one in self.enrolments
+        ]
+        limit = agreed(limit, before, self.protocols, claims)
+        # With this consent, what was spent stands for what is not known.
+        return replace(self, limit=limit, committed_before=before)
 
     def named(self, names: Iterable[str]) -> list[Enrolment]:
         """The enrolments of campaigns by their names, in this order."""
@@ -162,52 +187,75 @@ class Agreement:
         """Everything spent so far: the losses of all campaigns add up."""
         return self.spent_before + sum(one.client.loss for one in self.enrolments)
 
+    @property
+    def protocols(self) -> list[Protocol]:
+        """One of each enrolment."""
+        return [one.campaign.protocol for one in self.enrolments]
+
+    @property
+    def committed(self) -> float:
+        """What the limit has to cover so far, whatever the values were."""
+        known = self.committed_before
+        before = self.spent_before if known is None else known
+        return before + sum(one.client.committed for one in self.enrolments)
+
+    @property
+    def _implied(self) -> float | None:
+        """What was committed before, where a state does not say it."""
+        if self.limit is None or not any(
+            one.client._state.before.spent_before for one in self.enrolments
+        ):
+            return implied(self.spent_before, self.limit is not None)
+        return None
+
+    def entered(self, ledger: Ledger) -> Ledger:
+        """A ledger with what this agreement spent, committed and answered."""
+        answered = {
+            one.campaign.fingerprint: one.client.account.answered for one in self.enrolments
+        }
+        return ledger.including(self.loss, self.committed, answered)
+
     def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
         """The same, with one enrolment in place of another."""
         enrolments = tuple(after if one is before else one for one in self.enrolments)
         return replace(self, enrolments=enrolments)
 
-    def twin(self, enrolment: Enrolment) -> Client:
-        """A client that may spend what the others leave of the limit."""
+    def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
+        """An enrolment after one more report; BudgetError where the limit leaves none."""
+        self._must_cover(enrolment.campaign)
         client = enrolment.client._twin()
-        if self.limit is not None:
-            client.limit = self.limit - (self.loss - client.loss)
-        return client
-
-    def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment | None:
-        """An enrolment after one more report, None if the limit is reached."""
-        client = self.twin(enrolment)
-        try:
-            report = client.report(index, round=round)
-        except BudgetError:
-            return None
-        client.limit = None
-        message = encode(
-            enrolment.campaign,
-            report,
-            round=round,
-            reporter=client.reporter(round),
-            ticket=enrolment.ticket,
-        )
+        report = client.report(index, round=round)
+        message = replace(enrolment, client=client).message(report, round)
         # Of many that wait the oldest ones are late first. What they spent stays spent.
         newest = sorted(enrolment.queue)[max(0, len(enrolment.queue) + 1 - MOST_QUEUED) :]
-        queue = {one: enrolment.queue[one] for one in newest} | {round: message.decode()}
+        queue = {one: enrolment.queue[one] for one in newest} | {round: message}
         return replace(enrolment, client=client, queue=queue)
+
+    def _must_cover(self, campaign: Campaign) -> None:
+        """Refuse a report for what is known before the value: it must not show in who reports."""
+        if self.limit is None:
+            return
+        if self.committed_before is None or not covers(self.limit, self.committed):
+            raise BudgetError(ANEW)
+        one = campaign.protocol
+        if not one.longitudinal and not covers(self.limit, self.committed + one.asked_memo):
+            raise BudgetError(
+                f"loss must stay within limit = {self.limit!r}, one more report to "
+                f"{campaign.name!r} would exceed it; report no more to it, or ask the user to "
+                "accept a higher limit"
+            )
 
     def reset(self, ledger: Ledger, *, wait: bool) -> tuple[Agreement, str]:
         """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""
-        after, said = self, ""
+        if self.limit is not None:
+            may_reset(self.limit, self.committed, self.protocols, self.committed_before)
+        after = self
         for one in self.enrolments:
-            said = one.client._twin().reset(wait=wait)
             rounds = ledger.account(one.campaign).answered if wait else ()
-            client = Client(one.campaign.protocol, account=Account(one.client.loss, rounds))
+            account = one.client.account._replace(answered=rounds)
+            client = Client(one.campaign.protocol, account=account)
             after = after.changed(one, replace(one, client=client, queue={}))
-        if len(self.enrolments) > 1:
-            said = (
-                f"Keys, memos and sent reports of {len(self.enrolments)} campaigns are forgotten. "
-                f"The {self.loss:g} spent so far stays spent. {said.rpartition('. ')[2]}"
-            )
-        return after, said
+        return after, cost_of_reset(self.loss, self.protocols, wait=wait)
 
     def to_bytes(self) -> bytes:
         """As JSON, secrets included."""
@@ -218,7 +266,9 @@ class Agreement:
             "spent_before": self.spent_before,
             "enrolments": [one.to_plain() for one in self.enrolments],
         }
-        return json.dumps(plain).encode()
+        if self.committed_before != self._implied:
+            plain["committed_before"] = self.committed_before
+        return json.dumps({**plain, "checksum": _checksum(plain)}).encode()
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -245,100 +295,33 @@ class Agreement:
                 f"state must be of type {STATE_TYPE!r}, version 1 or {STATE_VERSION}; use the "
                 "release of loloha that wrote it"
             )
+        checksum = plain.pop("checksum", None)
+        # Release 0.2.0 wrote none.
+        if checksum is not None and checksum != _checksum(plain):
+            raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
         if version == 1:
-            one = Enrolment.from_plain(plain)
-            limit, one.client.limit = one.client.limit, None
-            return cls((one,), limit)
-        enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
+            enrolments: tuple[Enrolment, ...] = (Enrolment.from_plain(plain),)
+            client = enrolments[0].client
+            limit, client.limit, spent = client.limit, None, 0.0
+        else:
+            enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
+            limit = None if plain["limit"] is None else amount(plain["limit"])
+            spent = amount(plain["spent_before"])
         names = {one.campaign.name for one in enrolments}
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
-        limit = plain["limit"]
-        return cls(
-            enrolments, None if limit is None else _amount(limit), _amount(plain["spent_before"])
-        )
+        found = cls(enrolments, limit, spent)
+        if "committed_before" in plain:
+            return replace(found, committed_before=amount(plain["committed_before"]))
+        return replace(found, committed_before=found._implied)
 
 
-@dataclass(frozen=True)
-class Ledger:
-    """What outlives a withdrawal, in a file of its own: no key, no memo, no report.
-
-    Attributes
-    ----------
-    spent : float
-        Everything that was spent with this state file.
-    answered : dict of str to Rounds
-        For each campaign, by fingerprint, the rounds that were answered.
-    """
-
-    spent: float = 0.0
-    answered: Mapping[str, Rounds] = field(default_factory=dict)
-
-    def account(self, campaign: Campaign) -> Account:
-        """The rounds of one campaign; what was spent is the agreement's."""
-        return Account(0.0, self.answered.get(campaign.fingerprint, ()))
-
-    def including(self, agreement: Agreement) -> Ledger:
-        """With what an agreement spent; including it twice changes nothing."""
-        answered = dict(self.answered)
-        for one in agreement.enrolments:
-            name = one.campaign.fingerprint
-            rounds = including(answered.get(name, ()), one.client.account.answered)
-            if rounds:
-                answered[name] = rounds
-        # The agreement began with what was spent before.
-        return Ledger(max(self.spent, agreement.loss), answered)
-
-    def to_bytes(self) -> bytes:
-        """As JSON."""
-        plain = {
-            "type": LEDGER_TYPE,
-            "version": LEDGER_VERSION,
-            "spent": self.spent,
-            "answered": {name: list(map(list, rounds)) for name, rounds in self.answered.items()},
-        }
-        return json.dumps(plain).encode()
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> Self:
-        """What `to_bytes` wrote.
-
-        Raises
-        ------
-        StateError
-            If it is damaged, foreign, or of another version.
-        """
-        try:
-            if (plain["type"], plain["version"]) != (LEDGER_TYPE, LEDGER_VERSION):
-                raise StateError(
-                    f"ledger must be of type {LEDGER_TYPE!r}, version {LEDGER_VERSION}; use the "
-                    "release of loloha that wrote it"
-                )
-            answered = {
-                str(name): tuple((first, last) for first, last in rounds)
-                for name, rounds in plain["answered"].items()
-            }
-            if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
-                raise ValueError
-            return cls(_amount(plain["spent"]), answered)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-            raise StateError(
-                f"ledger must be what a sender wrote, {DAMAGED}; delete it only if the user "
-                "accepts that what was spent before is not counted"
-            ) from None
+def _members(message: str) -> str:
+    """The members of a message in one order, each as often as it is there."""
+    return json.dumps(sorted(json.loads(message, object_pairs_hook=list)))
 
 
-def _amount(plain: Any) -> float:
-    number = float(plain) if type(plain) in (int, float) else math.nan
-    if not 0 <= number < math.inf:
-        raise ValueError("an amount must be a number >= 0")
-    return number
-
-
-def _limit(
-    limit: float | None, enrolments: tuple[Enrolment, ...], spent: float = 0.0
-) -> float | None:
-    """A limit that lets at least one report of each campaign pass, after so much was spent."""
-    least = spent + sum(one.campaign.protocol.asked_memo for one in enrolments)
-    before = f" with the {spent:g} that were spent before" if spent else ""
-    return checks.limit(limit, least, f"the first reports already spend the lower bound{before}")
+def _checksum(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of a state without its checksum, in canonical form: tells damage, not forgery."""
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -8,8 +8,9 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Final, TypeVar
 
-from loloha.device.agreement import BEYOND_REPAIR, STATE_TYPE, Agreement, Enrolment, Ledger
+from loloha.device.agreement import BEYOND_REPAIR, STATE_TYPE, Agreement, Enrolment
 from loloha.device.file import StateFile, read_json, read_private, write_private
+from loloha.device.ledger import Ledger
 from loloha.errors import StateError
 
 R = TypeVar("R")

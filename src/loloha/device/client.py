@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Self
 
 from loloha.device import process
 from loloha.device.file import read_json, read_private, resolved, sweep, write_private
+from loloha.device.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
 from loloha.device.rounds import holds
 from loloha.device.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
 from loloha.errors import BudgetError, ParameterError, StateError
@@ -36,7 +37,9 @@ class Client:
     key : int or tuple of int, optional
         A key that the server assigned; by default drawn here. Only where answers are memoised.
     limit : float, optional
-        Hard limit on `loss`: a report that would exceed it is refused with `BudgetError`.
+        Hard limit on `loss`, checked here and never again: it has to cover the cap, since a client
+        that fell silent later would show when its user moved. One-round rules, which have no cap,
+        report as often as it allows; `BudgetError` ends them.
     rng : Rng, optional
         Source of randomness, for simulations only; by default the operating system's.
     account : Account, optional
@@ -45,7 +48,8 @@ class Client:
     Raises
     ------
     ParameterError
-        For a key that is not in the protocol's family, or a limit too small for a single report.
+        For a key that is not in the protocol's family, or a limit that does not cover all that can
+        be spent: `Protocol.cap`, for one-round rules one report, and what ``account`` committed.
 
     Notes
     -----
@@ -66,13 +70,15 @@ class Client:
         rng: Rng | None = None,
         account: Account | None = None,
     ) -> None:
-        self._set_up(speakable(protocol), limit, rng)
-        self._state = self._new(_check_key(key, protocol), account or _NOTHING)
+        account = account or _NOTHING
+        before = account.spent if account.committed is None else account.committed
+        self._set_up(speakable(protocol), agreed(limit, before, [protocol]), rng)
+        self._state = self._new(_check_key(key, protocol), account)
 
     def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
         """All but the state."""
         self.protocol = protocol
-        self.limit = _check_limit(limit, protocol)
+        self.limit = limit
         self._rng: Rng = _SYSTEM if rng is None else rng
         self._lock = RLock()
         self._process = process.here
@@ -107,7 +113,8 @@ class Client:
         DomainError
             If the value is outside the domain or of another type.
         BudgetError
-            If a new answer would take `loss` above `limit`.
+            If `limit` leaves no report of a one-round rule; or does not cover the cap, in a state
+            of release 0.2.0. Never because of the value.
         StateError
             If the round was answered and its report is forgotten: a second answer would be one
             report more. Or in another process than the client's own.
@@ -121,6 +128,8 @@ class Client:
             before = self._state
             if round <= before.last and holds(before.record.answered, round):
                 return before.report_of(round)
+            if self.limit is not None:
+                self._must_cover(before, self.limit)
             if self.protocol.longitudinal:
                 report, memo = self._memoised(before, value)
             else:
@@ -138,7 +147,6 @@ class Client:
         x = protocol.memo_index(key, value)
         kept = memo.get(x)
         if kept is None:
-            self._afford(state)
             table = state.before.table
             kept = protocol.permanent(rng, x) if table is None else table[x]
             memo = {**memo, x: kept}
@@ -146,20 +154,18 @@ class Client:
 
     def _fresh(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng = self.protocol, self._rng
-        self._afford(state)
         key = protocol.enroll(rng)
         return Report(key, protocol.permanent(rng, protocol.memo_index(key, value))), state.memo
 
-    def _afford(self, state: State) -> None:
-        """Refuse a new answer that would take the loss above the limit."""
-        if self.limit is None:
-            return
-        after = self._loss(state, more=1)
-        # The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-        if after > self.limit * (1 + 1e-12):
+    def _must_cover(self, state: State, limit: float) -> None:
+        """Refuse a report for what is known before the value: it must not show in who reports."""
+        if self.protocol.longitudinal:
+            if state.before.committed_before is None or not covers(limit, self._committed(state)):
+                raise BudgetError(ANEW)
+        elif not covers(limit, self._committed(state, more=1)):
             raise BudgetError(
-                f"loss must stay within limit = {self.limit!r}, one more answer would exceed it; "
-                "send nothing, or ask the user to accept a higher limit"
+                f"loss must stay within limit = {limit!r}, one more report would exceed it; report "
+                "no more, or ask the user to accept a higher limit"
             )
 
     def has_answered(self, round: int) -> bool:
@@ -191,9 +197,23 @@ class Client:
         """
         return self._loss(self._state)
 
-    def _loss(self, state: State, more: int = 0) -> float:
+    def _loss(self, state: State) -> float:
         units = len(state.memo) if self.protocol.longitudinal else state.record.reports
-        return state.before.spent_before + self.protocol.spent(units + more)
+        return state.before.spent_before + self.protocol.spent(units)
+
+    @property
+    def committed(self) -> float:
+        """What a limit has to cover so far, whatever the values were.
+
+        The caps of this user's clients before and after each reset; of one-round rules what their
+        reports spent.
+        """
+        return self._committed(self._state)
+
+    def _committed(self, state: State, more: int = 0) -> float:
+        protocol = self.protocol
+        one = protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
+        return state.before.committed + one
 
     @property
     def cap(self) -> float:
@@ -204,7 +224,7 @@ class Client:
     def account(self) -> Account:
         """What was spent and which rounds were answered, for a later client of this user."""
         state = self._state
-        return Account(self._loss(state), state.record.answered)
+        return Account(self._loss(state), state.record.answered, self._committed(state))
 
     def reset(self, *, wait: bool = False) -> str:
         """Forget key, memo, secret and sent reports, and start as a new user.
@@ -222,26 +242,26 @@ class Client:
         -------
         str
             The cost, in a sentence to show to whoever asked for it.
+
+        Raises
+        ------
+        BudgetError
+            If `limit` does not cover what was committed and the cap of a new user: nothing changes.
         """
         if self._process is not process.here:
             raise _elsewhere()
         with self._lock:
             before = self._state
-            spent = self._loss(before)
-            after = self._new(None, Account(spent, before.record.answered if wait else ()))
+            spent, committed = self._loss(before), self._committed(before)
+            if self.limit is not None:
+                known = before.before.committed_before
+                may_reset(self.limit, committed, [self.protocol], known)
+            rounds = before.record.answered if wait else ()
+            after = self._new(None, Account(spent, rounds, committed))
             if self._state is not before:
                 return self.reset(wait=wait)
             self._state = after
-        again = (
-            "Rounds that were answered are not answered again."
-            if wait
-            else "A round that is answered again counts this user twice in it."
-        )
-        return (
-            f"Key, memo and sent reports are forgotten. The {spent:g} spent so far stays spent; "
-            f"new reports can spend up to {self.protocol.cap:g} on top of it. The server keeps "
-            f"what it has already counted. {again}"
-        )
+        return cost_of_reset(spent, [self.protocol], wait=wait)
 
     # -- persistence
 
@@ -251,9 +271,19 @@ class Client:
         Raises
         ------
         ParameterError
-            If it is too small for a single report.
+            If it does not cover what is `committed`, or one report of a one-round rule.
         """
-        self.limit = _check_limit(limit, self.protocol)
+        if self._process is not process.here:
+            raise _elsewhere()
+        with self._lock:
+            state = self._state
+            before = state.before.committed
+            claim = max(least(self.protocol), self._committed(state) - before)
+            limit = agreed(limit, before, [self.protocol], [claim])
+            # With this consent, what was spent stands for what is not known.
+            record = state.before._replace(committed_before=before)
+            self._state = State(state.memo, record, state.last, state.run)
+            self.limit = limit
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, secrets included, as JSON data: keep it on the device only."""
@@ -281,12 +311,7 @@ class Client:
         """
         stored, limit, found = from_plain(state, protocol)
         client = object.__new__(cls)
-        try:
-            client._set_up(stored, limit, rng)
-        except ParameterError:
-            raise StateError(
-                "state must hold a limit that its client can have; it is damaged"
-            ) from None
+        client._set_up(stored, limit, rng)
         client._state = found
         return client
 
@@ -325,8 +350,8 @@ class Client:
     def _twin(self) -> Self:
         """Another client in the same state, for a step that is adopted as a whole or dropped."""
         twin = object.__new__(type(self))
-        twin._set_up(self.protocol, None, self._rng)
-        twin.limit, twin._state, twin._process = self.limit, self._state, self._process
+        twin._set_up(self.protocol, self.limit, self._rng)
+        twin._state, twin._process = self._state, self._process
         return twin
 
     def __repr__(self) -> str:
@@ -352,7 +377,3 @@ def _check_key(key: Key, protocol: Protocol) -> Key:
             "leave it out to draw one"
         )
     return key
-
-
-def _check_limit(limit: float | None, protocol: Protocol) -> float | None:
-    return checks.limit(limit, protocol.asked_memo, "one answer already spends the lower bound")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from loloha.device.limit import covers, least
 from loloha.errors import ParameterError
 from loloha.rules.campaign import Campaign
 
@@ -74,7 +75,13 @@ def _together(campaigns: Collection[Campaign]) -> str:
 
 
 def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
-    cap = sum(campaign.protocol.cap for campaign in campaigns)
+    protocols = [campaign.protocol for campaign in campaigns]
+    cap, need = sum(one.cap for one in protocols), sum(map(least, protocols))
+    if limit is not None and not covers(limit, need):
+        return (
+            f"Budget: a limit of {limit:.4g} does not cover the {need:.4g} that can be spent: "
+            "nothing is reported under it."
+        )
     most = cap if limit is None else min(cap, limit)
     if math.isinf(most):
         return "Budget: without a limit there is no most that can be spent."

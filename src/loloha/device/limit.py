@@ -116,7 +116,7 @@ def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:
 
 
 def may_reset(
-    limit: float | None, committed: float, protocols: Sequence[Protocol], known: float | None
+    limit: float, committed: float, protocols: Sequence[Protocol], known: float | None
 ) -> None:
     """Refuse new clients that a limit does not cover, in addition to what was committed.
 
@@ -126,10 +126,10 @@ def may_reset(
         If it does not, or if it is not known what was committed.
     """
     need = committed + sum(map(least, protocols))
-    if limit is None or (known is not None and covers(limit, need)):
-        return
-    if known is None:
+    if known is None or not covers(limit, committed):
         raise BudgetError(ANEW)
+    if covers(limit, need):
+        return
     raise BudgetError(
         f"limit must cover {upward(need)} for a new user, with the {upward(committed)} of "
         f"enrolments so far, got {limit!r}; keep key and memo, or ask the user to accept a "

@@ -8,17 +8,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from loloha.device.agreement import Agreement, Enrolment, Ledger, fingerprint_of
+from loloha.device.agreement import Agreement, Enrolment, agreeable, fingerprint_of
 from loloha.device.agreement_file import AgreementFile
 from loloha.device.client import Client
 from loloha.device.collector import Collector
 from loloha.device.connection import Connection, Patience, Unreachable
 from loloha.device.consent import explain_all
 from loloha.device.delivery import Courier, Delivery
+from loloha.device.ledger import Ledger
 from loloha.errors import ParameterError, StateError
 from loloha.rules import checks
 from loloha.rules.campaign import Campaign
@@ -140,6 +142,16 @@ class Sender:
 
     @property
     @_alone
+    def committed(self) -> float:
+        """What a limit has to cover so far, whatever the values were; see `Client.committed`.
+
+        The caps of all clients that this state file ever had; of one-round rules what they spent.
+        """
+        agreement = self._state.now()
+        return self._state.ledger().committed if agreement is None else agreement.committed
+
+    @property
+    @_alone
     def limit(self) -> float | None:
         """Hard limit on `loss`, None without."""
         agreement = self._state.now()
@@ -151,7 +163,7 @@ class Sender:
         *urls: str,
         token: str | Mapping[str, str] | None = None,
         limit: float | None = None,
-        wait: bool = False,
+        wait: bool = True,
     ) -> Campaign:
         """Record the user's consent to one campaign, or to several at once, and enrol.
 
@@ -163,7 +175,10 @@ class Sender:
             The submit token, where the campaigns have one, or one for each address.
         limit : float, optional
             Hard limit on `loss`: what this user spends on all these campaigns together, and has
-            spent with this state file before. Agreeing again with one replaces it.
+            spent with this state file before. It is checked now and never again, since a device
+            that fell silent later would show when its user moved: it has to cover the caps of
+            all campaigns, of one-round rules a report, and what was `committed` before. Agreeing
+            again with one replaces it, with ``math.inf`` removes it.
         wait : bool
             After a withdrawal, whether to wait for rounds that were not answered yet. If not, a
             round that was counted and is answered again counts this user twice.
@@ -177,6 +192,8 @@ class Sender:
         ------
         CampaignError
             If a document is not the one of its fingerprint, or the user has agreed to others.
+        ParameterError
+            If the limit covers too little; says what would fit. Nothing was drawn or kept.
         Unreachable
             If a collector does not answer.
         """
@@ -185,24 +202,35 @@ class Sender:
             raise ParameterError("urls must be different campaigns, at least one; name each once")
         before = self._state.now()
         if before is None:
-            ledger = self._state.ledger()
-            enrolments = tuple(self._enrol(url, _token(token, url), ledger, wait) for url in urls)
-            after = Agreement.made(enrolments, limit, ledger.spent)
+            after = self._enrol({url: _token(token, url) for url in urls}, limit, wait)
         else:
             after = before.again(wanted, limit)
         if after != before:
             self._state.adopt(after)
         return after.enrolments[0].campaign
 
-    def _enrol(self, url: str, token: str | None, ledger: Ledger, wait: bool) -> Enrolment:
-        key, ticket = None, None
-        with Collector(url, token=token, **self._line) as collector:
-            campaign = collector.document()
-            if campaign.keys == "assigned":
-                key, ticket = collector.assign_key(campaign)
-        account = ledger.account(campaign) if wait else None
-        client = Client(campaign.protocol, key=key, account=account)
-        return Enrolment(url, token, ticket, campaign, client)
+    def _enrol(
+        self, tokens: Mapping[str, str | None], limit: float | None, wait: bool
+    ) -> Agreement:
+        """A new agreement: nothing is drawn before all campaigns are there and the limit fits."""
+        ledger, enrolments = self._state.ledger(), []
+        with ExitStack() as lines:
+            collectors = [
+                lines.enter_context(Collector(url, token=token, **self._line))
+                for url, token in tokens.items()
+            ]
+            campaigns = [collector.document() for collector in collectors]
+            limit = agreeable(campaigns, limit, ledger)
+            for (url, token), collector, campaign in zip(
+                tokens.items(), collectors, campaigns, strict=True
+            ):
+                key, ticket = None, None
+                if campaign.keys == "assigned":
+                    key, ticket = collector.assign_key(campaign)
+                account = ledger.account(campaign) if wait else None
+                client = Client(campaign.protocol, key=key, account=account)
+                enrolments.append(Enrolment(url, token, ticket, campaign, client))
+        return Agreement(tuple(enrolments), limit, ledger.spent, ledger.committed)
 
     @_alone
     def withdraw(self) -> str:
@@ -218,20 +246,21 @@ class Sender:
         """
         agreement, ledger = self._state.now(), self._state.ledger()
         if agreement is not None:
-            ledger = ledger.including(agreement)
+            ledger = agreement.entered(ledger)
             if ledger != Ledger():
                 self._state.write_ledger(ledger)
         self._state.delete()
         return (
             "Key, memo and unsent reports are deleted; nothing more is reported. "
             f"What was sent stays counted and the {ledger.spent:g} spent so far stays spent: if "
-            "you agree again, new answers are drawn and spend on top of it, and a round that is "
-            "answered again counts you twice, unless you wait for the next one."
+            "you agree again, new answers are drawn and spend on top of it. A round that is "
+            "answered again would count you twice, so rounds that were answered are left out "
+            "unless you ask for them."
         )
 
     # -- reporting
 
-    def report(self, value: Any, *, round: int | None = None) -> int | None:
+    def report(self, value: Any, *, round: int | None = None) -> int:
         """Sanitise the user's value for a round and queue the report; nothing is sent yet.
 
         Where 1000 reports wait already, the one of the oldest round is dropped: it is never sent,
@@ -247,11 +276,14 @@ class Sender:
 
         Returns
         -------
-        int or None
-            The round; None if the limit is reached: nothing is reported for this value.
+        int
+            The round.
 
         Raises
         ------
+        BudgetError
+            If the limit leaves no report of a one-round rule; or does not cover the cap, in a state
+            of release 0.2.0, which needs consent anew. Never because of the value.
         StateError
             Without consent, with several campaigns, or before the campaign begins.
         DomainError
@@ -259,30 +291,31 @@ class Sender:
         """
         return self._report(None, value, round)[0]
 
-    def report_all(
-        self, values: Mapping[str, Any], *, round: int | None = None
-    ) -> dict[str, int | None]:
+    def report_all(self, values: Mapping[str, Any], *, round: int | None = None) -> dict[str, int]:
         """As `report`, for several campaigns of one agreement: all are queued, or none is.
 
         Parameters
         ----------
         values : dict
-            For each campaign, by name, the user's value. What is left of the limit goes to the
-            first ones first.
+            For each campaign, by name, the user's value.
         round : int, optional
             As for `report`; of all of them.
 
         Returns
         -------
         dict
-            For each campaign the round, or None where the limit is reached.
+            For each campaign the round.
+
+        Raises
+        ------
+        BudgetError
+            As for `report`, if there is one campaign for which the limit leaves none: the message
+            names it.
         """
         return dict(zip(values, self._report(values, None, round), strict=True))
 
     @_alone
-    def _report(
-        self, values: Mapping[str, Any] | None, value: Any, round: int | None
-    ) -> list[int | None]:
+    def _report(self, values: Mapping[str, Any] | None, value: Any, round: int | None) -> list[int]:
         before = self._state.agreed()
         if values is None:
             values = {self._state.only().campaign.name: value}
@@ -291,16 +324,14 @@ class Sender:
             (one, one.campaign.index(values[one.campaign.name]), self._round(one, round))
             for one in before.named(values)
         ]
-        after, rounds = before, list[int | None]()
+        after = before
         for enrolment, index, number in asked:
-            answered = enrolment.client.has_answered(number)
-            next_one = enrolment if answered else after.answering(enrolment, index, number)
-            rounds.append(None if next_one is None else number)
-            after = after.changed(enrolment, next_one or enrolment)
+            if not enrolment.client.has_answered(number):
+                after = after.changed(enrolment, after.answering(enrolment, index, number))
         if after != before:
             # Memo and messages reach the disk together, before anything is sent.
             self._state.adopt(after)
-        return rounds
+        return [number for _, _, number in asked]
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
@@ -345,14 +376,14 @@ class Sender:
         return Connection(enrolment.url, token=enrolment.token, **self._line)
 
     @_alone
-    def reset(self, *, wait: bool = False) -> str:
+    def reset(self, *, wait: bool = True) -> str:
         """Forget keys, memos and queues, and start as a new user; see `Client.reset`.
 
         Parameters
         ----------
         wait : bool
-            Whether to wait for rounds that were not answered yet, so that no round counts this
-            user twice.
+            Whether to wait for rounds that were not answered yet. If not, a round that was counted
+            and is answered again counts this user twice.
 
         Returns
         -------
@@ -361,6 +392,8 @@ class Sender:
 
         Raises
         ------
+        BudgetError
+            If the limit does not cover what was `committed` and the caps of the new user.
         StateError
             Without consent, or where a collector assigns keys: withdraw and agree again there.
         """
@@ -368,9 +401,9 @@ class Sender:
         if any(one.campaign.keys == "assigned" for one in before.enrolments):
             raise StateError("key must be assigned anew; withdraw, and agree again")
         # What is forgotten here, a later start that waits has to know.
-        ledger = self._state.ledger().including(before)
-        self._state.write_ledger(ledger)
+        ledger = before.entered(self._state.ledger())
         after, said = before.reset(ledger, wait=wait)
+        self._state.write_ledger(ledger)
         self._state.adopt(after)
         return said
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from loloha.device.file import DAMAGED
+from loloha.device.limit import covers
 from loloha.device.rounds import Rounds, are_rounds, holds, including
 from loloha.errors import LolohaError, StateError
 from loloha.rules.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.rules.report import LARGEST_ROUND, Answer, Key, Report
 
-STATE_TYPE, STATE_VERSION = "loloha-client", 2
+STATE_TYPE, STATE_VERSION, COMMITTED_VERSION = "loloha-client", 2, 3
 KEPT_ROUNDS = 64
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
@@ -46,10 +47,14 @@ class Account(NamedTuple):
         Budget spent before.
     answered : Rounds
         Rounds that are not to be answered again.
+    committed : float or None
+        What a limit has to cover of it, whatever the values were: the caps of earlier clients, and
+        of one-round rules what they spent. By default ``spent``.
     """
 
     spent: float = 0.0
     answered: Rounds = ()
+    committed: float | None = None
 
 
 class Record(NamedTuple):
@@ -62,6 +67,8 @@ class Record(NamedTuple):
         The answers to all memo symbols, where they were drawn together at enrolment.
     spent_before : float
         Budget spent before this key.
+    committed_before : float or None
+        What was committed before this key; None if that is not known, in a state of release 0.2.0.
     secret : bytes
         Makes the pseudonyms of rounds.
     answered : Rounds
@@ -75,6 +82,7 @@ class Record(NamedTuple):
     key: Key
     table: tuple[Answer, ...] | None
     spent_before: float
+    committed_before: float | None
     secret: bytes
     answered: Rounds
     sent: tuple[tuple[int, Report], ...] = ()
@@ -82,6 +90,12 @@ class Record(NamedTuple):
 
     def __repr__(self) -> str:
         return "Record(hidden)"
+
+    @property
+    def committed(self) -> float:
+        """What was committed before this key, as far as that is known."""
+        known = self.committed_before
+        return self.spent_before if known is None else known
 
     @property
     def last(self) -> int:
@@ -129,7 +143,9 @@ class State:
     @classmethod
     def new(cls, key: Key, table: tuple[Answer, ...] | None, account: Account) -> State:
         """The state of a new user who may have spent something before."""
-        record = Record(key, table, account.spent, secrets.token_bytes(32), account.answered)
+        spent, answered, committed = account
+        committed = spent if committed is None else committed
+        record = Record(key, table, spent, committed, secrets.token_bytes(32), answered)
         return cls({}, record, record.last)
 
     @property
@@ -186,6 +202,9 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         "limit": limit,
         "secret": record.secret.hex(),
     }
+    if record.committed_before != implied(record.spent_before, _bounds(protocol, limit)):
+        # Release 0.2.0 would go by what was spent: it has to refuse this one.
+        plain |= {"version": COMMITTED_VERSION, "committed_before": record.committed_before}
     if record.table is not None:
         plain["table"] = [_answer_to_plain(kept) for kept in record.table]
     return {**plain, "checksum": checksum(plain)}
@@ -194,7 +213,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
 def from_plain(
     plain: Mapping[str, Any], protocol: Protocol | None
 ) -> tuple[Protocol, float | None, State]:
-    """What `to_plain` wrote, of this version and the one before.
+    """What `to_plain` wrote, of this version and those before.
 
     Raises
     ------
@@ -212,10 +231,11 @@ def from_plain(
 
 def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, float | None, State]:
     version = body.get("version")
-    if body.get("type") != STATE_TYPE or type(version) is not int or version not in (1, 2):
+    known = range(1, COMMITTED_VERSION + 1)
+    if body.get("type") != STATE_TYPE or type(version) is not int or version not in known:
         raise StateError(
-            f"state must be of type {STATE_TYPE!r}, version 1 or {STATE_VERSION}; use the release "
-            "of loloha that wrote it"
+            f"state must be of type {STATE_TYPE!r}, version 1 to {COMMITTED_VERSION}; use the "
+            "release of loloha that wrote it"
         )
     if not hmac.compare_digest(str(body.pop("checksum")), checksum(body)):
         raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
@@ -227,19 +247,19 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
         )
     sent = {_whole(round): Report(_key(key), _answer(stored, y)) for round, key, y in body["sent"]}
     memo = {_whole(x): _answer(stored, kept) for x, kept in body["memo"]}
+    limit = _limit(stored, body["limit"])
     record = Record(
         key=_key(body["key"]),
         table=tuple(_answer(stored, kept) for kept in body["table"]) if stored.joint else None,
         spent_before=_amount(body["spent_before"]),
+        committed_before=_committed(body, _bounds(stored, limit)),
         secret=bytes.fromhex(body["secret"]),
         answered=_answered(body) if version > 1 else _answered_before(body, sent),
         sent=tuple(sent.items()),
         reports=_whole(body["reports"]),
     )
     _must_be_possible(stored, memo, record)
-    # Release 0.1.0 wrote a limit that never binds as Infinity.
-    limit = body["limit"]
-    return stored, None if limit == math.inf else limit, State(memo, record, record.last)
+    return stored, limit, State(memo, record, record.last)
 
 
 def _protocol(plain: Any) -> Protocol:
@@ -303,6 +323,35 @@ def _amount(plain: Any) -> float:
     if not 0 <= number < math.inf:
         raise StateError(f"state must hold what was spent as a number >= 0; {BEYOND_REPAIR}")
     return number
+
+
+def implied(spent: float, bounded: bool) -> float | None:
+    """What was committed, where a state says only what was spent, as those of release 0.2.0 do.
+
+    None, unknown, where there is a limit and it depends on values: caps, of which some was spent.
+    """
+    return None if bounded and spent else spent
+
+
+def _bounds(protocol: Protocol, limit: float | None) -> bool:
+    return protocol.longitudinal and limit is not None
+
+
+def _committed(body: Mapping[str, Any], bounded: bool) -> float | None:
+    if body["version"] == COMMITTED_VERSION:
+        return _amount(body["committed_before"])
+    return implied(_amount(body["spent_before"]), bounded)
+
+
+def _limit(protocol: Protocol, plain: Any) -> float | None:
+    # Release 0.1.0 wrote a limit that never binds as Infinity.
+    if plain is None or plain == math.inf:
+        return None
+    limit = _amount(plain)
+    # No release took one that is too small for a single answer.
+    if not covers(limit, protocol.asked_memo):
+        raise StateError(f"state must hold a limit that its client can have; {BEYOND_REPAIR}")
+    return limit
 
 
 def _answer_to_plain(answer: Answer) -> int | str:

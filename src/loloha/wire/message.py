@@ -92,6 +92,18 @@ def encode(
     return json.dumps(message, separators=(",", ":")).encode()
 
 
+def decode(campaign: Campaign, message: str) -> Report:
+    """The report of a message that `encode` wrote; ValueError if it holds none."""
+    plain, encoding = json.loads(message), campaign.protocol.encoding
+    widths = Widths.of(encoding)
+    key = key_from_text(campaign, plain["key"]) if widths.groups else None
+    raw = bytes.fromhex(plain["y"])
+    y = raw if widths.packed else int.from_bytes(raw)
+    if not (encoding.is_key(key) and encoding.is_answer(y)):
+        raise ValueError("message must hold a key and an answer of the campaign")
+    return Report(key, y)
+
+
 def key_text(campaign: Campaign, key: Key) -> str:
     """A key as it stands in messages."""
     return _key_text(key, Widths.of(campaign.protocol.encoding))
