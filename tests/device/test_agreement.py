@@ -67,6 +67,19 @@ def test_a_sentence_quotes_the_whole_loss(tmp_path: Path, clock: Clock) -> None:
         assert "The 17 spent so far stays spent; new reports can spend more" in one.reset()
 
 
+def test_a_client_that_never_reported_commits_nothing(tmp_path: Path, clock: Clock) -> None:
+    with sender(tmp_path / "state", clock) as one:
+        for _ in range(3):
+            one.agree(url(), limit=10.0)
+            one.withdraw()
+            assert one.committed == 0.0
+        one.agree(url(HOURS), url(PAGES), limit=14.0)
+        one.report_all({"pages": "a"})
+        one.withdraw()
+        # That of the pages is what is left of the agreement.
+        assert (one.loss, one.committed) == (2.0, 4.0)
+
+
 def test_a_campaign_that_is_added_needs_room(tmp_path: Path, clock: Clock) -> None:
     with sender(tmp_path / "state", clock) as one:
         one.agree(url(HOURS), limit=20.0)

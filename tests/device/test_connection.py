@@ -50,8 +50,13 @@ def test_waits_are_drawn_so_that_devices_do_not_come_back_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited"), [("2", 2.0), ("100", 3.0), ("-1", 0.0), ("nan", 0.0), ("soon", 0.0)]
-)
+    ("asked", "waited"),
+    [
+        ("2", 2.0), ("100", 3.0), ("9" * 400, 3.0), ("Fri, 31 Dec 9999 23:59:59 GMT", 3.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", 0.0), ("nan", 0.0), ("soon", 0.0),
+        ("0x10", 0.0), ("1.5", 0.0), ("1e3", 0.0),
+    ],
+)  # fmt: skip
 def test_it_waits_as_long_as_it_was_asked_within_reason(asked: str, waited: float) -> None:
     waits: list[float] = []
     answers = [(429, {"retry-after": asked}, b""), (200, {}, b"")]

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from collecting import START, campaign
-from loloha.device.connection import Answer, Connection, Patience, Unreachable
+from loloha.device.connection import Answer, Connection, Patience, Unreachable, seconds_asked
 from loloha.device.receipt import Fate, answers_of, fate
 from loloha.device.sender import Sender
 from loloha.errors import CampaignError
 from loloha.wire.refusal import Refusal
 from serving import answering
 
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "answers.json").read_text())
 ONCE = Patience(attempts=1)
 JSON = {"content-type": "application/json"}
 PROBLEM = {"content-type": "application/problem+json"}
@@ -46,7 +47,6 @@ def without(body: bytes, *names: str) -> bytes:
 COUNTED = {
     "now": (200, JSON, receipt()),
     "before": (200, JSON, receipt(accepted=0, duplicates=1)),
-    "by release 0.1.0": (200, JSON, without(receipt(), "reporter")),
     "with a charset": (200, {"content-type": "application/json; charset=utf-8"}, receipt()),
     "and more": (200, JSON, receipt(more="fields of later releases")),
 }
@@ -55,7 +55,6 @@ REFUSED = {
     "conflict": (409, PROBLEM, problem("conflict", 409)),
     "foreign": (409, PROBLEM, problem("foreign_campaign", 409)),
     "ticket": (422, PROBLEM, problem("bad_ticket", 422)),
-    "by release 0.1.0": (410, PROBLEM, without(problem("late", 410), "reporter")),
 }
 # Bodies that are good, under every status that a gateway has ever invented, and the other way.
 WAITING = {
@@ -78,6 +77,9 @@ WAITING = {
     "another service's": (200, JSON, b'{"ok":true,"status":"accepted"}'),
     "another's receipt": (200, JSON, receipt(reporter=OTHER)),
     "a nameless one": (200, JSON, receipt(reporter=None)),
+    "by no name": (200, JSON, without(receipt(), "reporter")),
+    "a refusal by no name": (410, PROBLEM, without(problem("late", 410), "reporter")),
+    "null for none refused": (200, JSON, receipt(refused=None)),
     "nothing counted": (200, JSON, receipt(accepted=0)),
     "a batch's": (200, JSON, receipt(accepted=2)),
     "counted twice": (200, JSON, receipt(duplicates=1)),
@@ -106,6 +108,21 @@ WAITING = {
     "a token is missing": (401, PROBLEM, problem("token", 401)),
     "unreadable": (400, PROBLEM, problem("unreadable", 400)),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "vector", VECTORS, ids=lambda vector: str(next(iter(vector.values())))[:40]
+)
+def test_answers_mean_what_they_mean_to_every_client(vector: dict[str, Any]) -> None:
+    if "fate" in vector:
+        media = vector["content_type"]
+        headers = {} if media is None else {"content-type": media}
+        answer = Answer(vector["status"], headers, bytes.fromhex(vector["body"]))
+        assert fate(answer, vector["reporter"])[0].value == vector["fate"]
+    else:
+        sent = {"retry-after": vector["retry_after"], "date": vector["date"]}
+        headers = {name: text for name, text in sent.items() if text is not None}
+        assert seconds_asked(headers, vector["now"]) == vector["seconds"]
 
 
 @pytest.mark.parametrize("answer", COUNTED.values(), ids=COUNTED)
@@ -144,10 +161,13 @@ def test_what_a_stranger_says_is_shown_short_and_harmless() -> None:
 
 
 @pytest.mark.parametrize("name", ["empty 204", "empty 407", "a hotel's page", "half a receipt"])
-def test_a_gateway_loses_nothing(tmp_path: Path, name: str) -> None:
+def test_a_gateway_loses_nothing(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.device.client.Client.reporter", lambda *_: MINE)
     one = campaign()
     status, headers, body = WAITING[name]
-    taken = (200, JSON, without(receipt(), "reporter"))
+    taken = (200, JSON, receipt())
     with answering([(200, {}, one.to_json()), (status, headers, body), taken]) as (url, seen):
         with Sender(tmp_path / "state", clock=lambda: START + 60, patience=ONCE) as device:
             device.agree(f"{url}/v1/campaigns/{one.fingerprint}")

@@ -28,7 +28,7 @@ from serving import answering
 JSON = {"content-type": "application/json"}
 
 
-RECEIPT = b'{"accepted":1,"duplicates":0,"refused":[]}'
+RECEIPT = b'{"accepted":1,"duplicates":0,"refused":[],"reporter":"%s"}' % (b"0" * 32)
 
 
 def sender(tmp_path: Path, clock: Clock, name: str = "state", **options: Any) -> Sender:
@@ -311,7 +311,10 @@ def test_a_queue_is_bounded_and_its_oldest_report_goes(
     assert rounds(where) == [(2, 1, 0), (8, 1, 0), (9, 1, 0)]
 
 
-def test_what_cannot_be_sent_now_stays_and_goes_out_later(tmp_path: Path, clock: Clock) -> None:
+def test_what_cannot_be_sent_now_stays_and_goes_out_later(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loloha.device.client.Client.reporter", lambda *_: "0" * 32)
     one = campaign()
     document, taken = (200, {}, one.to_json()), (200, JSON, RECEIPT)
     with answering([document, None, taken]) as (url, seen), sender(tmp_path, clock) as device:

@@ -295,7 +295,7 @@ def test_a_withdrawal_is_complete_and_may_be_repeated(tmp_path: Path, clock: Clo
     assert {path.name for path in tmp_path.iterdir()} == {"state.lock", "state.spent"}
     kept = json.loads((tmp_path / "state.spent").read_text())
     assert kept == {
-        "type": "loloha-spent", "version": 1, "spent": 2.0,
+        "type": "loloha-spent", "version": 1, "spent": 2.0, "committed": 10.0,
         "answered": {HOURS.fingerprint: [[0, 0]]},
     }  # fmt: skip
     assert (tmp_path / "state.spent").stat().st_mode & 0o777 == 0o600

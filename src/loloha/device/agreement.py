@@ -164,7 +164,7 @@ class Agreement:
             )
         if limit is None:
             return self
-        before = self.committed - sum(one.client.committed for one in self.enrolments)
+        before = self._before
         claims = [
             max(one.client.committed, least(one.campaign.protocol)) for one in self.enrolments
         ]
@@ -195,9 +195,13 @@ class Agreement:
     @property
     def committed(self) -> float:
         """What the limit has to cover so far, whatever the values were."""
+        return self._before + sum(one.client.committed for one in self.enrolments)
+
+    @property
+    def _before(self) -> float:
+        """What was committed before, as far as that is known."""
         known = self.committed_before
-        before = self.spent_before if known is None else known
-        return before + sum(one.client.committed for one in self.enrolments)
+        return self.spent_before if known is None else known
 
     @property
     def _implied(self) -> float | None:
@@ -210,10 +214,14 @@ class Agreement:
 
     def entered(self, ledger: Ledger) -> Ledger:
         """A ledger with what this agreement spent, committed and answered."""
-        answered = {
-            one.campaign.fingerprint: one.client.account.answered for one in self.enrolments
-        }
-        return ledger.including(self.loss, self.committed, answered)
+        accounts = {one.campaign.fingerprint: one.client.account for one in self.enrolments}
+        answered = {name: account.answered for name, account in accounts.items()}
+        # A client that never reported has told nothing, and its key is gone.
+        clients = [one.client for one in self.enrolments]
+        committed = sum(
+            one.committed if one.sent_rounds else one._state.before.committed for one in clients
+        )
+        return ledger.including(self.loss, self._before + committed, answered)
 
     def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
         """The same, with one enrolment in place of another."""

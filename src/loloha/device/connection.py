@@ -5,12 +5,13 @@ from __future__ import annotations
 import http.client
 import io
 import json
-import math
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from socket import socket
 from typing import Any, Self
@@ -23,6 +24,13 @@ _LONGEST_DETAIL = 300
 _STEP = 1 << 16
 _REQUEST_STEPS = 6
 _BUSY = frozenset((429, 500, 502, 503, 504))
+_LONGEST_WAIT = 1e9
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_DATE = re.compile(
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ({'|'.join(_MONTHS)}) (\d{{4}}) "
+    r"(\d\d):(\d\d):(\d\d) GMT",
+    re.ASCII,
+)
 
 
 class Unreachable(LolohaError):
@@ -55,9 +63,9 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON data; None if it is none."""
+        """The body as JSON data in UTF-8; None if it is none."""
         try:
-            return json.loads(self.body)
+            return json.loads(self.body.decode())
         except (ValueError, RecursionError):
             return None
 
@@ -179,7 +187,7 @@ class Connection:
             else:
                 if answer.status not in _BUSY:
                     return answer
-                asked = _seconds(answer.headers.get("retry-after"))
+                asked = seconds_asked(answer.headers, time.time())
                 reason = f"take the request, it said: {answer.detail}"
             if attempt < self._patience.attempts:
                 self._patience.wait(attempt, asked)
@@ -211,7 +219,10 @@ class Connection:
         self._open.request(method, path, body, dict(headers))
         response = self._open.getresponse()
         content = _body(response)
-        found = {name.lower(): value for name, value in response.getheaders()}
+        found: dict[str, str] = {}
+        for name, value in response.getheaders():
+            # One that comes twice is one list, as every client reads it.
+            found[name.lower()] = ", ".join(filter(None, (found.get(name.lower()), value)))
         if response.will_close:
             self.close()
         return Answer(response.status, found, content)
@@ -299,9 +310,37 @@ def _split(url: str) -> SplitResult:
     return found
 
 
-def _seconds(text: str | None) -> float | None:
+def seconds_asked(headers: Mapping[str, str], now: float) -> float | None:
+    """How long `Retry-After` asks to wait, as RFC 9110 has it: seconds or a date. None for neither.
+
+    Parameters
+    ----------
+    headers : mapping
+        Of an answer, names in lower case.
+    now : float
+        Unix seconds of this device, whose clock may be wrong: the answer's own `Date` comes first.
+    """
+    text = headers.get("retry-after", "").strip(" \t")
+    if text.isascii() and text.isdigit():
+        return min(float(text), _LONGEST_WAIT)
+    until = _moment(text)
+    if until is None:
+        return None
+    begin = _moment(headers.get("date", "").strip(" \t"))
+    return min(max(until - (now if begin is None else begin), 0.0), _LONGEST_WAIT)
+
+
+def _moment(text: str) -> float | None:
+    """Unix seconds of a date in the one form that may still be sent, None for another text."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    day, month, year, hour, minute, second = match.groups()
     try:
-        seconds = float(text or "")
+        date = datetime(
+            int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second),
+            tzinfo=UTC,
+        )  # fmt: skip
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return date.timestamp()

@@ -254,7 +254,7 @@ class Sender:
             "Key, memo and unsent reports are deleted; nothing more is reported. "
             f"What was sent stays counted and the {ledger.spent:g} spent so far stays spent: if "
             "you agree again, new answers are drawn and spend on top of it. A round that is "
-            "answered again would count you twice, so rounds that were answered are left out "
+            "answered again counts you twice, so rounds that were answered are left out "
             "unless you ask for them."
         )
 
