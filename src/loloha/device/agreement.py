@@ -14,12 +14,11 @@ from loloha.device.connection import path_of
 from loloha.device.file import DAMAGED
 from loloha.device.ledger import Ledger, amount
 from loloha.device.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
-from loloha.device.rounds import holds
-from loloha.device.state import UNREADABLE, Record, implied
+from loloha.device.state import UNREADABLE, implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.rules.campaign import Campaign
 from loloha.rules.protocols import Protocol
-from loloha.rules.report import Report
+from loloha.rules.report import Key, Report
 from loloha.wire.message import decode, encode
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
@@ -98,8 +97,8 @@ class Enrolment:
             raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
         queue = dict(plain["queue"])
         one = cls(plain["url"], token, ticket, campaign, client, queue)
-        record = client._state.record
-        if not all(one._has_made(record, round, message) for round, message in queue.items()):
+        key, sent = client._state.before.key, dict(client._state.record.sent)
+        if not all(one._has_made(sent, key, round, text) for round, text in queue.items()):
             raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
         return one
 
@@ -109,17 +108,18 @@ class Enrolment:
         made = encode(self.campaign, report, round=round, reporter=reporter, ticket=self.ticket)
         return made.decode()
 
-    def _has_made(self, record: Record, round: Any, message: Any) -> bool:
+    def _has_made(self, sent: Mapping[int, Report], key: Key, round: Any, message: Any) -> bool:
         """Whether a message is what this client made for a round: nothing else is sent."""
-        if type(round) is not int or not holds(record.answered, round):
+        if type(round) is not int or not self.client.has_answered(round):
             return False
-        report = dict(record.sent).get(round)
+        report = sent.get(round)
         if report is None:
             # A client keeps fewer reports than may wait.
             report = decode(self.campaign, message)
-            if self.campaign.protocol.longitudinal and report.key != record.key:
+            if self.campaign.protocol.longitudinal and report.key != key:
                 return False
-        return _members(message) == _members(self.message(report, round))
+        made = self.message(report, round)
+        return message == made or _members(message) == _members(made)
 
 
 def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger) -> float | None:
@@ -276,7 +276,8 @@ class Agreement:
         }
         if self.committed_before != self._implied:
             plain["committed_before"] = self.committed_before
-        return json.dumps({**plain, "checksum": _checksum(plain)}).encode()
+        canonical = _canonical(plain)
+        return b'%b,"checksum":"%b"}' % (canonical[:-1], _digest(canonical).encode())
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -305,7 +306,7 @@ class Agreement:
             )
         checksum = plain.pop("checksum", None)
         # Release 0.2.0 wrote none.
-        if checksum is not None and checksum != _checksum(plain):
+        if checksum is not None and checksum != _digest(_canonical(plain)):
             raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
         if version == 1:
             enrolments: tuple[Enrolment, ...] = (Enrolment.from_plain(plain),)
@@ -329,7 +330,10 @@ def _members(message: str) -> str:
     return json.dumps(sorted(json.loads(message, object_pairs_hook=list)))
 
 
-def _checksum(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of a state without its checksum, in canonical form: tells damage, not forgery."""
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+def _canonical(plain: Mapping[str, Any]) -> bytes:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _digest(canonical: bytes) -> str:
+    """The checksum of a state in its canonical form: tells damage, not forgery."""
+    return hashlib.sha256(canonical).hexdigest()

@@ -90,14 +90,14 @@ def _fitting(protocols: Sequence[Protocol]) -> str:
             said.append(f"{one.name} spends {upward(one.asked_memo)} with each report")
             continue
         fewer = [f"{name} {upward(cap)}" for name, cap in _alternatives(one) if cap < one.cap]
-        rather = f" (with the same eps_inf: {', '.join(fewer)})" if fewer else ""
+        rather = ", ".join(fewer) or "no protocol spends less"
         count = one.encoding.memo_cells
         small = ", too many for any small limit" if count > _MANY else ""
         said.append(
             f"{one.name} keeps up to {count} answers{small}, and spends {upward(one.cap)} with all "
-            f"of them{rather}"
+            f"of them (with the same eps_inf: {rather})"
         )
-    return f"Agree to a higher limit, or to campaigns that spend less: {'; '.join(said)}"
+    return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(said)}"
 
 
 def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:
