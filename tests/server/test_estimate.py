@@ -251,20 +251,6 @@ BOUNDED = [
 
 @pytest.mark.parametrize("protocol", BOUNDED, ids=repr)
 @pytest.mark.parametrize("f", [0.0, 0.05, 0.5, 1.0])
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_interval_covers_the_truth(protocol: Protocol, f: float, level: float) -> None:
-    """Exact coverage of one interval; normal approximation, so near the level and not above it."""
-    n = 10_000
-    supports, law = share_law(protocol, n, round(n * f))
-    frequencies, widths = for_each(
-        protocol, n, supports, lambda one: one.interval(level)[1] - one.frequencies
-    )
-    covered = float(law[np.abs(frequencies - f) <= widths].sum())
-    assert covered == pytest.approx(level, abs=0.02)
-
-
-@pytest.mark.parametrize("protocol", BOUNDED, ids=repr)
-@pytest.mark.parametrize("f", [0.0, 0.05, 0.5, 1.0])
 @pytest.mark.parametrize("bound", ["hoeffding", "chebyshev", "bernstein"])
 @pytest.mark.parametrize("n", [1, 10, 1000])
 def test_the_simultaneous_bounds_hold(protocol: Protocol, f: float, bound: str, n: int) -> None:
@@ -333,8 +319,11 @@ def test_an_interval_of_real_clients() -> None:
     z = (found.frequencies - expected) / found.standard_errors
     assert (low <= expected).all(), f"seeds 0..399, n = 400, z = {z}"
     assert (expected <= high).all(), f"seeds 0..399, n = 400, z = {z}"
+    # With hundreds of reports close to the normal one.
     width = normal_quantile(0.975) * found.standard_errors
-    assert found.interval()[0] == pytest.approx(found.frequencies - width)
+    low, high = found.interval()
+    assert low == pytest.approx(np.maximum(found.frequencies - width, 0), abs=0.02)
+    assert high == pytest.approx(found.frequencies + width, abs=0.02)
 
 
 # -- two rounds

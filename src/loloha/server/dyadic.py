@@ -13,7 +13,7 @@ from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.decode import linear_support
 from loloha.rules.dyadic import DyadicLH
 from loloha.rules.report import Report
-from loloha.server.frame import normal_quantile
+from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Additive
 
 
@@ -37,9 +37,13 @@ class DyadicEstimate:
     standard_errors: Floats
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of a normal interval for each estimate, float64[rounds, k] each."""
-        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors[:, None]
-        return self.frequencies - width, self.frequencies + width
+        """Lower and upper ends of an interval in [0, 1] of each estimate, float64[rounds, k] each.
+
+        Normal, with the largest variance that any frequency has: where frequencies are not small
+        it covers more often than ``level``.
+        """
+        scatter = Scatter(self.standard_errors[:, None] ** 2, 0.0, 0.0)
+        return Inversion(self.frequencies, scatter, 0.0, (0.0, 0.0)).interval(level)
 
 
 class DyadicTally(Additive):

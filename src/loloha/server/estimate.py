@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loloha.errors import ParameterError
 from loloha.rules import checks
-from loloha.rules.counting.arrays import Floats, Ints
+from loloha.rules.counting.arrays import Bools, Floats, Ints
 from loloha.rules.protocols import Protocol
 from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
+from loloha.server.interval import Inversion, Scatter
 from loloha.server.variance import MOST_REPORTS, Channel, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
@@ -80,18 +82,39 @@ class Estimate:
         """What the clients really did: protocol, g, realised p1..q_star and losses, to publish."""
         return {"protocol": self.protocol.to_dict(), **self.protocol.numbers}
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper end of a normal interval for each bin on its own, float64[bins] each.
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Lower and upper end of an interval for each bin, in [0, 1]; float64[bins] each.
 
         Parameters
         ----------
         level : float
-            Chance, in (0, 1), that the interval of one given bin holds its true frequency. With
-            few reports it is less: for OUE at level 0.95, where all hold the value, 0.93 at
-            n = 30 and 0.78 at n = 5.
+            Chance, in (0, 1), that the interval of one given bin holds its true frequency.
+        simultaneous : bool
+            Whether the intervals of all bins hold at once, with at least that chance: needed for
+            bins that were chosen by their estimates, such as the most frequent one.
+
+        Notes
+        -----
+        By inversion of a test, as the number of supporting reports can be small: see
+        docs/intervals.md for the exact coverage. NaN where no report reaches the bin. An estimate
+        below 0 or above 1 lies outside its own interval.
         """
-        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
-        return self.frequencies - width, self.frequencies + width
+        return self.inversion.interval(level, simultaneous=simultaneous)
+
+    def significant(self, level: float = 0.95) -> Bools:
+        """Which bins are more frequent than 0, bool[bins]: each tested with its own reach.
+
+        Parameters
+        ----------
+        level : float
+            Chance, in (0, 1), that no bin of frequency 0 is among them, all bins together (Holm).
+        """
+        return self.inversion.significant(level)
+
+    @cached_property
+    def inversion(self) -> Inversion:
+        """What the test behind the intervals needs."""
+        return inversion(self.protocol, self.n, self.frequencies, self.reach)
 
     def to_frame(
         self,
@@ -186,7 +209,7 @@ class Estimate:
         return f"Estimate({self.protocol!r}, n={self.n})"
 
     def _repr_html_(self) -> str:
-        low, high = self.interval()
+        low, high = self.interval(simultaneous=True)
         known = np.nan_to_num(self.frequencies, nan=-np.inf)
         rows = [
             (int(v), self.frequencies[v], low[v], high[v])
@@ -196,7 +219,8 @@ class Estimate:
             f"{self.protocol!r}: {self.n} reports",
             ("value", "estimate", "low", "high"),
             rows,
-            f"The most frequent of {len(known)} values, with 95 % intervals; all: to_frame().",
+            f"The most frequent of {len(known)} values, with intervals that hold for all values at "
+            "once (95 %); all: to_frame().",
         )
 
     def simultaneous(self, level: float = 0.95, bound: str = "hoeffding") -> Floats:
@@ -220,6 +244,24 @@ class Estimate:
         above, below = (farthest(log_tails, self.reach, seen) for seen in (share, 1 - share))
         worst: Floats = np.where(self.reach, np.maximum(above, below), np.inf)
         return worst / channel.contrast
+
+
+def inversion(
+    protocol: Protocol,
+    n: Any,
+    frequencies: Floats,
+    reach: Ints,
+    scatter: Scatter | None = None,
+) -> Inversion:
+    """The test behind the intervals, of one round or of many at once; see `standard_errors`."""
+    channel = Channel.realised(protocol)
+    known = np.where(reach, reach, np.nan)
+    if scatter is None:
+        scatter = Scatter.through(lambda f: spread(channel, n, known, f))
+    unit = 1 / (known * channel.contrast)
+    # The skewness of one answer over its variance is 1 - 2 p: between those at f = 0 and f = 1.
+    skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
+    return Inversion(frequencies, scatter, unit, skew)
 
 
 def unbiased(protocol: Protocol, support: Ints, reach: Ints) -> Floats:

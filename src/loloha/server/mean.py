@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,39 @@ import numpy as np
 from loloha.errors import MergeError, ParameterError
 from loloha.rules import checks
 from loloha.rules.protocols import Protocol
-from loloha.server.estimate import Estimate, unbiased
+from loloha.server.estimate import Estimate, inversion, unbiased
+from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Tally
-from loloha.server.variance import MOST_REPORTS, plain, temporal_covariance, variance
+from loloha.server.variance import (
+    MOST_REPORTS,
+    expected_reach,
+    plain,
+    temporal_covariance,
+    variance,
+)
 
-__all__ = ["mean", "mean_variance"]
+__all__ = ["Mean", "mean", "mean_variance"]
 
 
-def mean(tallies: Sequence[Tally]) -> Estimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mean(Estimate):
+    """Frequencies among all reports of some rounds.
+
+    Attributes
+    ----------
+    scatter : Scatter
+        Variance at any frequency.
+    """
+
+    scatter: Scatter
+
+    @cached_property
+    def inversion(self) -> Inversion:
+        """As of a round: a user's reports may all be alike, and then count as a round's one."""
+        return inversion(self.protocol, self.n, self.frequencies, self.reach, self.scatter)
+
+
+def mean(tallies: Sequence[Tally]) -> Mean:
     """The frequencies among all reports of some rounds.
 
     Parameters
@@ -28,11 +55,11 @@ def mean(tallies: Sequence[Tally]) -> Estimate:
 
     Returns
     -------
-    Estimate
-        Unbiased, whoever reports when and whatever changes. The standard errors are those of users
-        who stay and keep their values, and upper bounds where users change, come or go; see
-        `mean_variance`. ``n`` and ``reach`` are those of a mean round, rounded down, so that
-        `Estimate.simultaneous` holds too.
+    Mean
+        An `Estimate`: unbiased, whoever reports when and whatever changes. The standard errors and
+        intervals are those of users who stay and keep their values, and upper bounds where users
+        change, come or go; see `mean_variance`. ``n`` and ``reach`` are those of a mean round,
+        rounded down, so that `Estimate.simultaneous` holds too.
 
     Raises
     ------
@@ -58,12 +85,14 @@ def mean(tallies: Sequence[Tally]) -> Estimate:
         )
     reach = np.sum([tally.reach() for tally in held], axis=0)
     frequencies = unbiased(protocol, np.sum([tally.support() for tally in held], axis=0), reach)
-    known = np.nan_to_num(np.clip(frequencies, 0, 1))
-    errors = np.sqrt(mean_variance(protocol, [tally.n for tally in held], known))
-    errors = np.where(np.isnan(frequencies), np.nan, errors)
+    reports = [tally.n for tally in held]
+    # As users of sampled buckets came, not as they are expected to.
+    came = expected_reach(protocol, sum(reports)) / np.where(reach, reach, np.nan)
+    scatter = Scatter.through(lambda f: mean_variance(protocol, reports, f) * came)
+    errors = np.sqrt(scatter.at(np.clip(frequencies, 0, 1)))
     # The sum of m dependent rounds is as concentrated as m times one of them (Hoelder).
-    n = sum(tally.n for tally in held) // len(held)
-    return Estimate(protocol, n, frequencies, errors, reach // len(held))
+    n = sum(reports) // len(held)
+    return Mean(protocol, n, frequencies, errors, reach // len(held), scatter)
 
 
 def mean_variance(protocol: Protocol, reports: Sequence[int], f: Any = 0.0) -> Any:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.rules import checks
 from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.protocols import Protocol
-from loloha.server.estimate import normal_quantile, standard_errors
+from loloha.server.estimate import inversion, standard_errors
 from loloha.server.frame import HTML_ROWS, to_frame, to_html
 from loloha.server.tally import Tally
 from loloha.study.datasets import Dataset
@@ -85,9 +84,9 @@ class Simulation:
         return binned(self.protocol, self.dataset.frequencies())
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of a normal interval for each estimate, float64[tau, bins] each."""
-        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
-        return self.estimates - width, self.estimates + width
+        """Lower and upper ends of `Estimate.interval` of each estimate, float64[tau, bins] each."""
+        test = inversion(self.protocol, self.n[:, None], self.estimates, self.reach)
+        return test.interval(level)
 
     def coverage(self, level: float = 0.95) -> float:
         """Share of the intervals that hold the truth; NaN where that is not known."""

@@ -25,7 +25,8 @@ def draw_round(
     if len(places) <= MOST_BARS:
         if series.truth is not None:
             axes.bar(places, series.truth[row], color=FAINT, label="truth")
-        reaches = np.stack([estimate - lower, upper - estimate])
+        # An estimate outside of [0, 1] lies outside of its interval.
+        reaches = np.maximum(np.stack([estimate - lower, upper - estimate]), 0)
         axes.errorbar(
             places,
             estimate,
