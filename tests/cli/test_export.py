@@ -41,6 +41,8 @@ class Shown:
             "begins": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown],
             "frequencies": [None if t == 3 else [t / 100, float("nan")] for t in shown],
             "standard_errors": [None if t == 3 else [0.01, float("nan")] for t in shown],
+            "lower": [None if t == 3 else [0.001, None] for t in shown],
+            "upper": [None if t == 3 else [0.25, float("nan")] for t in shown],
         }  # fmt: skip
 
 
@@ -60,7 +62,8 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         assert table["round"].to_pylist() == [t for t in there for _ in range(2)]
         assert table["start"].to_pylist()[-1] == datetime.datetime(2026, 1, 11, tzinfo=datetime.UTC)
         assert table["estimate"].to_pylist()[:3] == [0.0, None, 0.01]
-        assert table["low"].to_pylist()[2] == pytest.approx(0.01 - 1.96 * 0.01, abs=1e-5)
+        assert table["low"].to_pylist()[1:3] == [None, 0.001]
+        assert table["high"].to_pylist()[1:3] == [None, 0.25]
 
 
 def test_rounds_that_are_withheld_are_counted(

@@ -43,10 +43,18 @@ def test_estimates_in_every_form_say_the_same(serve: Any) -> None:
     assert shown["lower"] == lower.tolist()
     assert shown["upper"] == upper.tolist()
     assert sum(shown["projected"]) == pytest.approx(1)
-    assert shown["simultaneous_error"] == pytest.approx(estimate.simultaneous(0.9).max())
+    low, high = estimate.interval(0.9, simultaneous=True)
+    most = int(estimate.frequencies.argmax())
+    errors = np.maximum(high - estimate.frequencies, estimate.frequencies - low)
+    assert shown["simultaneous_error"] == pytest.approx(errors.max())
+    assert shown["largest"] == {
+        "value": most, "label": one.labels[most], "frequency": estimate.frequencies[most],
+        "lower": low[most], "upper": high[most],
+    }  # fmt: skip
+    assert shown["suppressed"] == 0
     assert shown["values"] == list(range(one.protocol.bins))
     assert shown["bins"] == one.protocol.bins
-    assert shown["clear"] == (estimate.frequencies > shown["simultaneous_error"]).sum()
+    assert shown["clear"] == estimate.significant(0.9).sum()
     answer = client.get(address, params={**query, "format": "csv"})
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["label"] for row in rows] == one.labels
@@ -278,3 +286,50 @@ def test_a_domain_too_wide_to_show_still_has_its_top(serve: Any) -> None:
     assert client.get(f"{path}/rounds/0/estimates").status_code == 413
     shown = client.get(f"{path}/series", params={"value": [0, k - 1]}).json()
     assert shown["labels"] == ["[0, 1)", f"[{k - 1}, {k}]"]
+
+
+def test_a_value_that_few_users_sampled_leaves_in_no_form(serve: Any) -> None:
+    """The minimum cohort of a sampled bucket counts who sampled it: 10 of 40 of each in four."""
+    protocol = loloha.DBitFlipPM(k=5, eps_inf=2.0, b=5, d=1)
+    client, one = serve(), campaign(protocol=protocol)
+    path = created(client, one, terms={"minimum_cohort": 10})
+    estimate = expected(one, fill(client, path, one, 40), 0).estimate()
+    few = (estimate.reach < 10).tolist()
+    assert any(few)
+    assert not all(few)
+    address = f"{path}/rounds/0/estimates"
+    shown = client.get(address, params={"projected": True}).json()
+    columns = ("frequencies", "standard_errors", "lower", "upper", "projected")
+    for column in columns:
+        assert [cell is None for cell in shown[column]] == few, column
+    assert shown["suppressed"] == sum(few)
+    assert not few[shown["largest"]["value"]]
+    for query in ({}, {"top": 3}, {"top": 5, "projected": True}):
+        answer = client.get(address, params={"format": "csv", **query})
+        for row in csv.DictReader(io.StringIO(answer.text)):
+            cells = {row[name] for name in ("frequency", "standard_error", "lower", "upper")}
+            assert (cells == {""}) == few[int(row["value"])]
+        answer = client.get(address, params={"format": "parquet", **query})
+        table = parquet.read_table(io.BytesIO(answer.content))
+        hidden = [few[value] for value in table["value"].to_pylist()]
+        assert [cell is None for cell in table["upper"].to_pylist()] == hidden
+    series = client.get(f"{path}/series").json()
+    for column in columns[:4]:
+        assert [cell is None for cell in series[column][0]] == few, column
+    answer = client.get(f"{path}/series", params={"format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [
+        row["estimate"] == row["error"] == row["low"] == row["high"] == "" for row in rows
+    ] == few
+
+
+def test_a_round_of_which_no_value_is_reached_enough_has_no_numbers(serve: Any) -> None:
+    protocol = loloha.DBitFlipPM(k=50, eps_inf=2.0, b=50, d=1)
+    client, one = serve(), campaign(protocol=protocol, domain=Range(0.0, 50.0, 50))
+    path = created(client, one, terms={"minimum_cohort": 30})
+    fill(client, path, one, 40)
+    shown = client.get(f"{path}/rounds/0/estimates").json()
+    assert (shown["suppressed"], shown["clear"]) == (50, 0)
+    assert set(shown["frequencies"]) == {None}
+    assert "largest" not in shown
+    assert client.get(f"{path}/series", params={"top": 2}).json()["frequencies"] == [[None, None]]

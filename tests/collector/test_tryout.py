@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import loloha
 from browsing import browser, listening
 from collecting import Clock
 from javascript import CLIENT
@@ -82,6 +84,15 @@ def test_a_visitor_reports_and_sees_what_leaves(tmp_path: Path) -> None:
         estimates = [float(text.split()[0].replace("−", "-")) for text in texts]
         assert len(estimates) == 8
         assert abs(sum(estimates) - 100) < 60
+        shown = page.locator("#estimates td:nth-child(4)").all_inner_texts()
+        eps_1 = float(page.locator("#eps").input_value())
+        protocol = loloha.OLOLOHA(k=8, eps_inf=4.0, eps_1=eps_1, g=3)
+        f, reach = np.array(estimates) / 100, np.full(8, 3001)
+        ends = loloha.estimate.inversion(protocol, 3001, f, reach).interval(0.95)
+        for text, *interval in zip(shown, *ends, strict=True):
+            assert [float(end.strip(" %")) for end in text.split(" to ")] == pytest.approx(
+                [100 * end for end in interval], abs=0.15
+            )
         page.get_by_role("button", name="Begin anew").click()
         page.get_by_role("status").get_by_text("No round yet", exact=True).wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -55,7 +56,7 @@ class Estimates:
         tally = store.tally(stored, round)
         if not tally.n:
             return None
-        estimate = tally.estimate()
+        estimate = suppressed(tally.estimate(), stored.terms.minimum_cohort)
         self._keep(place, estimate)
         return estimate
 
@@ -69,6 +70,16 @@ class Estimates:
             while self._numbers > _MOST_NUMBERS and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
                 self._numbers -= dropped.frequencies.size
+
+
+def suppressed(estimate: Estimate, least: int) -> Estimate:
+    """Without the values that fewer than ``least`` reports reach: they are unknown to readers."""
+    few = estimate.reach < least
+    if not few.any():
+        return estimate
+    columns = estimate.frequencies, estimate.standard_errors
+    frequencies, errors = (np.where(few, np.nan, column) for column in columns)
+    return replace(estimate, frequencies=frequencies, standard_errors=errors)
 
 
 def withheld(stored: StoredCampaign, one: Round) -> str | None:
@@ -141,11 +152,28 @@ def numbers(stored: StoredCampaign, estimate: Estimate, selection: Selection) ->
     return {"values": np.array(values), "labels": labels, **chosen}
 
 
-def standing_clear(estimate: Estimate, level: float) -> dict[str, Any]:
-    """Bound on the error of all frequencies at once, and how many of them lie above it."""
-    error = float(np.max(estimate.simultaneous(level)))
-    clear = int(np.count_nonzero(estimate.frequencies > error))
-    return {"bins": len(estimate.frequencies), "simultaneous_error": error, "clear": clear}
+def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dict[str, Any]:
+    """What holds for all values at once: how many are above 0, the largest, and how far off."""
+    frequencies = estimate.frequencies
+    known = np.isfinite(frequencies)
+    numbers: dict[str, Any] = {
+        "bins": len(frequencies),
+        "suppressed": int(np.count_nonzero(~known)),
+        "clear": int(np.count_nonzero(estimate.significant(level))),
+    }
+    if not known.any():
+        return numbers
+    lower, upper = estimate.interval(level, simultaneous=True)
+    value = int(np.nanargmax(frequencies))
+    largest = shape.Largest(
+        value=value,
+        label=stored.campaign.bin_label(value),
+        frequency=float(frequencies[value]),
+        lower=float(lower[value]),
+        upper=float(upper[value]),
+    )
+    error = float(np.nanmax(np.maximum(upper - frequencies, frequencies - lower)))
+    return {**numbers, "simultaneous_error": error, "largest": largest}
 
 
 def tables(

@@ -23,6 +23,7 @@ from loloha.server.frame import SERIES, series_to_frame, write_csv
 
 Form = Literal["json", "csv", "parquet"]
 _MOST_NUMBERS = 1_000_000
+_COLUMNS = ("frequencies", "standard_errors", "lower", "upper")
 MEDIA = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
@@ -73,7 +74,7 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
         )
     columns = estimates.numbers(stored, estimate, wanted.selection)
     if wanted.form == "json":
-        told = columns | estimates.standing_clear(estimate, level)
+        told = columns | estimates.all_at_once(stored, estimate, level)
         return Parts(n, in_pieces(msgspec.structs.replace(frame, **told)))
     rows = estimates.tables(stored, round, n, columns, level)
     return Parts(n, _WRITERS[wanted.form](rows))
@@ -106,16 +107,16 @@ def _series(
         whole = most >= stored.bins
         value = list(range(stored.bins)) if whole else estimates.most_frequent(present, most)
 
-    def row(one: Round) -> tuple[int, Any, Any]:
+    def row(one: Round) -> tuple[int, Any]:
         hidden = estimates.withheld(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         if estimate is None:
-            return one.n, None, None
-        columns = estimate.frequencies, estimate.standard_errors
-        frequencies, errors = (column[value] for column in columns)
-        return estimate.n, frequencies, errors
+            return one.n, (None,) * len(_COLUMNS)
+        columns = estimate.frequencies, estimate.standard_errors, *estimate.interval(asked.level)
+        return estimate.n, [column[value] for column in columns]
 
     rows = [row(one) for one in found]
+    columns = {name: [parts[at] for _, parts in rows] for at, name in enumerate(_COLUMNS)}
     return shape.Series(
         campaign=campaign.fingerprint,
         level=asked.level,
@@ -124,10 +125,9 @@ def _series(
         labels=[campaign.bin_label(v) for v in value],
         rounds=[one.number for one in found],
         begins=[to_text(campaign.schedule.begins(one.number)) for one in found],
-        n=[n for n, _, _ in rows],
-        frequencies=[frequencies for _, frequencies, _ in rows],
-        standard_errors=[errors for _, _, errors in rows],
+        n=[n for n, _ in rows],
         parameters=estimates.parameters(stored),
+        **columns,
     )
 
 
@@ -152,8 +152,7 @@ def _frame(series: shape.Series, rounds: slice, values: slice) -> Any:
         rounds=series.rounds[rounds],
         begins=series.begins[rounds],
         n=series.n[rounds],
-        frequencies=cells(series.frequencies),
-        standard_errors=cells(series.standard_errors),
+        **{name: cells(getattr(series, name)) for name in _COLUMNS},
     )
     kinds = {"round": pa.int64(), "value": pa.int64(), "n": pa.int64()}
     kinds |= dict.fromkeys(("campaign", "start", "label"), pa.string())

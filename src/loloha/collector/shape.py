@@ -169,8 +169,23 @@ class Rounds(Struct):
     rounds: list[Round]
 
 
+class Largest(Struct):
+    """The value of the largest estimate, with an interval that holds for all values at once."""
+
+    value: Count
+    label: str
+    frequency: float
+    lower: float
+    upper: float
+
+
 class Estimates(Struct):
-    """Estimates of one round; without numbers where they are withheld."""
+    """Estimates of one round; without numbers where they are withheld.
+
+    Of a value that fewer reports reach than the minimum cohort they are None. ``clear`` counts
+    the values significantly above 0, all of them together at ``level``; ``simultaneous_error``
+    bounds the error of all of them at once.
+    """
 
     campaign: Fingerprint
     round: Count
@@ -192,6 +207,8 @@ class Estimates(Struct):
     bins: Count | UnsetType = UNSET
     simultaneous_error: Number | UnsetType = UNSET
     clear: Count | UnsetType = UNSET
+    suppressed: Count | UnsetType = UNSET
+    largest: Largest | UnsetType = UNSET
 
 
 class Series(Struct):
@@ -207,6 +224,8 @@ class Series(Struct):
     n: list[Count]
     frequencies: list[list[Number] | None]
     standard_errors: list[list[Number] | None]
+    lower: list[list[Number] | None]
+    upper: list[list[Number] | None]
     parameters: Object
 
 

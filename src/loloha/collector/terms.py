@@ -28,7 +28,8 @@ class Terms:
     early_seconds : int
         And from so long before its beginning, for clocks that run ahead.
     minimum_cohort : int
-        Estimates of a round with fewer reports are withheld.
+        Estimates of a round with fewer reports are withheld, and so are those of a sampled bucket
+        that fewer reports reach.
     publish_every : int, optional
         Estimates of a round change only by so many new reports at a time: what two of them differ
         by tells of a group, not of one report. By default the minimum cohort; 1 shows each report

@@ -128,26 +128,22 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
     frame
         With columns campaign, round, start (when it began, in UTC), value, label, estimate, error
         (standard error), low, high (ends of the intervals), n and level. Rounds that are withheld
-        are left out.
+        are left out; so are the ends of intervals that a collector of 0.2.0 does not give.
     """
-    width = normal_quantile((1 + series["level"]) / 2)
     columns: dict[str, list[Any]] = {name: [] for name in SERIES}
+    unknown = [[None] * len(series["values"])] * len(series["rounds"])
     rounds = zip(
         series["rounds"], series["begins"], series["n"], series["frequencies"],
-        series["standard_errors"], strict=True,
+        series["standard_errors"], series.get("lower", unknown), series.get("upper", unknown),
+        strict=True,
     )  # fmt: skip
-    for round, start, n, frequencies, errors in rounds:
+    for round, start, n, frequencies, *others in rounds:
         if frequencies is None:
             continue
-        cells = zip(series["values"], series["labels"], frequencies, errors, strict=True)
-        for value, label, estimate, error in cells:
-            known = estimate is not None and not np.isnan(estimate)
-            low = estimate - width * error if known else None
-            high = estimate + width * error if known else None
-            row = (
-                series["campaign"], round, start, value, label, estimate if known else None,
-                error if known else None, low, high, n, series["level"],
-            )  # fmt: skip
+        cells = zip(series["values"], series["labels"], frequencies, *others, strict=True)
+        for value, label, *numbers in cells:
+            known = (None if one is None or np.isnan(one) else one for one in numbers)
+            row = series["campaign"], round, start, value, label, *known, n, series["level"]
             for column, cell in zip(columns.values(), row, strict=True):
                 column.append(cell)
     return to_frame(columns, backend, instants="start")

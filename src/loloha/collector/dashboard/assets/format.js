@@ -41,3 +41,7 @@ export function quantity(number, noun) {
 export function shorten(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
+
+export function interval(lower, upper, digits = 2) {
+  return `${percent(lower, digits)} to ${percent(upper, digits)}`;
+}

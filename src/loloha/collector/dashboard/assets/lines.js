@@ -1,9 +1,9 @@
 // Lines over rounds, each with the band of its 95 % intervals.
 
 import { axis, breadth, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
-import { count, percent, shorten } from "./format.js";
+import { count, interval, percent, shorten } from "./format.js";
 import { byId, make, say, show, twin } from "./page.js";
-import { isEmpty, spread, track, Z_95 } from "./series.js";
+import { isEmpty, spread, track } from "./series.js";
 
 export const MOST_LINES = 8;
 
@@ -33,9 +33,8 @@ export function showLines({ campaign, drawn, choice, remove }) {
 
 function cells(data, i, column) {
   const f = data.frequencies[i]?.[column] ?? null;
-  if (f === null) return ["withheld", "", ""];
-  const width = Z_95 * data.standard_errors[i][column];
-  return [percent(f), percent(f - width), percent(f + width)];
+  if (f === null) return [data.frequencies[i] ? "suppressed" : "withheld", "", ""];
+  return [percent(f), percent(data.lower[i][column]), percent(data.upper[i][column])];
 }
 
 function chip(data, column, line, remove) {
@@ -54,9 +53,9 @@ function figure(data, chosen) {
   const palette = colours().lines;
   const bands = [];
   const lines = chosen.map((column, line) => {
-    const { frequency, error } = track(data, at, column);
+    const { frequency, lower, upper } = track(data, at, column);
     const label = literal(data.labels[column]);
-    bands.push(band(rounds, frequency, error, palette[line]));
+    bands.push(band(rounds, lower, upper, palette[line]));
     return {
       type: "scatter",
       mode: rounds.length <= 60 ? "lines+markers" : "lines",
@@ -65,7 +64,7 @@ function figure(data, chosen) {
       y: frequency.map((f) => (f === null ? null : 100 * f)),
       line: { color: palette[line], width: 2, dash: DASHES[line] },
       marker: { symbol: SYMBOLS[line], size: 6 },
-      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)} ± ${percent(Z_95 * error[i])}`)),
+      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}`)),
       hovertemplate: "%{text}<extra></extra>",
     };
   });
@@ -84,23 +83,23 @@ function figure(data, chosen) {
 }
 
 // One closed outline for each run of rounds without a gap.
-function band(rounds, frequency, error, colour) {
+function band(rounds, lower, upper, colour) {
   const x = [];
   const y = [];
   const close = (first, last) => {
-    for (let i = first; i <= last; i += 1) push(i, 1);
-    for (let i = last; i >= first; i -= 1) push(i, -1);
-    push(first, 1);
+    for (let i = first; i <= last; i += 1) push(i, upper);
+    for (let i = last; i >= first; i -= 1) push(i, lower);
+    push(first, upper);
     x.push(null);
     y.push(null);
   };
-  const push = (i, sign) => {
+  const push = (i, end) => {
     x.push(rounds[i]);
-    y.push(100 * (frequency[i] + sign * Z_95 * error[i]));
+    y.push(100 * end[i]);
   };
   let first = null;
   rounds.forEach((_, i) => {
-    if (frequency[i] === null) {
+    if (lower[i] === null) {
       if (first !== null) close(first, i - 1);
       first = null;
     } else if (first === null) first = i;

@@ -1,9 +1,9 @@
 // The heat map: values downwards, rounds to the right.
 
 import { axis, breadth, clear, colours, draw, literal, room, roundAxis, scale, ticks } from "./chart.js";
-import { count, moment, percent, quantity, shorten } from "./format.js";
+import { count, interval, moment, percent, quantity, shorten } from "./format.js";
 import { byId, make, options, say, show, twin } from "./page.js";
-import { isEmpty, spread, track, Z_95 } from "./series.js";
+import { isEmpty, spread, track } from "./series.js";
 import { sketch } from "./sketch.js";
 
 const LABEL = 26;
@@ -35,7 +35,7 @@ export function showMap({ campaign, series, choice }) {
         count(round),
         moment(data.begins[i]),
         count(data.n[i]),
-        ...data.labels.map((_, column) => (data.frequencies[i] ? percent(data.frequencies[i][column]) : "withheld")),
+        ...data.labels.map((_, column) => (data.frequencies[i] ? share(data.frequencies[i][column]) : "withheld")),
       ]),
   });
 }
@@ -58,16 +58,18 @@ function describe(series, campaign) {
   return `${values[0].toUpperCase()}${values.slice(1)} over ${span}. Select a cell to follow its value, and to see its round, below.`;
 }
 
+const share = (f) => (f === null ? "suppressed" : percent(f));
+
 function gather(series, masked) {
   const { rounds, at } = spread(series);
   const rows = series.values.map((_, column) => track(series, at, column));
   let most = 0;
   // Colour grows with the square root, so that rare values show beside frequent ones.
-  const z = rows.map(({ frequency, error }) =>
+  const z = rows.map(({ frequency, lower }) =>
     frequency.map((f, i) => {
       if (f === null) return null;
       most = Math.max(most, f);
-      return masked && f < Z_95 * error[i] ? null : Math.sqrt(Math.max(0, f));
+      return masked && lower[i] <= 0 ? null : Math.sqrt(Math.max(0, f));
     }),
   );
   return { rounds, at, rows, z, most };
@@ -80,11 +82,11 @@ function figure(series, { rounds, at, rows, z, most }, campaign, from, summary) 
   const labels = short.map(literal);
   const places = ticks(labels.length, (height - 60) / 13);
   const begins = at.map((i) => (i === null ? "" : moment(series.begins[i])));
-  const hover = rows.map(({ frequency, error }, row) =>
+  const hover = rows.map(({ frequency, lower, upper }, row) =>
     frequency.map((f, i) =>
       f === null
-        ? `${literal(series.labels[row])}<br>round ${rounds[i]}: ${at[i] === null ? "no reports" : "withheld, too few reports"}`
-        : `${literal(series.labels[row])}<br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)} ± ${percent(Z_95 * error[i])} (95 %)`,
+        ? `${literal(series.labels[row])}<br>round ${rounds[i]}: ${at[i] === null ? "no reports" : "not shown, too few reports"}`
+        : `${literal(series.labels[row])}<br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)}, 95 %: ${interval(lower[i], upper[i])}`,
     ),
   );
   const data = [

@@ -1,8 +1,7 @@
 // The list of campaigns, the figures at the top, and what a reader must know before believing them.
 
-import { count, duration, moment, percent, plain, quantity } from "./format.js";
+import { count, duration, interval, moment, percent, plain, quantity } from "./format.js";
 import { byId, make, say, tiles } from "./page.js";
-import { Z_95 } from "./series.js";
 
 export function listCampaigns(campaigns, chosen, choose) {
   byId("campaigns").replaceChildren(
@@ -57,21 +56,23 @@ export function describe(campaign) {
 // What one round can and cannot tell.
 export function reading(estimates) {
   if (!estimates || estimates.withheld) return null;
-  const errors = estimates.standard_errors.filter((one) => one !== null).sort((a, b) => a - b);
-  const known = estimates.frequencies.map((f, v) => [f, v]).filter(([f]) => f !== null);
-  if (!known.length) return null;
-  const bound = estimates.simultaneous_error;
-  const [largest, value] = known.reduce((best, one) => (one[0] > best[0] ? one : best));
+  if (!estimates.largest) return null;
+  const { frequencies, lower, upper } = estimates;
+  const known = frequencies.map((_, v) => v).filter((v) => frequencies[v] !== null);
+  // The farther end: an interval is cut at 0, where many estimates are.
+  const errors = known.map((v) => Math.max(upper[v] - frequencies[v], frequencies[v] - lower[v])).sort((a, b) => a - b);
   return {
-    error: Z_95 * errors[Math.floor(errors.length / 2)],
-    bound,
-    largest,
-    label: estimates.labels[value],
-    largestError: Z_95 * estimates.standard_errors[value],
+    error: errors[Math.floor(errors.length / 2)],
+    bound: estimates.simultaneous_error,
+    largest: estimates.largest,
     clear: estimates.clear,
+    suppressed: estimates.suppressed,
     total: estimates.bins,
   };
 }
+
+// Values of sampled buckets that too few reports reach.
+const notShown = ({ suppressed }) => (suppressed ? `; ${count(suppressed)} not shown, too few users sampled them` : "");
 
 export function showTiles(model) {
   const { rounds, estimates, privacy } = model;
@@ -84,9 +85,9 @@ export function showTiles(model) {
   const entries = [["Reports counted", count(reports), where]];
   if (found) {
     entries.push(
-      ["Most frequent", percent(found.largest, 1), `${found.label}, ± ${percent(found.largestError, 1)}, in round ${estimates.round}`],
+      ["Most frequent", percent(found.largest.frequency, 1), `${found.largest.label}, ${interval(found.largest.lower, found.largest.upper, 1)} (95 %, chosen from all values) in round ${estimates.round}`],
       ["Error of a typical value", `± ${percent(found.error)}`, `95 %, with ${quantity(estimates.n, "report")}`],
-      ["Clear of all noise", `${count(found.clear)} of ${count(found.total)}`, `values above ${percent(found.bound)}`],
+      ["Significantly above 0", `${count(found.clear)} of ${count(found.total)}`, `95 %, all values at once${notShown(found)}`],
     );
   }
   if (privacy) {
@@ -133,11 +134,17 @@ function* findNotices({ campaign, rounds, estimates }) {
     ];
   }
   const found = reading(estimates);
-  if (found && found.clear === 0) {
+  if (estimates && estimates.suppressed && estimates.suppressed === estimates.bins) {
+    yield [
+      "warn",
+      "Too few users sampled any value",
+      `Each device reports on some of the values only, and fewer than the minimum cohort of ${count(least)} sampled any one of them in round ${estimates.round}. More users help, or more sampled values (d).`,
+    ];
+  } else if (found && found.clear === 0) {
     yield [
       "warn",
       `Noise is above the signal in round ${estimates.round}`,
-      `No value stands out: with ${quantity(estimates.n, "report")} and ${quantity(found.total, "value")}, every error may reach ${percent(found.bound)} (all values at once, 95 %), and the largest estimate is ${percent(found.largest)}. Do not read an order of values out of it. More users help, fewer labels, or a larger eps_1.`,
+      `No value stands out: with ${quantity(estimates.n, "report")} and ${quantity(found.total, "value")}, every error may reach ${percent(found.bound)} (all values at once, 95 %), and the largest estimate is ${percent(found.largest.frequency)}. Do not read an order of values out of it. More users help, fewer labels, or a larger eps_1.`,
     ];
   }
 }

@@ -2,7 +2,7 @@
 
 import { axis, breadth, clear, colours, draw, LEGEND, literal, room, ticks, titled, translucent } from "./chart.js";
 import { withQuery } from "./api.js";
-import { count, moment, percent, quantity, shorten } from "./format.js";
+import { count, interval, moment, percent, quantity, shorten } from "./format.js";
 import { byId, options, say, show, twin } from "./page.js";
 import { reading } from "./overview.js";
 
@@ -33,7 +33,7 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
     rows: () =>
       shown.map((v) => [
         estimates.labels[v],
-        percent(estimates.frequencies[v]),
+        estimates.frequencies[v] === null ? "suppressed" : percent(estimates.frequencies[v]),
         percent(estimates.lower[v]),
         percent(estimates.upper[v]),
         ...extra.map(() => percent(estimates.projected?.[v])),
@@ -79,8 +79,9 @@ function describe(estimates, campaign) {
     return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are withheld.`;
   }
   const found = reading(estimates);
-  const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} stand clear of all noise (above ${percent(found.bound)}).` : "";
-  return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0.${clearly}`;
+  const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} are significantly above 0 (95 %, all values at once).` : "";
+  const few = estimates.suppressed ? ` ${quantity(estimates.suppressed, "value")} of fewer than ${count(campaign.terms.minimum_cohort)} users who sampled them: not shown.` : "";
+  return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0, outside their intervals.${clearly}${few}`;
 }
 
 // Places of values in the answer, which ascend with the values, in the order in which they are drawn.
@@ -97,8 +98,9 @@ function figure(estimates, shown, { projected }) {
   const lying = shown.length <= 60 && shown.some((v) => estimates.labels[v].length > LONG);
   const place = shown.map((_, i) => i);
   const share = shown.map((v) => (estimates.frequencies[v] === null ? null : 100 * estimates.frequencies[v]));
-  const half = shown.map((v) => (estimates.frequencies[v] === null ? 0 : 100 * (estimates.upper[v] - estimates.frequencies[v])));
-  const whiskers = { type: "data", array: half, color: ink, thickness: shown.length > 80 ? 0.6 : 1.2, width: shown.length > 40 ? 0 : 3 };
+  // A whisker begins at the estimate, which can lie outside of its interval.
+  const beyond = (end, sign) => shown.map((v) => (estimates.frequencies[v] === null ? 0 : 100 * Math.max(0, sign * (end[v] - estimates.frequencies[v]))));
+  const whiskers = { type: "data", symmetric: false, array: beyond(estimates.upper, 1), arrayminus: beyond(estimates.lower, -1), color: ink, thickness: shown.length > 80 ? 0.6 : 1.2, width: shown.length > 40 ? 0 : 3 };
   const data = [
     {
       type: "bar",
@@ -108,7 +110,7 @@ function figure(estimates, shown, { projected }) {
       [lying ? "error_x" : "error_y"]: whiskers,
       name: "estimate",
       marker: { color: translucent(accent, 0.75), line: { width: 0 } },
-      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>${percent(estimates.frequencies[v])}, 95 %: ${percent(estimates.lower[v])} to ${percent(estimates.upper[v])}`),
+      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>${percent(estimates.frequencies[v])}, 95 %: ${interval(estimates.lower[v], estimates.upper[v])}`),
       hoverinfo: "text",
     },
   ];

@@ -1,7 +1,5 @@
 // Series over rounds: rounds without reports become gaps, and values are found by their index.
 
-export const Z_95 = 1.959963984540054;
-
 // Above it gaps would cost more than they tell.
 const WIDEST = 2000;
 
@@ -16,12 +14,13 @@ export function spread(series) {
   return { rounds: all, at: all.map((round) => place.get(round) ?? null) };
 }
 
-// Of one value: frequency and standard error in each of the rounds, null where there is none.
+// Of one value: frequency and ends of its interval in each of the rounds, null where there is none.
 export function track(series, at, column) {
   const of = (rows, i) => (i === null || rows[i] === null ? null : rows[i][column]);
   return {
     frequency: at.map((i) => of(series.frequencies, i)),
-    error: at.map((i) => of(series.standard_errors, i)),
+    lower: at.map((i) => of(series.lower, i)),
+    upper: at.map((i) => of(series.upper, i)),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { Campaign, Client, encode } from "./index.js";
 import { canonical } from "./json.js";
-import { percent } from "../format.js";
+import { interval, percent } from "../format.js";
 import { byId, make, tiles } from "../page.js";
 
 const LABELS = ["not at all", "under 1 h", "1–2 h", "2–4 h", "4–8 h", "8–16 h", "16–30 h", "over 30 h"];
@@ -97,10 +97,21 @@ function estimate() {
   const n = reports.length;
   return support.map((count) => {
     const f = (count / n - q) / (p - q);
-    const spread = Math.min(1, Math.max(0, f));
-    const variance = (spread * p * (1 - p) + (1 - spread) * q * (1 - q)) / (n * (p - q) ** 2);
-    return { f, error: 1.96 * Math.sqrt(variance) };
+    return { f, lower: end(f, -1, n, p, q), upper: end(f, 1, n, p, q) };
   });
+}
+
+// An end of the 95 % interval, as the server's Estimate.interval has it.
+function end(f, side, n, p, q) {
+  const z = 1.959963984540054;
+  const square = n * (p - q) ** 2;
+  const none = (q * (1 - q)) / square;
+  const slope = (p * (1 - p)) / square - none;
+  const skew = Math.max(0, side < 0 ? 1 - 2 * q : 2 * p - 1);
+  const t = f + (side * (1 / 2 + ((z * z - 3) / 6) * skew)) / (n * (p - q));
+  const inside = none + slope * t + (z * slope) ** 2 / 4;
+  const root = inside < 0 ? t : t + (z * z * slope) / 2 + side * z * Math.sqrt(inside);
+  return Math.min(1, Math.max(0, side < 0 ? Math.min(root, t) : Math.max(root, t)));
 }
 
 // -- what is shown
@@ -139,7 +150,7 @@ async function show() {
     `${CROWD + 1} reports of round ${round}: grey is the truth, which nobody sees, blue the estimate, with its 95 % interval.`;
   draw(found);
   byId("estimates").replaceChildren(
-    ...found.map(({ f, error }, v) => row([LABELS[v], percent(TRUTH[v], 1), percent(f, 1), percent(error, 1)])),
+    ...found.map(({ f, lower, upper }, v) => row([LABELS[v], percent(TRUTH[v], 1), percent(f, 1), interval(lower, upper, 1)])),
   );
 }
 
@@ -173,16 +184,16 @@ function draw(found) {
   const width = byId("chart").clientWidth || 640;
   const [left, height] = [76, 34 * LABELS.length];
   byId("chart").setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const most = Math.max(...TRUTH, ...found.map(({ f, error }) => f + error));
-  const least = Math.min(0, ...found.map(({ f, error }) => f - error));
+  const most = Math.max(...TRUTH, ...found.map(({ f, upper }) => Math.max(f, upper)));
+  const least = Math.min(0, ...found.map(({ f }) => f));
   const x = (share) => left + ((share - least) / (most - least)) * (width - left - 4);
   const bar = (kind, y, share) =>
     shape("rect", { class: kind, y, height: 12, x: Math.min(x(share), x(0)), width: Math.abs(x(share) - x(0)) });
   const line = (kind, x1, y1, x2, y2) => shape("line", { class: kind, x1, y1, x2, y2 });
-  const nodes = found.flatMap(({ f, error }, v) => {
+  const nodes = found.flatMap(({ f, lower, upper }, v) => {
     const y = 34 * v + 4;
     const text = shape("text", { x: left - 8, y: y + 17, "text-anchor": "end" }, LABELS[v]);
-    return [bar("truth", y, TRUTH[v]), bar("estimate", y + 13, f), line("interval", x(f - error), y + 19, x(f + error), y + 19), text];
+    return [bar("truth", y, TRUTH[v]), bar("estimate", y + 13, f), line("interval", x(lower), y + 19, x(upper), y + 19), text];
   });
   byId("chart").replaceChildren(...nodes, line("base", x(0), 0, x(0), height));
 }
