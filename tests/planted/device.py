@@ -399,7 +399,7 @@ SENDERS = [
     Mutant(
         "another report's receipt settles this one",
         "device/receipt.py",
-        'said.get("reporter", reporter) == reporter',
+        'plain.get("reporter") == reporter',
         "True",
         "device/test_receipt.py -k whatever_else",
     ),

@@ -140,7 +140,9 @@ def may_reset(
 def cost_of_reset(spent: float, protocols: Sequence[Protocol], *, wait: bool) -> str:
     """What a reset means, in a sentence to show."""
     count = len(protocols)
-    whose = "Key, memo" if count == 1 else f"Keys, memos of {count} campaigns"
+    whose = "Key, memo and sent reports"
+    if count > 1:
+        whose = f"Keys, memos and sent reports of {count} campaigns"
     cap = sum(one.cap for one in protocols)
     more = f"up to {cap:g} on top of it" if cap < math.inf else "more on top of it, without a cap"
     again = (
@@ -149,6 +151,6 @@ def cost_of_reset(spent: float, protocols: Sequence[Protocol], *, wait: bool) ->
         else "A round that is answered again counts this user twice in it."
     )
     return (
-        f"{whose} and sent reports are forgotten. The {spent:g} spent so far stays spent; new "
+        f"{whose} are forgotten. The {spent:g} spent so far stays spent; new "
         f"reports can spend {more}. The server keeps what it has already counted. {again}"
     )
