@@ -10,7 +10,7 @@ from typing import Any
 import uvicorn
 
 from collecting import ADMIN_KEY
-from loloha.collector.connections import BoundedProtocol
+from loloha.collector.connections import bounded
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.device.collector import Collector
@@ -25,10 +25,10 @@ class Served:
         self.app = create_app(settings, clock=clock)
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            self.app, access_log=False, log_level="error", http=BoundedProtocol, ws="none"
+        self.config = uvicorn.Config(
+            self.app, access_log=False, log_level="error", http=bounded(settings), ws="none"
         )
-        self.server = uvicorn.Server(config)
+        self.server = uvicorn.Server(self.config)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
 
     def __enter__(self) -> str:
@@ -37,6 +37,10 @@ class Served:
             assert self.thread.is_alive()
             time.sleep(0.01)
         return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def open(self) -> list[Any]:
+        """Connections that are open now."""
+        return list(self.server.server_state.connections)
 
     def __exit__(self, *_: object) -> None:
         self.server.should_exit = True

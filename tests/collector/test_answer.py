@@ -25,7 +25,7 @@ class Document(msgspec.Struct):
 @pytest.mark.parametrize("size", [1, 20, 1 << 18])
 def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int, size: int) -> None:
     monkeypatch.setattr(answer, "_NUMBERS", numbers)
-    monkeypatch.setattr(answer, "_BYTES", size)
+    monkeypatch.setattr(answer, "PIECE_BYTES", size)
     labels = Labels(campaign(), 5)
     floats = np.array([0.1, np.nan, -1e-300, 5.0])
     for column in (
@@ -54,7 +54,7 @@ def sent(one: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 25])
 def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(answer, "_BYTES", 10)
+    monkeypatch.setattr(answer, "PIECE_BYTES", 10)
     shares = Shares(100, "answers must be read; come back")
     start, *parts = sent(InPieces(shares, cut(b"x" * size), "text/plain", "a.txt"))
     assert start["status"] == 200
@@ -66,7 +66,7 @@ def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) ->
 
 
 def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "_BYTES", 10)
+    monkeypatch.setattr(answer, "PIECE_BYTES", 10)
     shares = Shares(100, "answers must be read; come back")
     with shares.hold("192.0.2.2") as other:
         other.grow(60)

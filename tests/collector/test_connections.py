@@ -1,5 +1,6 @@
 """Who sends endless headers, nothing at all, or takes no answer, is given up; others are served."""
 
+import re
 import resource
 import socket
 import time
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 
+import loloha
 from collecting import ADMIN_KEY, Clock, campaign, clients, messages
 from loloha.collector import connections
 from loloha.collector.connections import BoundedProtocol
 from loloha.collector.settings import Settings
 from loloha.device.collector import Collector
+from loloha.rules.campaign import Labels
 from serving import Served, create, get
 
 
@@ -20,6 +23,15 @@ from serving import Served, create, get
 def url(sqlite_url: str, clock: Clock) -> Iterator[str]:
     settings = Settings(store=sqlite_url, admin_key=ADMIN_KEY, rate_limit="")
     with Served(settings, clock) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One collector for tests that leave nothing behind."""
+    store = f"sqlite:///{tmp_path_factory.mktemp('store')}/loloha.db"
+    settings = Settings(store=store, admin_key=ADMIN_KEY, rate_limit="")
+    with Served(settings, Clock()) as served:
         yield served
 
 
@@ -64,6 +76,161 @@ def test_endless_headers_are_cut_off(url: str, start: bytes, piece: bytes) -> No
         sent, _ = sent_before_cut(stranger, piece, 16 << 20)
     assert sent < 8 << 20
     assert get(url, "/healthz").status == 200
+
+
+def answered(url: str, *pieces: bytes) -> bytes:
+    """All that is answered to one request, until the connection is closed or says enough."""
+    with connected(url) as stranger:
+        for piece in pieces:
+            stranger.sendall(piece)
+            time.sleep(0.002 if len(pieces) > 1 else 0)
+        said = b""
+        while part := stranger.recv(100_000):
+            said += part
+            head, _, body = said.partition(b"\r\n\r\n")
+            size = re.search(rb"content-length: (\d+)", head.lower())
+            if size and len(body) >= int(size[1]):
+                break
+    return said
+
+
+@pytest.mark.parametrize("size", [40_000, 120_000, 300_000])
+@pytest.mark.parametrize("pieces", [1, 20])
+@pytest.mark.parametrize("where", ["header", "headers", "query"])
+def test_long_headers_are_refused_however_they_arrive(
+    anywhere: str, size: int, pieces: int, where: str
+) -> None:
+    # 120 KB in one read passed, whatever the limit said.
+    sent = {
+        "header": GET + b"x: " + b"y" * size + b"\r\n\r\n",
+        "headers": GET + b"x: yyyyyyyy\r\n" * (size // 10) + b"\r\n",
+        "query": b"GET /healthz?" + b"y" * size + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    }[where]
+    step = -(-len(sent) // pieces)
+    try:
+        said = answered(
+            anywhere, *(sent[first : first + step] for first in range(0, len(sent), step))
+        )
+    except ConnectionError:
+        # Cut off while it still sent.
+        said = b"HTTP/1.1 431"
+    assert said.startswith(b"HTTP/1.1 431"), said[:200]
+
+
+def test_what_follows_a_body_is_no_header(anywhere: str) -> None:
+    # It came in among the headers, after they had been looked at.
+    start = CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Type: application/json\r\n\r\n")
+    key = b"Authorization: Bearer " + ADMIN_KEY.encode()
+    said = answered(anywhere, start + b"2\r\n{}\r\n0\r\n" + key + b"\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 401")
+    said = answered(anywhere, start, b"2\r\n{}\r\n", b"0\r\n" + key + b"\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 401")
+
+
+POST = b"POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+PIECES = b"2\r\n[]\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("framing", "body", "status"),
+    [
+        (b"Transfer-Encoding: chunked", PIECES, 413),
+        (b"Transfer-Encoding: Chunked ", PIECES, 413),
+        (b"Transfer-Encoding: identity, chunked", PIECES, 501),
+        (b"Transfer-Encoding: gzip, chunked", PIECES, 501),
+        (b"Transfer-Encoding: identity", b"[]", 400),
+        (b"Transfer-Encoding: chunked, identity", PIECES, 400),
+        (b"Transfer-Encoding: chunked, chunked", PIECES, 400),
+        (b"Transfer-Encoding: xchunked", PIECES, 400),
+        (b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", PIECES, 400),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 2", PIECES, 400),
+        (b"Content-Length: 2\r\nTransfer-Encoding: chunked", PIECES, 400),
+        (b"Content-Length: 2\r\nContent-Length: 2", b"[]", 400),
+        (b"Content-Length: 2\r\nContent-Length: 3", b"[]", 400),
+        (b"Content-Length: 2, 2", b"[]", 400),
+        (b"Content-Length: +2", b"[]", 400),
+        (b"Content-Length: -1", b"[]", 400),
+        (b"Content-Length: 0x2", b"[]", 400),
+        (b"Transfer-Encoding: chunked", b"zz\r\n[]\r\n0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked", b"-2\r\n[]\r\n0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked", b"0x2\r\n[]\r\n0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked", b"f" * 17 + b"\r\n[]\r\n0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked", b"1\r\n[]\r\n0\r\n\r\n", 400),
+        (b"Content-Length : 2", b"[]", 400),
+        (b"Host: localhost\r\nContent-Length: 2", b"[]", 400),
+        (b"Content-Type: text/plain\r\nContent-Length: 2", b"[]", 400),
+    ],
+)
+def test_a_body_is_framed_in_one_way_or_refused_at_once(
+    anywhere: str, framing: bytes, body: bytes, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Else the connection would wait for more, or be closed for that.
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 3600.0)
+    said = answered(anywhere, POST + framing + b"\r\n\r\n" + body)
+    assert said.startswith(b"HTTP/1.1 %d " % status), said[:300]
+    # In two reads as well.
+    assert answered(anywhere, POST + framing + b"\r\n\r\n", body).startswith(
+        b"HTTP/1.1 %d " % status
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "origins", "origin", "allowed"),
+    [
+        (300_000, ["https://a.example"], b"https://a.example", b"https://a.example"),
+        (40_000, ["https://a.example", "https://b"], b"https://b", b"https://b"),
+        (300_000, ["https://a.example", "https://b"], b"https://b", b"https://b"),
+        (300_000, ["https://a.example", "https://b"], b"https://c.example", None),
+        (300_000, ["*"], b"https://c.example", b"*"),
+        (40_000, [], b"https://a.example", None),
+    ],
+)
+def test_pages_read_that_their_headers_are_too_long(
+    sqlite_url: str,
+    clock: Clock,
+    origins: list[str],
+    origin: bytes,
+    allowed: bytes | None,
+    size: int,
+) -> None:
+    with Served(Settings(store=sqlite_url, allowed_origins=origins), clock) as url:
+        start = GET + b"Origin: " + origin + b"\r\nx: "
+        said = answered(url, start, b"y" * size, b"\r\n\r\n").lower()
+    assert said.startswith(b"http/1.1 431")
+    assert b"application/problem+json" in said
+    found = re.search(rb"access-control-allow-origin: (\S+)", said)
+    assert (found and found[1]) == allowed
+
+
+def test_answers_that_nobody_reads_take_little_room(
+    sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 50 unread documents of 12 MB took 600 MB, and health 4.5 s.
+    labels = tuple(f"{i:05d}" + "x" * 190 for i in range(20_000))
+    protocol = loloha.BiLOLOHA(k=len(labels), eps_inf=2.0, eps_1=1.0)
+    one = campaign(protocol=protocol, domain=Labels(labels))
+    served = Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY, rate_limit=""), clock)
+    with served as url:
+        path = create(url, one)
+        ask = GET.replace(b"/healthz", f"{path}/document".encode()) + b"\r\n"
+        # A quarter of what there is for one address: five pieces or so.
+        bound = served.config.http_protocol_class.unsent
+        monkeypatch.setattr(bound, "most", 4 * 5 * 140_000)
+        readers = [connected(url) for _ in range(30)]
+        for reader in readers:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.sendall(ask * 3)
+        until = time.monotonic() + 30
+        while len(served.open()) > 8 and time.monotonic() < until:
+            assert get(url, "/healthz").status == 200
+        waiting = [one.transport.get_write_buffer_size() for one in served.open()]
+        assert 0 < len(waiting) <= 8
+        assert max(waiting) <= 2 * (64 << 10) + 1000
+        assert bound.held <= bound.most // 4
+        for reader in readers:
+            reader.close()
+        assert get(url, "/healthz").status == 200
+    assert bound.held == 0
 
 
 def test_headers_of_a_reasonable_size_are_taken(url: str) -> None:
@@ -158,7 +325,7 @@ def test_an_answer_that_nobody_reads_is_given_up(
     monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.3)
     served = Served(Settings(store=sqlite_url, rate_limit=""), clock)
     with served as url:
-        asset = get(url, "/").body.partition(b'href="/assets/plotly')[2].partition(b'"')[0]
+        asset = get(url, "/").body.partition(b'href="assets/plotly')[2].partition(b'"')[0]
         with connected(url) as stranger:
             path = b"/assets/plotly" + asset
             ask = b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

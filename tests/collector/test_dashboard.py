@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collecting import campaign, created
 from loloha.collector import label
@@ -13,14 +15,16 @@ from loloha.collector.dashboard import asset, pages
 
 Serve = Callable[..., Any]
 
+CHARTS = f"/{asset.charts_path()}"
+
 
 def test_page_names_its_files_by_their_content_and_all_of_them_are_there(serve: Serve) -> None:
     client = serve()
     page = client.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    addresses = re.findall(r'(?:src|href)="(/[^"]*)"', page.text)
+    addresses = [f"/{one}" for one in re.findall(r'(?:src|href)="([^"#/][^"]*)"', page.text)]
     assert f"/assets/{asset.digest()}/main.js" in addresses
-    assert asset.charts_path() in addresses
+    assert CHARTS in addresses
     for address in addresses:
         answer = client.get(address)
         assert answer.status_code == 200, address
@@ -61,7 +65,7 @@ def test_policy_is_strict_and_only_the_page_has_it(serve: Serve) -> None:
         "form-action": "'none'",
         "frame-ancestors": "'none'",
     }
-    for other in ("/v1/campaigns", asset.charts_path()):
+    for other in ("/v1/campaigns", CHARTS):
         assert client.get(other).headers["content-security-policy"].endswith("sandbox")
     # Inline scripts, styles and handlers would be dead letters under this policy.
     page = asset.page().body.decode()
@@ -77,7 +81,7 @@ def test_page_is_asked_for_again_but_sent_only_once(serve: Serve) -> None:
     assert again.headers["content-security-policy"] == pages.POLICY
 
 
-@pytest.mark.parametrize("address", [f"/assets/{asset.digest()}/main.js", asset.charts_path()])
+@pytest.mark.parametrize("address", [f"/assets/{asset.digest()}/main.js", CHARTS])
 def test_files_are_packed_for_who_can_unpack_them(serve: Serve, address: str) -> None:
     client = serve()
     plain = client.get(address, headers={"Accept-Encoding": "identity"})
@@ -119,6 +123,7 @@ def test_labels_are_found_by_what_they_hold_the_best_first(serve: Serve) -> None
     ]
     assert label.matches(labels, "sepia") == []
     assert len(label.matches([str(v) for v in range(1000)], "")) == label.MOST_MATCHES
+
     client = serve()
     path = created(client, campaign()).replace("/v1/campaigns", "/dashboard/labels")
     answer = client.get(path, params={"q": "C"})
@@ -140,3 +145,11 @@ def test_a_plotly_without_its_script_is_named(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.undo()
         asset.charts.cache_clear()
         asset.page.cache_clear()
+
+
+@given(
+    st.lists(st.text("abAß.", min_size=1, max_size=4), min_size=1, max_size=120),
+    st.text("abAß. \x01", max_size=3),
+)
+def test_an_index_gives_what_a_search_of_every_label_gives(labels: list[str], text: str) -> None:
+    assert label.Index(labels).matches(text) == label.matches(labels, text)

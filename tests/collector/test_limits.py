@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,9 +22,11 @@ from collecting import (
     created,
     messages,
 )
-from loloha.collector import stored_campaign, upload
+from loloha.collector import stored_campaign
+from loloha.collector.admission import BYTES_A_REQUEST, host_name
+from loloha.collector.admitted import Admitted
 from loloha.collector.body import Bodies
-from loloha.collector.middleware import _hosts
+from loloha.collector.deadline import Deadlines
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
@@ -81,7 +85,7 @@ def test_bytes_are_charged_for_before_they_are_decoded(serve: Any) -> None:
     client = serve(rate_limit="20/minute")
     path = created(client, campaign())
     headers = {"content-type": LINES}
-    noise = b"x" * (20 * upload.BYTES_A_REQUEST)
+    noise = b"x" * (20 * BYTES_A_REQUEST)
     statuses = [
         client.post(f"{path}/reports", content=noise, headers=headers).status_code for _ in range(3)
     ]
@@ -237,31 +241,47 @@ class Hours(asyncio.SelectorEventLoop):
 class Sends:
     """A request whose body comes in parts, one after each wait."""
 
-    def __init__(self, *parts: tuple[float, bytes], host: str = "192.0.2.1") -> None:
-        self.parts = parts
-        self.headers: dict[str, str] = {}
-        self.scope = scope(host)
+    def __init__(self, *parts: tuple[float, bytes], host: str = "192.0.2.1", **more: str) -> None:
+        self.parts = list(parts)
+        names = [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
+        path = "/v1/campaigns"
+        self.admitted = Admitted({**scope(host), "method": "POST", "path": path, "headers": names})
 
-    async def stream(self) -> Any:
-        for seconds, part in self.parts:
-            await asyncio.sleep(seconds)
-            yield part
+    async def receive(self) -> Any:
+        if not self.parts:
+            return {"type": "http.request", "body": b"", "more_body": False}
+        seconds, part = self.parts.pop(0)
+        await asyncio.sleep(seconds)
+        return {"type": "http.request", "body": part, "more_body": True}
 
 
-def read(bodies: Bodies, request: Any, largest: int = 10_000_000) -> bytes | int:
+@contextmanager
+def held(request: Sends) -> Iterator[Admitted]:
+    try:
+        yield request.admitted
+    finally:
+        request.admitted.release()
+
+
+async def take(bodies: Bodies, request: Sends, largest: int) -> bytes:
+    await bodies.read(request.admitted, request.receive, largest)
+    return request.admitted.body
+
+
+def read(bodies: Bodies, request: Sends, largest: int = 10_000_000) -> bytes | int:
     async def run() -> bytes | int:
-        try:
-            async with bodies.read(request, largest) as body:
-                return body
-        except Problem as problem:
-            return problem.status_code
+        with held(request):
+            try:
+                return await take(bodies, request, largest)
+            except Problem as problem:
+                return problem.status_code
 
     with asyncio.Runner(loop_factory=Hours) as runner:
         return runner.run(run())
 
 
 def test_a_body_that_drips_is_cut_off() -> None:
-    bodies = Bodies(10_000_000)
+    bodies = Bodies(10_000_000, Deadlines())
     assert read(bodies, Sends((0, b"a" * 10), (5, b"b"))) == b"a" * 10 + b"b"
     assert read(bodies, Sends(*[(1, b"x")] * 20)) == 408
     # It may last as long as enough of it comes.
@@ -271,26 +291,24 @@ def test_a_body_that_drips_is_cut_off() -> None:
 
 def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loloha.collector.body.SMALL_BYTES", 10)
-    bodies = Bodies(100)
+    bodies = Bodies(100, Deadlines())
 
     async def run() -> None:
-        async with bodies.read(Sends((0, b"x" * 70)), 100) as body:
-            assert len(body) == 70
-            with pytest.raises(Problem) as caught:
-                async with bodies.read(Sends((0, b"y" * 70), host="192.0.2.2"), 100):
-                    pass
-            assert caught.value.status_code == 503
+        with held(first := Sends((0, b"x" * 70))):
+            assert len(await take(bodies, first, 100)) == 70
+            with held(other := Sends((0, b"y" * 70), host="192.0.2.2")):
+                with pytest.raises(Problem) as caught:
+                    await take(bodies, other, 100)
+                assert caught.value.status_code == 503
             # There is room for a device's report at all times.
-            async with bodies.read(Sends((0, b"y" * 10), host="192.0.2.2"), 100) as body:
-                assert len(body) == 10
-        async with bodies.read(Sends((0, b"y" * 70)), 100) as body:
-            assert len(body) == 70
+            with held(small := Sends((0, b"y" * 10), host="192.0.2.2")):
+                assert len(await take(bodies, small, 100)) == 10
+        with held(again := Sends((0, b"y" * 70))):
+            assert len(await take(bodies, again, 100)) == 70
 
     asyncio.run(run())
     assert read(bodies, Sends((0, b"z" * 101)), 100) == 413
-    huge = Sends()
-    huge.headers = {"content-length": "9" * 5_000}
-    assert read(bodies, huge, 100) == 413
+    assert read(bodies, Sends(content_length="9" * 5_000), 100) == 413
     assert bodies._shares.held == 0
 
 
@@ -369,9 +387,8 @@ def test_other_hosts_are_not_answered_on_loopback(serve: Any) -> None:
     assert named.get("/v1/campaigns", headers={"host": "reports.example"}).status_code == 200
     assert named.get("/v1/campaigns", headers={"host": "127.0.0.1"}).status_code == 421
     assert Settings(host="0.0.0.0").hosts is None
-    assert _hosts({"headers": [(b"host", b"\xff")]}) == {"ÿ"}  # type: ignore[arg-type]
-    several = {"headers": [(b"host", b"evil.example"), (b"host", b"[::1]:1")]}
-    assert _hosts(several) == {"evil.example", "::1"}  # type: ignore[arg-type]
+    names = {"[::1]:1": "::1", "LocalHost": "localhost", "\xff:2": "\xff", "": ""}
+    assert {asked: host_name(asked) for asked in names} == names
 
 
 def test_a_tag_stands_for_content_and_encoding(

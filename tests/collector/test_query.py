@@ -15,7 +15,7 @@ ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 @pytest.mark.parametrize(
     "part",
     [
-        "rounds/00/estimates", "rounds/%200/estimates", "rounds/+0/estimates",
+        "rounds/00/estimates", "rounds/+0/estimates",
         "rounds/0/estimates?top=1_0", "rounds/0/estimates?top=%D9%A1", "series?newest=010",
         "series?first=%200", "series?value=0&value=1_0", "rounds?last=1.0",
     ],

@@ -3,6 +3,7 @@
 import gzip
 import json
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 import pyarrow
@@ -40,7 +41,7 @@ def test_a_campaign_is_created_once_and_shown_to_everybody(serve: Any) -> None:
     body = {"campaign": one.to_dict(), "expected_users": 1000, "terms": {"late_seconds": 5}}
     first = client.post("/v1/campaigns", json=body, headers=ADMIN)
     assert first.status_code == 201
-    path = first.headers["location"]
+    path = urljoin("/v1/campaigns", first.headers["location"])
     assert path == f"/v1/campaigns/{one.fingerprint}"
     assert first.json()["verdict"]["n"] == 1000
     again = client.post("/v1/campaigns", json={"campaign": one.to_dict()}, headers=ADMIN)
@@ -81,7 +82,8 @@ def test_a_campaign_is_created_once_and_shown_to_everybody(serve: Any) -> None:
 def test_a_bad_campaign_is_refused(serve: Any, body: Any, status: int, says: str) -> None:
     if isinstance(body, dict):
         body = json.dumps({"campaign": campaign().to_dict(), **body}).encode()
-    answer = serve().post("/v1/campaigns", content=body, headers=ADMIN)
+    headers = {**ADMIN, "content-type": "application/json"}
+    answer = serve().post("/v1/campaigns", content=body, headers=headers)
     assert answer.status_code == status
     assert answer.headers["content-type"] == MEDIA_TYPE
     assert says in answer.json()["detail"]

@@ -128,7 +128,7 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
 
     import uvicorn
 
-    from loloha.collector.connections import BoundedProtocol
+    from loloha.collector.connections import bounded
     from loloha.collector.service import create_app
 
     # Our own log names routes and times, never an address; theirs would.
@@ -142,7 +142,7 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
             # Its warnings are about what strangers send, a line each.
             log_level="error",
             server_header=False,
-            http=BoundedProtocol,
+            http=bounded(settings),
             ws="none",
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,

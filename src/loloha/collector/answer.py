@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from starlette.responses import Response
 
+from loloha.collector.outgoing import PIECE_BYTES, pieces_of
 from loloha.collector.problem import Problem, response
 from loloha.collector.rate import group_of
 from loloha.collector.share import Shares
@@ -16,8 +17,8 @@ from loloha.collector.share import Shares
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-# No single step holds the interpreter, or is buffered for a slow reader, for more than this.
-_NUMBERS, _BYTES = 50_000, 1 << 18
+# No single step holds the interpreter for more than this.
+_NUMBERS = 10_000
 
 
 class InPieces(Response):
@@ -47,7 +48,7 @@ class InPieces(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._shares.hold(group_of(scope)) as held:
-            if self._size > _BYTES:
+            if self._size > PIECE_BYTES:
                 try:
                     held.grow(self._size)
                 except Problem as problem:
@@ -63,9 +64,35 @@ class InPieces(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+class Shared(Response):
+    """An answer out of bodies that are kept anyway: who reads slowly holds none of them.
+
+    Parameters
+    ----------
+    bodies : bytes
+        One after the other.
+    media : str
+        Type of the whole.
+    headers : dict, optional
+    """
+
+    def __init__(self, *bodies: bytes, media: str, headers: dict[str, str] | None = None) -> None:
+        self._bodies = bodies
+        size = {"content-length": str(sum(map(len, bodies)))}
+        super().__init__(None, media_type=media, headers={**size, **(headers or {})})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        for body in self._bodies:
+            for piece in pieces_of(body):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 def cut(body: bytes) -> list[bytes]:
     """A body in pieces."""
-    return [body[first : first + _BYTES] for first in range(0, len(body), _BYTES)]
+    return [body[first : first + PIECE_BYTES] for first in range(0, len(body), PIECE_BYTES)]
 
 
 def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
@@ -82,7 +109,7 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
     for part in parts:
         some.append(part)
         size += len(part)
-        if size >= _BYTES:
+        if size >= PIECE_BYTES:
             yield from cut(b"".join(some))
             some, size = [], 0
     yield b"".join(some)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from starlette.requests import ClientDisconnect
-
 from loloha.collector.problem import Problem
-from loloha.collector.rate import group_of
-from loloha.collector.share import Shares
+from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from starlette.types import Receive
+
+    from loloha.collector.admitted import Admitted
+    from loloha.collector.deadline import Deadlines
 
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
 """A body may take so long, and a second more for each so many bytes that have come."""
@@ -35,14 +32,15 @@ class Bodies:
     ----------
     most : int
         Bytes.
+    deadlines : Deadlines
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, deadlines: Deadlines) -> None:
+        self._deadlines = deadlines
         self._shares = Shares(most, "uploads must fit into memory, others fill it; come back")
 
-    @asynccontextmanager
-    async def read(self, request: Request, largest: int) -> AsyncIterator[bytes]:
-        """The body as it was sent, at most ``largest`` bytes, held until it is done with.
+    async def read(self, admitted: Admitted, receive: Receive, largest: int) -> None:
+        """Read the body as it was sent, at most ``largest`` bytes, held until it is released.
 
         Raises
         ------
@@ -50,33 +48,28 @@ class Bodies:
             413 if there is more, 408 if it comes too slowly, 400 if the client hangs up, 503 while
             too much else is held, or its address holds more than its part.
         """
-        claimed = request.headers.get("content-length", "0")
-        if claimed.isdecimal() and (len(claimed) > _DIGITS or int(claimed) > largest):
+        claimed = admitted.headers.get(b"content-length", b"0")
+        if claimed.isdigit() and (len(claimed) > _DIGITS or int(claimed) > largest):
             raise _too_large(largest)
-        size = 0
-        with self._shares.hold(group_of(request.scope)) as held:
-            parts: list[bytes] = []
-            async for part in self._parts(request):
-                size += len(part)
-                if size > largest:
-                    raise _too_large(largest)
-                held.grow(max(0, size - SMALL_BYTES) - held.size)
-                parts.append(part)
-            yield b"".join(parts)
-
-    @staticmethod
-    async def _parts(request: Request) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
-        began, size = loop.time(), 0
-        stream = request.stream()
+        parts: list[bytes] = []
+        size, more = 0, True
         try:
-            while True:
-                async with asyncio.timeout_at(began + BODY_SECONDS + size / BYTES_A_SECOND):
-                    part = await anext(stream, None)
-                if part is None:
-                    return
-                size += len(part)
-                yield part
+            with self._deadlines.within(BODY_SECONDS) as deadline:
+                first = deadline.when
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Problem(400, "body must be whole, the client hung up; send it again")
+                    part = message.get("body", b"")
+                    more = message.get("more_body", False)
+                    size += len(part)
+                    if size > largest:
+                        raise _too_large(largest)
+                    if size > SMALL_BYTES:
+                        self._hold(admitted, size - SMALL_BYTES)
+                    parts.append(part)
+                    if more:
+                        deadline.when = first + size / BYTES_A_SECOND
         except TimeoutError:
             raise Problem(
                 408,
@@ -84,8 +77,12 @@ class Bodies:
                 kind="too-slow",
                 headers={"Connection": "close"},
             ) from None
-        except ClientDisconnect:
-            raise Problem(400, "body must be whole, the client hung up; send it again") from None
+        admitted.body = parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _hold(self, admitted: Admitted, size: int) -> None:
+        if admitted.held is None:
+            admitted.held = Hold(self._shares, admitted.address)
+        admitted.held.grow(size - admitted.held.size)
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:

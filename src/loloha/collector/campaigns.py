@@ -8,19 +8,23 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from loloha.collector import shape
+from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems, takes
-from loloha.collector.etag import tagged
+from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.secret import hashed, new_secret
+from loloha.collector.settings import Settings
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.terms import Terms
 from loloha.design.verdict import require_strong_privacy, verdict
 from loloha.errors import LolohaError
 from loloha.rules.campaign import Campaign
 from loloha.rules.campaign.schedule import to_text
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
+JSON = "application/json"
 _CAMPAIGNS_A_REQUEST = 50
 
 
@@ -44,30 +48,23 @@ def routes(context: Context) -> APIRouter:
 
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
-        await context.require_admin(request)
-        async with context.bodies.read(request, context.settings.largest_body) as body:
-            asked = _asked(body)
-        try:
-            campaign = Campaign.from_dict(asked.campaign)
-            terms = context.settings.terms(asked.terms, campaign.schedule)
-            require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
-            users = asked.expected_users
-            found = None if users is None else verdict(campaign, users).to_dict()
-        except LolohaError as error:
-            raise Problem(422, str(error), kind="campaign") from None
+        asked = _asked(request.scope["admitted"].body)
+        campaign, terms, found = await context.read(_checked, context.settings, asked)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
             lambda: context.store.create(
                 campaign, terms, token=hashed(token) if token else None, now=context.clock()
             )
         )
+        context.add_known(campaign.fingerprint)
         answer = shape.Created(
             show_campaign(stored, context.clock()), new, found, token if new else None
         )
         return Response(
             msgspec.json.encode(answer),
             201 if new else 200,
-            headers={"Location": f"/v1/campaigns/{campaign.fingerprint}"},
+            # From /v1/campaigns on, wherever a proxy shows that.
+            headers={"Location": f"campaigns/{campaign.fingerprint}"},
             media_type="application/json",
         )
 
@@ -103,7 +100,11 @@ def routes(context: Context) -> APIRouter:
     async def show(fingerprint: str, request: Request) -> Response:
         """One campaign with its document, its terms, and which rounds are open."""
         stored = await context.known(fingerprint)
-        return tagged(request, show_campaign(stored, context.clock()))
+        document = await _document(context, stored)
+        head = msgspec.json.encode(shape.Summary(**summary(stored, context.clock())))
+        tag = tag_of(fingerprint, head)
+        whole = head[:-1] + b',"document":', document, b"}"
+        return not_modified(request, tag) or with_tag(Shared(*whole, media=JSON), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/document",
@@ -116,12 +117,35 @@ def routes(context: Context) -> APIRouter:
             **problems(404),
         },
     )
-    async def document(fingerprint: str) -> Response:
+    async def document(fingerprint: str, request: Request) -> Response:
         """The bytes that devices check against the fingerprint they pinned."""
         stored = await context.known(fingerprint)
-        return Response(stored.campaign.to_json(), media_type="application/json")
+        # The name of these bytes, whoever keeps them.
+        tag = f'"{fingerprint}"'
+        unchanged = not_modified(request, tag)
+        if unchanged is not None:
+            return unchanged
+        return with_tag(Shared(await _document(context, stored), media=JSON), tag)
 
     return router
+
+
+async def _document(context: Context, stored: StoredCampaign) -> bytes:
+    """Made once for all who ask."""
+    name = "document", stored.campaign.fingerprint
+    return await context.prepared.of(name, lambda: context.read(stored.campaign.to_json))
+
+
+def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Terms, Any]:
+    """A new campaign, its terms and what it will be able to tell: seconds, with many labels."""
+    try:
+        campaign = Campaign.from_dict(asked.campaign)
+        terms = settings.terms(asked.terms, campaign.schedule)
+        require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
+        users = asked.expected_users
+        return campaign, terms, None if users is None else verdict(campaign, users).to_dict()
+    except LolohaError as error:
+        raise Problem(422, str(error), kind="campaign") from None
 
 
 def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:

@@ -8,22 +8,29 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from loloha.collector.admission import MOST_HEADER_BYTES, too_long
+from loloha.collector.problem import Problem, response
 from loloha.collector.rate import group_of
+from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
     import asyncio
 
-MOST_HEADER_BYTES = 32 << 10
+    from loloha.collector.settings import Settings
+
+MOST_UNREAD_BYTES = 2 * MOST_HEADER_BYTES
+"""Headers that are too long are answered once they are there, with all that such an answer needs;
+of those that go on beyond this nobody waits for the end."""
+MOST_IGNORED_BYTES, IGNORING_SECONDS = 1 << 20, 2.0
+"""So much more of them is thrown away, so that who sends them reads the answer."""
 HEADER_SECONDS = 10.0
 """A connection may be open for so long before the first request on it is there, and between two."""
 ANSWER_SECONDS = 30.0
 """An answer may wait for so long for who does not read it."""
+MOST_UNSENT_BYTES = 64 << 20
+"""Of all answers together, in connections that nobody reads; a quarter of it for an address."""
 
 _FREE_FILES = 100
-_TOO_MUCH = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"Connection: close\r\nContent-Length: 0\r\n\r\n"
-)
 
 
 def most_connections() -> int:
@@ -40,37 +47,64 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     most_connections = most_connections()
+    origins: tuple[str, ...] = ()
+    unsent = Shares(MOST_UNSENT_BYTES, "answers must be read")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
         # Bytes since a request or a part of a body was complete: the parser keeps them.
         self._unread = 0
-        self._waits: asyncio.TimerHandle | None = None
+        self._has_headers = self._is_refused = False
+        self._waits_until: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
         self._writes: asyncio.TimerHandle | None = None
+        self._unsent = Hold(self.unsent, self.group)
         self._wait()
         if len(self.connections) > self.most_connections:
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
-        self._stop_waiting()
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = None
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take what comes, as long as it leads somewhere."""
-        if self._unread > MOST_HEADER_BYTES:
-            self.transport.write(_TOO_MUCH)
-            self.transport.close()
-            return
         self._unread += len(data)
-        super().data_received(data)
+        if self._is_refused:
+            if self._unread > MOST_IGNORED_BYTES:
+                self.transport.abort()
+        elif not self.transport.is_closing():
+            super().data_received(data)
+            if self._unread > MOST_UNREAD_BYTES and not self.transport.is_closing():
+                self._refuse_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be parsed; an address can be too long for the parser."""
+        if len(getattr(self, "url", b"")) > MOST_HEADER_BYTES:
+            self._refuse_headers()
+        else:
+            super().send_400_response(msg)
+
+    def on_message_begin(self) -> None:
+        """Begin with the headers of a request."""
+        self._has_headers = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what follows a body in pieces is none, and nobody reads it."""
+        if not self._has_headers:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Stop waiting: from here on the request has time-outs of its own."""
         self._unread = 0
-        self._stop_waiting()
+        self._has_headers = True
+        self._waits_until = None
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -86,12 +120,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait()
 
     def pause_writing(self) -> None:
-        """Begin to wait for who should read."""
+        """Begin to wait for who should read, if there is room for what is not read."""
         super().pause_writing()
+        try:
+            self._unsent.grow(self.transport.get_write_buffer_size())
+        except Problem:
+            self.transport.abort()
+            return
         self._writes = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Stop waiting for who should read."""
+        self._unsent.release()
         if self._writes is not None:
             self._writes.cancel()
             self._writes = None
@@ -105,21 +145,28 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether it waits for a request."""
-        return self._waits is not None
+        return self._waits_until is not None
 
     @property
     def waits_until(self) -> float:
         """When it will give up, in the loop's seconds."""
-        return self._waits.when() if self._waits else float("inf")
+        return float("inf") if self._waits_until is None else self._waits_until
 
     def _wait(self) -> None:
-        self._stop_waiting()
-        self._waits = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        self._waits_until = self.loop.time() + HEADER_SECONDS
+        # One timer for all requests of a connection: it looks again where it came too early.
+        if self._watch is None:
+            self._watch = self.loop.call_later(HEADER_SECONDS, self._look)
 
-    def _stop_waiting(self) -> None:
-        if self._waits is not None:
-            self._waits.cancel()
-            self._waits = None
+    def _look(self) -> None:
+        self._watch = None
+        if self._waits_until is None:
+            return
+        rest = self._waits_until - self.loop.time()
+        if rest <= 0:
+            self.transport.close()
+        else:
+            self._watch = self.loop.call_later(rest, self._look)
 
     def _make_room(self) -> None:
         others = [one for one in self.connections if isinstance(one, BoundedProtocol)]
@@ -129,3 +176,36 @@ class BoundedProtocol(HttpToolsProtocol):
         oldest = min(theirs, key=lambda one: one.waits_until)
         busy = self if group == self.group else oldest
         (oldest if oldest.is_idle else busy).transport.abort()
+
+    def _refuse_headers(self) -> None:
+        """Answer, and let the answer be read: who is cut off while it sends reads nothing."""
+        self._is_refused = True
+        self._unread = 0
+        self.transport.write(self._too_long())
+        self.transport.write_eof()
+        self.loop.call_later(IGNORING_SECONDS, self.transport.close)
+
+    def _too_long(self) -> bytes:
+        """The answer that no application gives, readable for the pages that may read others."""
+        answer = response(too_long())
+        headers = list(answer.raw_headers)
+        given = {value.decode("latin-1") for name, value in self.headers or () if name == b"origin"}
+        allowed = given & set(self.origins)
+        if "*" in self.origins or len(self.origins) == 1:
+            # Also where the page was not named yet: it is this one, or none that may read.
+            allowed = set(self.origins)
+        headers += [(b"access-control-allow-origin", one.encode()) for one in allowed]
+        lines = b"".join(b"%s: %s\r\n" % header for header in headers)
+        return b"HTTP/1.1 431 Request Header Fields Too Large\r\n%s\r\n%s" % (lines, answer.body)
+
+
+def bounded(settings: Settings) -> type[BoundedProtocol]:
+    """The protocol of a collector with these settings."""
+    return type(
+        "Bounded",
+        (BoundedProtocol,),
+        {
+            "origins": tuple(settings.allowed_origins),
+            "unsent": Shares(MOST_UNSENT_BYTES, "answers must be read"),
+        },
+    )

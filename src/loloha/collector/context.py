@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
-from loloha.collector.desk import Desk
+from loloha.collector.deadline import Deadlines
+from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.metric import Metrics
+from loloha.collector.prepared import Once, Prepared
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit, group_of
@@ -34,11 +38,17 @@ _log = logging.getLogger(__name__)
 # a thread of its own, and there are fewer of them than connections to the store.
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
 # Processes: whatever they do, answers are given and reports committed meanwhile.
-_WORKERS_APART = {"computing": (1, 8), "decoding": (1, 64)}
+_WORKERS_APART = {"computing": (1, 64), "decoding": (1, 64)}
 RECENTLY = 60
 """Seconds: a running collector notes the time in its store twice as often."""
-NUMBERS_A_REQUEST = 1 << 18
+NUMBERS_A_REQUEST = 1 << 12
 """Numbers of an answer that cost as much as one more request."""
+FEW_NUMBERS = 1 << 13
+"""So many are computed in this process: another one is asked in about as long."""
+SECONDS_TO_LOOK_AGAIN = 1.0
+"""What is not there is looked for in the store once in so long, whoever asks for it."""
+MOST_PREPARED = 32 << 20
+"""Bytes of answers that are kept for whoever asks next."""
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
@@ -80,10 +90,15 @@ class Context:
         self._workers |= {
             name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()
         }
-        self.bodies = Bodies(settings.largest_held)
+        self.deadlines = Deadlines()
+        self.bodies = Bodies(settings.largest_held, self.deadlines)
         self.answers = Shares(
             settings.largest_held, "answers must be read by who asked, too many wait; come back"
         )
+        self.once = Once()
+        self.prepared = Prepared(MOST_PREPARED)
+        self._fingerprints: set[str] = set()
+        self._looks_again = -math.inf
         self._opened: _Opened | None = None
 
     @property
@@ -193,11 +208,8 @@ class Context:
         """Read a little from the store."""
         return await self._workers["reading"].run(work, *arguments)
 
-    async def decode(
-        self, request: Request, work: Callable[..., Result], *arguments: Any
-    ) -> Result:
+    async def decode(self, address: str, work: Callable[..., Result], *arguments: Any) -> Result:
         """Unpack and decode a large upload: a function of a module, which gets a desk first."""
-        address = group_of(request.scope)
         return await self._workers["decoding"].run(work, *arguments, address=address)
 
     async def check(self, work: Callable[..., Result], *arguments: Any) -> Result:
@@ -220,8 +232,14 @@ class Context:
             As the function gave them.
         """
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
-        if numbers <= NUMBERS_A_REQUEST:
+        if numbers <= FEW_NUMBERS:
             return await self.read(_whole, work, self.desk, *arguments)
+        return await self.compute_apart(request, work, *arguments)
+
+    async def compute_apart(
+        self, request: Request, work: Callable[..., Parts], *arguments: Any
+    ) -> tuple[Any, list[bytes]]:
+        """The same, in another process whatever it takes; what it costs is charged elsewhere."""
         address = group_of(request.scope)
         told, parts = await self._workers["computing"].run(work, *arguments, address=address)
         return told, list(parts)
@@ -235,10 +253,32 @@ class Context:
             404 if there is none.
         """
         found = self.desk.remembered(fingerprint)
-        return found if found is not None else await self.read(self.desk.known, fingerprint)
+        if found is not None:
+            return found
+        if not await self._exists(fingerprint):
+            raise unknown_campaign()
+        return await self.once.of(
+            ("campaign", fingerprint), lambda: self.read(self.desk.known, fingerprint)
+        )
 
-    async def require_admin(self, request: Request) -> None:
-        """Refuse a request without an admin key.
+    async def _exists(self, fingerprint: str) -> bool:
+        """Whether the store has it, from memory: strangers ask for what is not there at no cost."""
+        loop = asyncio.get_running_loop()
+        if fingerprint not in self._fingerprints and loop.time() >= self._looks_again:
+            every = await self.once.of("fingerprints", lambda: self.read(self._every_fingerprint))
+            self._fingerprints |= every
+            self._looks_again = loop.time() + SECONDS_TO_LOOK_AGAIN
+        return fingerprint in self._fingerprints
+
+    def _every_fingerprint(self) -> set[str]:
+        return set(self.store.fingerprints())
+
+    def add_known(self, fingerprint: str) -> None:
+        """There is a campaign more."""
+        self._fingerprints.add(fingerprint)
+
+    async def require_admin(self, authorization: str) -> None:
+        """Refuse a request without an admin key in its header.
 
         Raises
         ------
@@ -248,16 +288,16 @@ class Context:
         hashes = await self.read(self.store.admin_keys)
         if self.settings.admin_key is not None:
             hashes.append(hashed(self.settings.admin_key.get_secret_value()))
-        self._require(request, hashes, "an admin key")
+        self._require(authorization, hashes, "an admin key")
 
-    def require_token(self, request: Request, stored: StoredCampaign) -> None:
+    def require_token(self, authorization: str, stored: StoredCampaign) -> None:
         """Refuse a submission without the campaign's token, where it has one; as above."""
         if stored.token is not None:
-            self._require(request, [stored.token], "the campaign's submit token")
+            self._require(authorization, [stored.token], "the campaign's submit token")
 
     @staticmethod
-    def _require(request: Request, hashes: list[bytes], what: str) -> None:
-        given = bearer(request.headers.get("authorization"))
+    def _require(authorization: str, hashes: list[bytes], what: str) -> None:
+        given = bearer(authorization)
         if is_one_of(given, hashes):
             return
         detail = f"authorization must be 'Bearer' and {what}; ask whoever runs the collector"

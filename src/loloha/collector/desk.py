@@ -47,10 +47,13 @@ class Desk:
             if _FINGERPRINT.fullmatch(fingerprint):
                 stored = self._store().campaign(fingerprint)
             if stored is None:
-                raise Problem(
-                    404,
-                    "campaign must be one of this collector's; see /v1/campaigns",
-                    kind="campaign",
-                )
+                raise unknown_campaign()
             stored = self._known.setdefault(fingerprint, stored)
         return stored
+
+
+def unknown_campaign() -> Problem:
+    """The answer to who asks for a campaign that is not there."""
+    return Problem(
+        404, "campaign must be one of this collector's; see /v1/campaigns", kind="campaign"
+    )

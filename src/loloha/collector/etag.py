@@ -22,7 +22,11 @@ _RUN = secrets.token_bytes(8)
 
 def tagged(request: Request, content: Any) -> Response:
     """JSON with the hash of its bytes as tag."""
-    body = msgspec.json.encode(content)
+    return tagged_bytes(request, msgspec.json.encode(content))
+
+
+def tagged_bytes(request: Request, body: bytes) -> Response:
+    """The bytes of a JSON document, tagged."""
     tag = _tag(body)
     return not_modified(request, tag) or with_tag(
         Response(body, media_type="application/json"), tag

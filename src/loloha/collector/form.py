@@ -14,10 +14,12 @@ import msgspec
 from loloha.collector import estimates, shape
 from loloha.collector.answer import cut, in_pieces
 from loloha.collector.desk import Desk
+from loloha.collector.label import matches
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.design import privacy
 from loloha.rules.campaign.schedule import to_text
 from loloha.server.frame import SERIES, series_to_frame, write_csv
 
@@ -78,6 +80,28 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
         return Parts(n, in_pieces(msgspec.structs.replace(frame, **told)))
     rows = estimates.tables(stored, round, n, columns, level)
     return Parts(n, _WRITERS[wanted.form](rows))
+
+
+def of_labels(desk: Desk, fingerprint: str, text: str) -> Parts:
+    """The labels of a campaign that hold ``text``; see `matches`."""
+    stored = desk.known(fingerprint)
+    if stored.keeps_labels:
+        return Parts(stored.index.matches(text), ())
+    return Parts(matches(stored.labels, text), ())
+
+
+def of_privacy(desk: Desk, fingerprint: str) -> Parts:
+    """The privacy statement of a campaign."""
+    stored = desk.known(fingerprint)
+    protocol = stored.campaign.protocol
+    document = {
+        **privacy.explain(protocol, reports=[*range(1, 21), 30, 50, 100]).to_dict(),
+        "text": str(privacy.explain(protocol)),
+        "campaign": fingerprint,
+        "terms": stored.terms.to_dict(),
+        "keys": stored.campaign.keys,
+    }
+    return Parts(None, [msgspec.json.encode(document)])
 
 
 def of_series(

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from loloha.collector.process import Parts
-
-if TYPE_CHECKING:
-    from loloha.collector.desk import Desk
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, count, islice
 
 MOST_MATCHES = 50
 
 
-def labels_like(desk: Desk, fingerprint: str, text: str) -> Parts:
-    """The labels of a campaign that hold ``text``; see `matches`."""
-    return Parts(matches(desk.known(fingerprint).labels, text), ())
+class Index:
+    """Labels in one text, which is searched at once: as fast as memory is read.
+
+    Parameters
+    ----------
+    labels : list of str
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._labels = labels
+        folded = [label.casefold() for label in labels]
+        # Between two labels stands what is in none.
+        used = set().union(*folded)
+        self._mark = next(mark for mark in map(chr, count(1)) if mark not in used)
+        self._text = self._mark + self._mark.join([*folded, ""])
+        self._starts = list(accumulate((len(label) + 1 for label in folded), initial=1))
+
+    def matches(self, text: str) -> list[dict[str, int | str]]:
+        """As `matches`."""
+        wanted, mark = text.strip().casefold(), self._mark
+        if mark in wanted:
+            return []
+        best: dict[int, None] = {}
+        for sought in (f"{mark}{wanted}{mark}", f"{mark}{wanted}", wanted):
+            for value in islice(self._holding(sought), MOST_MATCHES):
+                best.setdefault(value)
+        return _shown(self._labels, list(best)[:MOST_MATCHES])
+
+    def _holding(self, sought: str) -> Iterator[int]:
+        """Labels in which something begins, each once."""
+        place = self._text.find(sought)
+        while place >= 0:
+            # What begins with a mark begins the label after it.
+            value = bisect_right(self._starts, max(place + sought.startswith(self._mark), 1)) - 1
+            if value >= len(self._labels):
+                return
+            yield value
+            place = self._text.find(sought, self._starts[value + 1] - 1)
 
 
 def matches(labels: Sequence[str], text: str) -> list[dict[str, int | str]]:
@@ -33,5 +64,8 @@ def matches(labels: Sequence[str], text: str) -> list[dict[str, int | str]]:
         folded = label.casefold()
         if wanted in folded:
             found[0 if folded == wanted else 1 if folded.startswith(wanted) else 2].append(value)
-    best = [value for kind in found for value in kind][:MOST_MATCHES]
-    return [{"value": value, "label": labels[value]} for value in best]
+    return _shown(labels, [value for kind in found for value in kind][:MOST_MATCHES])
+
+
+def _shown(labels: Sequence[str], values: list[int]) -> list[dict[str, int | str]]:
+    return [{"value": value, "label": labels[value]} for value in values]

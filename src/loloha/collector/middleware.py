@@ -1,18 +1,25 @@
-"""What every request passes: rate limit, security headers, metrics, and a log without traces."""
+"""Around all routes: who is let in, headers of every answer, metrics, and a log without traces."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loloha.collector.metric import Metrics
-from loloha.collector.problem import Problem, response
-from loloha.collector.rate import TOO_FAST, RateLimit
+from starlette.exceptions import HTTPException
+
+from loloha.collector.admission import Admission, passes_on
+from loloha.collector.admitted import Admitted
+from loloha.collector.outgoing import Outgoing
+from loloha.collector.problem import fault, response, unavailable
+from loloha.errors import StoreError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from loloha.collector.admission import Quick
+    from loloha.collector.context import Context
 
 log = logging.getLogger("loloha.collector")
 
@@ -31,98 +38,114 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-
-Share = Callable[["ASGIApp"], "ASGIApp"] | None
+Share = Callable[["ASGIApp"], "ASGIApp"]
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
 class Protection:
-    """Outermost layer of the application.
+    """Outermost layer: whatever answers, the answer is marked, bounded and counted.
 
     Parameters
     ----------
     app : ASGI application
-    metrics : Metrics
-    rate : RateLimit
-    hosts : set of str, optional
-        Names under which it may be asked, lower case and without port; by default any.
+    context : Context
     share : callable, optional
         Wraps an application so that pages of other origins may read its answers: also those that
         are given here.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        metrics: Metrics,
-        rate: RateLimit,
-        hosts: frozenset[str] | None,
-        share: Share,
-    ) -> None:
-        self.share = share or _unshared
-        self.app = self.share(app)
-        self.metrics = metrics
-        self.rate = rate
-        self.hosts = hosts
+    def __init__(self, app: ASGIApp, *, context: Context, share: Share | None) -> None:
+        self._app = app
+        self._context = context
+        self._share = share or _unshared
         policy = {"cross-origin-resource-policy": "cross-origin"} if share else {}
-        self.headers = [
+        self._headers = [
             (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        began, status = perf_counter(), 500
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                own = {name for name, _ in message["headers"]}
-                message["headers"] += [one for one in self.headers if one[0] not in own]
-            await send(message)
-
+        began = perf_counter()
+        context = self._context
+        out = Outgoing(context.rate, context.answers, self._headers, scope, send)
         try:
-            problem = self._problem(scope)
-            answer = self.app if problem is None else self.share(response(problem))
-            await answer(scope, receive, send_with_headers)
+            await self._app(scope, receive, out.send)
+            if out.refused is not None:
+                await self._share(response(out.refused))(scope, receive, out.send_instead)
+        except Exception:
+            if not out.has_begun:
+                await self._share(response(fault()))(scope, receive, out.send_instead)
+            raise
         finally:
-            self._note(scope, status, perf_counter() - began)
-
-    def _problem(self, scope: Scope) -> Problem | None:
-        if self.hosts is not None and not _hosts(scope) <= self.hosts:
-            return _ELSEWHERE
-        # Health has a count of its own: whoever watches is not locked out by whoever reports.
-        kind = "health" if scope["path"] == "/healthz" else ""
-        return None if self.rate.allows(scope, kind=kind) else TOO_FAST
+            self._note(scope, out.status, perf_counter() - began)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # The route as it was declared: a path could hold anything.
         route = getattr(scope.get("route"), "path", "none")
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self.metrics.note(route, method, status, seconds)
+        self._context.metrics.note(route, method, status, seconds)
         log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+
+class Entrance:
+    """Lets requests in, and hands them to what answers them.
+
+    Parameters
+    ----------
+    app : FastAPI
+    context : Context
+    quick : dict of str to callable
+        As `Admission` takes them.
+    share : callable, optional
+        As `Protection` takes it.
+    """
+
+    def __init__(
+        self, app: Any, *, context: Context, quick: Mapping[str, Quick], share: Share | None
+    ) -> None:
+        self.admission = Admission(context, app.router.routes, quick)
+        self._app = app
+        self._context = context
+        self._share = share or _unshared
+        self._answer = self._share(self._hand_over)
+        self._root = context.settings.root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._root:
+            take_off(self._root, scope)
+        try:
+            admitted = await self.admission.admit(scope, receive)
+        except (HTTPException, StoreError) as error:
+            await self._share(_answer_to(error))(scope, receive, send)
+            return
+        scope["admitted"] = admitted
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            admitted.release()
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admitted: Admitted = scope["admitted"]
+        if admitted.answer is None:
+            await self._app.answer(scope, passes_on(admitted.body, receive), send)
+            return
+        try:
+            answer = await admitted.answer(self._context, admitted)
+        except (HTTPException, StoreError) as error:
+            answer = _answer_to(error)
+        await answer(scope, receive, send)
+
+
+def take_off(root: str, scope: Scope) -> None:
+    """Take the path off under which a proxy shows the collector, where it is there."""
+    for name, prefix in (("path", root), ("raw_path", root.encode())):
+        path = scope.get(name)
+        if path is not None and path.startswith(prefix) and path[len(prefix) :][:1] in ("/", b"/"):
+            scope[name] = path[len(prefix) :]
+
+
+def _answer_to(error: HTTPException | StoreError) -> Any:
+    return response(error if isinstance(error, HTTPException) else unavailable(str(error)))
 
 
 def _unshared(app: ASGIApp) -> ASGIApp:
     return app
-
-
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-# A page of another site whose name was made to lead here is not answered.
-_ELSEWHERE = Problem(
-    421, "host must be a name of this collector; see its setting allowed_hosts", kind="host"
-)
-
-
-def _hosts(scope: Scope) -> set[str]:
-    """The host that was asked for, or the hosts, where somebody tries several; without port."""
-    asked = [value for name, value in scope["headers"] if name == b"host"]
-    return {_host(one.decode("latin-1").lower()) for one in asked or [b""]}
-
-
-def _host(asked: str) -> str:
-    if asked.startswith("["):
-        return asked.partition("]")[0][1:]
-    return asked.partition(":")[0]

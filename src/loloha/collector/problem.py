@@ -30,7 +30,9 @@ TITLES = {
     422: "The request is not valid",
     425: "The round has not begun",
     429: "Too many requests",
+    431: "The headers are too large",
     500: "The collector failed",
+    501: "The request is written in a way that is not known here",
     503: "The collector cannot answer now",
 }
 STATUS_OF = {
@@ -83,6 +85,11 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
 def unavailable(detail: str) -> Problem:
     """The answer while the store cannot be written: come back."""
     return Problem(503, detail, kind="unavailable", headers={"Retry-After": str(RETRY_SECONDS)})
+
+
+def fault() -> Problem:
+    """The answer to a request over which the collector fails; without a detail of it."""
+    return Problem(500, "the collector has a fault; tell whoever runs it")
 
 
 def response(error: HTTPException) -> Response:

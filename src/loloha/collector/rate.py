@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,6 @@ from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
     from starlette.types import Scope
-
-TOO_FAST = Problem(
-    429,
-    "requests must keep within the rate limit; send batches, ask for less, or wait",
-    kind="rate-limit",
-    headers={"Retry-After": "1"},
-)
 
 
 class RateLimit:
@@ -50,7 +44,7 @@ class RateLimit:
         if self._limit is not None and cost >= 1:
             most = max(1, self._limit.amount // 2)
             if not self._hit(scope, "", min(int(cost), most)):
-                raise TOO_FAST
+                raise too_fast()
 
     def _hit(self, scope: Scope, kind: str, cost: int) -> bool:
         if self._limit is None:
@@ -58,9 +52,24 @@ class RateLimit:
         return self._counts.hit(self._limit, kind, group_of(scope), cost=cost)
 
 
+def too_fast() -> Problem:
+    """The answer to who asks for too much."""
+    return Problem(
+        429,
+        "requests must keep within the rate limit; send batches, ask for less, or wait",
+        kind="rate-limit",
+        headers={"Retry-After": "1"},
+    )
+
+
 def group_of(scope: Scope) -> str:
     """The address of a request; of IPv6 the /64, any address of which one user can take."""
-    host = (scope.get("client") or ("unknown", 0))[0]
+    return _group((scope.get("client") or ("unknown", 0))[0])
+
+
+# In memory only, and no more of them than connections that there may be.
+@lru_cache(10_000)
+def _group(host: str) -> str:
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

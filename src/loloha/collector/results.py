@@ -10,12 +10,11 @@ from loloha.collector import estimates, form, shape
 from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
-from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.design import privacy
 from loloha.rules.campaign.schedule import to_text
 from loloha.rules.report import LARGEST_ROUND
 
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     import msgspec
 
 _MOST_BINS = 1 << 21
+PRIVACY_COSTS = 20
+"""Requests that a statement counts as, for who asks first."""
+_ROUNDS_A_REQUEST = 100
 
 Number = Annotated[Whole, Path(ge=0, le=LARGEST_ROUND)]
 Bound = Annotated[Whole | None, Query(ge=0, le=LARGEST_ROUND)]
@@ -53,6 +55,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored = await context.known(fingerprint)
         found = await context.read(_rounds, context, stored, first, last, newest)
+        context.rate.charge(request.scope, len(found) / _ROUNDS_A_REQUEST)
         now = context.clock()
         shown = [_show_round(stored, one, now) for one in found]
         return tagged(request, shape.Rounds(fingerprint, shown))
@@ -155,8 +158,12 @@ def routes(context: Context) -> APIRouter:
     )
     async def show_privacy(fingerprint: str, request: Request) -> Response:
         """The guarantee, what it does not cover, and how the loss grows with reports."""
-        stored = await context.known(fingerprint)
-        return tagged(request, await context.read(_privacy, stored))
+        await context.known(fingerprint)
+        name = "privacy", fingerprint
+        if not context.prepared.holds(name):
+            context.rate.charge(request.scope, PRIVACY_COSTS)
+        body = await context.prepared.of(name, lambda: _privacy(context, request, fingerprint))
+        return tagged_bytes(request, body)
 
     return router
 
@@ -185,15 +192,10 @@ def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.Round:
     )
 
 
-def _privacy(stored: StoredCampaign) -> dict[str, Any]:
-    protocol = stored.campaign.protocol
-    return {
-        **privacy.explain(protocol, reports=[*range(1, 21), 30, 50, 100]).to_dict(),
-        "text": str(privacy.explain(protocol)),
-        "campaign": stored.campaign.fingerprint,
-        "terms": stored.terms.to_dict(),
-        "keys": stored.campaign.keys,
-    }
+async def _privacy(context: Context, request: Request, fingerprint: str) -> bytes:
+    """Made once for all who ask: it takes seconds where eps_1 is near eps_inf and k is large."""
+    _, parts = await context.compute_apart(request, form.of_privacy, fingerprint)
+    return b"".join(parts)
 
 
 def _in_three_forms(content: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:

@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -20,17 +20,21 @@ from loloha import __version__
 from loloha.collector import campaigns, dashboard, results, shape, together, upload
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
+from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import HEADERS, Protection, Share
-from loloha.collector.problem import Problem, response, unavailable
+from loloha.collector.middleware import Entrance, Protection, Share
+from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas
 from loloha.collector.timekeeper import steady_seconds
-from loloha.collector.upload import FastLane
 from loloha.collector.words import told
 from loloha.errors import StoreError
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
 _MOST_TOLD = 3
+_METRICS_COST = 5
 DESCRIPTION = """Collects reports that were sanitised on devices, and shows estimates.
 
 Sending reports is idempotent: a reporter counts once a round. Errors are problem documents
@@ -43,7 +47,7 @@ def create_app(
     *,
     clock: Callable[[], float] = time.time,
     steady: Callable[[], float] | None = None,
-) -> FastAPI:
+) -> Application:
     """The ASGI application of one collector.
 
     Parameters
@@ -57,7 +61,7 @@ def create_app(
 
     Returns
     -------
-    FastAPI
+    Application
         Opens the store when it starts, and writes what waits before it ends.
     """
     metrics = Metrics()
@@ -71,7 +75,7 @@ def create_app(
         yield
         await asyncio.to_thread(context.close)
 
-    app = FastAPI(
+    app = Application(
         title="loloha collector",
         version=__version__,
         description=DESCRIPTION,
@@ -79,6 +83,8 @@ def create_app(
         # Their pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
+        # Ours is made once, and says where it stands.
+        openapi_url=None,
         redirect_slashes=False,
     )
     app.state.context = context
@@ -86,17 +92,34 @@ def create_app(
     for part in (upload, together, campaigns, results, dashboard):
         app.include_router(part.routes(context))
     _add_operations(app, context)
-    _answer_errors_as_problems(app, share)
-    _complete_openapi(app)
-    # The last one that is added is the outermost.
-    app.add_middleware(FastLane, context=context)
-    app.add_middleware(
-        Protection, metrics=metrics, rate=context.rate, hosts=settings.hosts, share=share
-    )
+    _answer_errors_as_problems(app)
+    _add_openapi(app, settings)
+    entrance = Entrance(app, context=context, quick=upload.QUICK | together.QUICK, share=share)
+    app.chain = Protection(entrance, context=context, share=share)
     return app
 
 
-def _sharing(settings: Settings) -> Share:
+class Application(FastAPI):
+    """The routes, behind one chain: no request reaches them in any other way.
+
+    Attributes
+    ----------
+    chain : ASGI application
+    """
+
+    chain: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request from the server."""
+        take = self.chain if scope["type"] == "http" else self.answer
+        await take(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request from the chain."""
+        await super().__call__(scope, receive, send)
+
+
+def _sharing(settings: Settings) -> Share | None:
     """Lets pages of the allowed origins read what an application answers, where there are any."""
     if not settings.allowed_origins:
         return None
@@ -131,12 +154,13 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         summary="Metrics for Prometheus",
         responses={200: {"description": "Metrics", "content": {"text/plain": {}}}, **problems()},
     )
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
         """Counts of reports and requests, times of commits; no label for any value."""
+        context.rate.charge(request.scope, _METRICS_COST)
         return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
-def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:
+def _answer_errors_as_problems(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def problem(_: Request, error: HTTPException) -> Response:
         return response(error)
@@ -152,25 +176,23 @@ def _answer_errors_as_problems(app: FastAPI, share: Share) -> None:
         return response(unavailable(str(error)))
 
     @app.exception_handler(Exception)
-    async def fault(_: Request, error: Exception) -> Any:
-        answer = response(Problem(500, "the collector has a fault; tell whoever runs it"))
-        # The protection is inside of what catches faults.
-        answer.headers.update(HEADERS)
-        return answer if share is None else share(answer)
+    async def failing(_: Request, error: Exception) -> Response:
+        return response(fault())
 
 
-def _complete_openapi(app: FastAPI) -> None:
-    """Add the schemas of bodies that no framework model describes."""
-    generate = app.openapi
+def _add_openapi(app: FastAPI, settings: Settings) -> None:
+    """The document, with the schemas of bodies that no framework model describes."""
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = generate()
-            components = document.setdefault("components", {})
-            components.setdefault("schemas", {}).update(schemas())
-            bearer = {"type": "http", "scheme": "bearer"}
-            components["securitySchemes"] = {"admin": bearer}
-            app.openapi_schema = document
-        return app.openapi_schema
+    @cache
+    def document() -> bytes:
+        found = app.openapi()
+        components = found.setdefault("components", {})
+        components.setdefault("schemas", {}).update(schemas())
+        components["securitySchemes"] = {"admin": {"type": "http", "scheme": "bearer"}}
+        # Where this document is, wherever a proxy shows it.
+        found["servers"] = [{"url": settings.root_path or "."}]
+        return msgspec.json.encode(found)
 
-    app.openapi = openapi  # type: ignore[method-assign]
+    @app.get("/openapi.json", include_in_schema=False)
+    async def show(request: Request) -> Response:
+        return tagged_bytes(request, document())

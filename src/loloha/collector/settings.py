@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_network
 from pathlib import Path
@@ -61,6 +62,9 @@ class Settings(BaseSettings):
     allowed_hosts : list of str
         Names under which the collector may be asked. By default those of this machine where it
         listens on loopback, else any.
+    root_path : str
+        Path under which a proxy shows the collector and passes requests on, e.g. "/stats/loloha".
+        A proxy that takes it off again, as most do, needs none.
     trusted_proxies : str
         IP addresses or networks whose X-Forwarded-For is believed, separated by commas, or "*" for
         all; by default none.
@@ -86,6 +90,7 @@ class Settings(BaseSettings):
     keep_reports: Path | None = None
     allowed_origins: list[str] = []
     allowed_hosts: list[str] = []
+    root_path: str = ""
     trusted_proxies: str = ""
     accept_clock: bool = False
 
@@ -117,6 +122,13 @@ class Settings(BaseSettings):
         except ValueError:
             raise ValueError("must be a number and a time, such as 200/second") from None
         return rate
+
+    @field_validator("root_path")
+    @classmethod
+    def _is_path(cls, path: str) -> str:
+        if not re.fullmatch(r"(/[A-Za-z0-9._-]+)*", path):
+            raise ValueError("must be a path without a slash at its end, such as /stats/loloha")
+        return path
 
     @field_validator("trusted_proxies")
     @classmethod

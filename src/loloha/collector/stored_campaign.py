@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
+from loloha.collector.label import Index
 from loloha.collector.terms import Terms
 from loloha.collector.work import upload_work
 from loloha.rules.campaign import Campaign
@@ -94,8 +95,17 @@ class StoredCampaign:
     @cached_property
     def labels(self) -> Sequence[str]:
         """A text for each estimated frequency; very many are made as they are asked for."""
-        few = self.bins <= _MOST_KEPT
-        return self.campaign.bin_labels if few else Labels(self.campaign, self.bins)
+        return self.campaign.bin_labels if self.keeps_labels else Labels(self.campaign, self.bins)
+
+    @property
+    def keeps_labels(self) -> bool:
+        """Whether its labels, and an index of them, stay in memory."""
+        return self.bins <= _MOST_KEPT
+
+    @cached_property
+    def index(self) -> Index:
+        """Finds values by their labels."""
+        return Index(self.labels)
 
     def __repr__(self) -> str:
         return f"StoredCampaign({self.campaign.fingerprint!r})"

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.exceptions import HTTPException
 
 from loloha.collector import shape
+from loloha.collector.admission import TOGETHER
 from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.problem import Problem, refused, response
@@ -22,8 +23,11 @@ from loloha.wire import Refusal, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loloha.collector.admission import Quick
+    from loloha.collector.admitted import Admitted
+
 MOST_TOGETHER = 100
-_LARGEST = 1 << 20
+_MOST_COMMAS = MOST_TOGETHER * (text.COMMAS + 1)
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -32,7 +36,7 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["devices"], dependencies=[Depends(known_parameters)])
 
     @router.post(
-        "/v1/reports",
+        TOGETHER,
         summary="Send reports of several campaigns",
         responses={**described(shape.Answers), **problems(400, 408, 413)},
         openapi_extra={
@@ -49,17 +53,32 @@ def routes(context: Context) -> APIRouter:
 
         Answers once all that are accepted are durable, with what each would be answered alone.
         """
-        async with context.bodies.read(request, _LARGEST) as body:
-            parts = _parts(body)
-        # Each can be of another round.
-        context.rate.charge(request.scope, len(parts) * ROUND_WORK / REPORTS_A_REQUEST)
-        answers = await asyncio.gather(*(_answer(context, request, part) for part in parts))
-        return Response(b'{"answers":[%s]}' % b",".join(answers), media_type="application/json")
+        return await receive_together(context, request.scope["admitted"])
 
     return router
 
 
+async def receive_together(context: Context, admitted: Admitted) -> Response:
+    """Count the reports of one request, each on its own; see the route."""
+    if admitted.packing not in ("", "identity"):
+        raise Problem(415, "content-encoding must be none; send it so", kind="encoding")
+    if admitted.media != "application/json":
+        raise Problem(415, "content-type must be application/json; send it so", kind="type")
+    parts = _parts(admitted.body)
+    admitted.release()
+    # Each can be of another round.
+    context.rate.charge(admitted.scope, len(parts) * ROUND_WORK / REPORTS_A_REQUEST)
+    answers = await asyncio.gather(*(_answer(context, admitted, part) for part in parts))
+    return Response(b'{"answers":[%s]}' % b",".join(answers), media_type="application/json")
+
+
+QUICK: dict[str, Quick] = {TOGETHER: receive_together}
+
+
 def _parts(body: bytes) -> Sequence[Any]:
+    # Before anything is decoded: so few reports have no more.
+    if body.count(b",") > _MOST_COMMAS:
+        raise _too_many()
     try:
         parts = _array.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -67,29 +86,33 @@ def _parts(body: bytes) -> Sequence[Any]:
             400, "body must be a JSON array of reports; send valid JSON", kind="unreadable"
         ) from None
     if not 1 <= len(parts) <= MOST_TOGETHER:
-        raise Problem(
-            413, f"body must hold 1..{MOST_TOGETHER} reports; send them apart", kind="too-large"
-        )
+        raise _too_many()
     return parts
 
 
-async def _answer(context: Context, request: Request, part: Any) -> bytes:
+def _too_many() -> Problem:
+    return Problem(
+        413, f"body must hold 1..{MOST_TOGETHER} reports; send them apart", kind="too-large"
+    )
+
+
+async def _answer(context: Context, admitted: Admitted, part: Any) -> bytes:
     """What one report is answered, with its status."""
     try:
-        answer = await _count(context, request, bytes(part))
+        answer = await _count(context, admitted, bytes(part))
     except HTTPException as problem:
         answer = response(problem)
     return b'{"status":%d,"body":%s}' % (answer.status_code, answer.body)
 
 
-async def _count(context: Context, request: Request, part: bytes) -> Response:
+async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
     rows, codes = text.messages(part) if part.lstrip()[:1] == b"{" else ([], b"")
     if len(rows) != 1:
         raise refused(Refusal.MALFORMED, {})
     stored = await context.known(rows[0].campaign)
-    context.require_token(request, stored)
+    context.require_token(admitted.text(b"authorization"), stored)
     upload = SmallUpload(stored, rows, bytearray(codes))
-    receipt = await counted(context, request, upload)
+    receipt = await counted(context, admitted.address, upload)
     if receipt.refused:
         raise refused(receipt.refused[0][1], whose(upload))
     found = shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=rows[0].reporter)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,12 +9,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import UNSET
 
 from loloha.collector import shape
+from loloha.collector.admission import CAMPAIGN
 from loloha.collector.context import Context
 from loloha.collector.decoding import READERS, prepare, unreadable
 from loloha.collector.document import described, problems, uploads
-from loloha.collector.problem import Problem, refused, response, unavailable
+from loloha.collector.problem import Problem, refused, unavailable
 from loloha.collector.query import known_parameters
-from loloha.collector.rate import group_of
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
@@ -27,14 +24,12 @@ from loloha.wire import text
 from loloha.wire.message import REPORTER_BYTES, key_text
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from loloha.collector.admission import Quick
+    from loloha.collector.admitted import Admitted
 
 # Bodies of fewer bytes and elements are read faster than another process is asked, whatever they
 # hold: none of them keeps others waiting for more than a few milliseconds.
 _SMALL, _FEW = 1 << 15, 100
-# Bytes that cost as much as one more request; compressed ones are taken for so many times as many.
-BYTES_A_REQUEST = 1 << 17
-_UNPACKS_TO = 8
 # Reports that cost as much as one more request.
 REPORTS_A_REQUEST = 1_000
 SECONDS_TO_COMMIT = 30.0
@@ -44,44 +39,36 @@ _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lin
 # What ends an element, and how many of it a report has.
 _ENDS = {"application/json": (b",", text.COMMAS), "application/x-ndjson": (b"\n", 1)}
 
-_PATH = "/v1/campaigns/{fingerprint}/reports"
-_UPLOAD = re.compile(r"/v1/campaigns/([0-9a-f]{64})/reports")
+_PATH = CAMPAIGN + "/reports"
 
 
-async def receive_reports(context: Context, fingerprint: str, request: Request) -> Response:
+async def receive_reports(context: Context, admitted: Admitted) -> Response:
     """Count the reports of one request; see the route for what it answers.
 
     Raises
     ------
     Problem
-        If the request cannot be read, is not allowed, or cannot be counted now.
+        If the request cannot be read, or cannot be counted now.
     """
-    if request.scope["query_string"]:
-        raise Problem(422, "query must be empty; leave it out", kind="invalid")
-    stored = await context.known(fingerprint)
-    context.require_token(request, stored)
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media not in READERS:
-        raise Problem(
-            415, f"content-type must be one of {', '.join(READERS)}; say which", kind="type"
-        )
-    packing = request.headers.get("content-encoding", "").strip().lower()
+    stored, media, packing = admitted.stored, admitted.media, admitted.packing
+    body = admitted.body
     upload: SmallUpload | Submission
-    async with context.bodies.read(request, context.settings.largest_body) as body:
-        charged = len(body) * (_UNPACKS_TO if packing else 1) / BYTES_A_REQUEST
-        context.rate.charge(request.scope, charged)
-        if not packing and _is_quick(media, body):
-            upload = _decode(stored, media, body)
-        else:
-            largest = context.settings.largest_unpacked
-            batch, digests = await context.decode(
-                request, prepare, fingerprint, media, body, packing, largest
-            )
-            upload = Submission(stored, batch, digests)
-        single = media == "application/json" and _is_object(body)
+    single = media == "application/json" and _is_object(body)
+    if not packing and _is_quick(media, body):
+        upload = _decode(stored, media, body)
+    else:
+        if media not in READERS:
+            raise Problem(415, f"content-type must be one of {', '.join(READERS)}", kind="type")
+        fingerprint, largest = stored.campaign.fingerprint, context.settings.largest_unpacked
+        batch, digests = await context.decode(
+            admitted.address, prepare, fingerprint, media, body, packing, largest
+        )
+        upload = Submission(stored, batch, digests)
+    del body
+    admitted.release()
     # Rounds count too: each has a guard and counts of its own to be read and written.
-    context.rate.charge(request.scope, upload.work / REPORTS_A_REQUEST - charged)
-    receipt = await counted(context, request, upload)
+    context.rate.charge(admitted.scope, upload.work / REPORTS_A_REQUEST - admitted.charged)
+    receipt = await counted(context, admitted.address, upload)
     single = single and receipt.size == 1
     named = whose(upload) if single else {}
     if single and receipt.refused:
@@ -94,7 +81,7 @@ async def receive_reports(context: Context, fingerprint: str, request: Request) 
     return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
 
 
-async def counted(context: Context, request: Request, upload: SmallUpload | Submission) -> Receipt:
+async def counted(context: Context, address: str, upload: SmallUpload | Submission) -> Receipt:
     """Commit an upload.
 
     Raises
@@ -103,38 +90,16 @@ async def counted(context: Context, request: Request, upload: SmallUpload | Subm
         503 if the store cannot count it now.
     """
     try:
-        async with asyncio.timeout(SECONDS_TO_COMMIT):
-            return await context.committer.commit(upload, group_of(request.scope))
+        with context.deadlines.within(SECONDS_TO_COMMIT):
+            return await context.committer.commit(upload, address)
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:
         raise unavailable(str(error)) from None
 
 
-class FastLane:
-    """Hands uploads to `receive_reports` past everything that routes and parses other requests.
-
-    Single reports are the bulk of all requests; the framework would take most of their time.
-    """
-
-    def __init__(self, app: ASGIApp, *, context: Context) -> None:
-        self.app = app
-        self.context = context
-        self.route = SimpleNamespace(path=_PATH)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        upload = scope["type"] == "http" and scope["method"] == "POST"
-        found = _UPLOAD.fullmatch(scope["path"]) if upload else None
-        if found is None:
-            await self.app(scope, receive, send)
-            return
-        # The name under which the request is counted.
-        scope["route"] = self.route
-        try:
-            answer = await receive_reports(self.context, found[1], Request(scope, receive))
-        except Problem as problem:
-            answer = response(problem)
-        await answer(scope, receive, send)
+QUICK: dict[str, Quick] = {_PATH: receive_reports}
+"""Past everything that routes and parses other requests: single reports are the bulk of all."""
 
 
 def routes(context: Context) -> APIRouter:
@@ -153,10 +118,10 @@ def routes(context: Context) -> APIRouter:
         Answers once they are durable. Sending again is safe: what was counted is a duplicate. A
         batch answers 200 and lists what was refused; a single report that is refused is an error.
         """
-        return await receive_reports(context, fingerprint, request)
+        return await receive_reports(context, request.scope["admitted"])
 
     @router.post(
-        "/v1/campaigns/{fingerprint}/keys",
+        CAMPAIGN + "/keys",
         summary="Have a key assigned",
         responses={**described(shape.AssignedKey), **problems(401, 403, 404, 409)},
     )
@@ -165,8 +130,7 @@ def routes(context: Context) -> APIRouter:
 
         Nothing is remembered about it: the ticket proves that it was drawn here.
         """
-        stored = await context.known(fingerprint)
-        context.require_token(request, stored)
+        stored: StoredCampaign = request.scope["admitted"].stored
         campaign = stored.campaign
         if campaign.keys != "assigned":
             raise Problem(

@@ -1,4 +1,7 @@
-"""The files of the dashboard: read once, packed once, and named by their content."""
+"""The files of the dashboard: read once, packed once, and named by their content.
+
+Pages name them from where they stand themselves: a proxy may show the collector under any path.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def tryout() -> dict[str, Asset]:
 @cache
 def tryout_page() -> Asset:
     """The page to try a device, which names its files."""
-    assets = f"/assets/{digest()}"
+    assets = f"assets/{digest()}"
     parts = {"{{assets}}": assets, "{{tryout}}": f"{assets}/try"}
     return _filled(_shipped("tryout")[TRYOUT], parts)
 
@@ -93,7 +96,7 @@ def page() -> Asset:
     parts = {
         "{{preload}}": "\n".join(_PRELOAD.format(name=name) for name in scripts),
         "{{present}}": "\n".join(_PRESENT.format(id=id) for id in _inline_styles()),
-        "{{assets}}": f"/assets/{digest()}",
+        "{{assets}}": f"assets/{digest()}",
         "{{charts}}": charts_path(),
     }
     return _filled(_shipped("assets")[PAGE], parts)
@@ -128,7 +131,7 @@ def charts() -> Asset:
 @cache
 def charts_path() -> str:
     """Where the charts' library is served; it keeps its address while plotly stays the same."""
-    return f"/assets/plotly-{version('plotly')}/{CHARTS}"
+    return f"assets/plotly-{version('plotly')}/{CHARTS}"
 
 
 def _inline_styles() -> list[str]:

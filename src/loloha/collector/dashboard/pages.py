@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.dashboard import asset
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
-from loloha.collector.label import labels_like
+from loloha.collector.form import of_labels
 from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ POLICY = "; ".join(
 )
 """Content-Security-Policy of the page. Nothing is loaded from, or sent to, any other host."""
 
+_LABELS_A_NUMBER = 16
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -46,7 +49,7 @@ def routes(context: Context) -> APIRouter:
     async def show_tryout(request: Request) -> Response:
         return _page(request, asset.tryout_page())
 
-    @router.get(asset.charts_path())
+    @router.get(f"/{asset.charts_path()}")
     async def show_charts(request: Request) -> Response:
         found = await context.read(asset.charts)
         # Packing takes a moment, the first time.
@@ -64,7 +67,9 @@ def routes(context: Context) -> APIRouter:
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
         stored = await context.known(fingerprint)
-        found, _ = await context.compute(request, stored.bins, labels_like, fingerprint, q)
+        # An index is read so much faster than numbers are computed.
+        numbers = stored.bins // (_LABELS_A_NUMBER if stored.keeps_labels else 1)
+        found, _ = await context.compute(request, numbers, of_labels, fingerprint, q)
         return tagged(request, {"total": stored.bins, "matches": found})
 
     return router
@@ -75,10 +80,15 @@ def _packs(request: Request) -> bool:
 
 
 def _page(request: Request, found: Asset) -> Response:
-    tag = tag_of(found.body, _packs(request))
+    tag = _tag(found, _packs(request))
     answer = not_modified(request, tag) or with_tag(_answer(request, found), tag)
     answer.headers["Content-Security-Policy"] = POLICY
     return answer
+
+
+@cache
+def _tag(found: Asset, is_packed: bool) -> str:
+    return tag_of(found.body, is_packed)
 
 
 def _named(request: Request, files: dict[str, Asset], digest: str, name: str) -> Response:
@@ -94,4 +104,4 @@ def _answer(request: Request, found: Asset, headers: dict[str, str] | None = Non
     if _packs(request):
         body = found.packed
         headers["Content-Encoding"] = "gzip"
-    return Response(body, headers=headers, media_type=found.media_type)
+    return Shared(body, media=found.media_type, headers=headers)

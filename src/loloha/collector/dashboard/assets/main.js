@@ -43,7 +43,7 @@ async function refresh() {
 }
 
 async function fetchAll(late) {
-  const { campaigns } = await get("/v1/campaigns");
+  const { campaigns } = await get("v1/campaigns");
   if (late()) return;
   show("welcome", campaigns.length === 0);
   if (!campaigns.length) {
@@ -78,7 +78,7 @@ function forget() {
 }
 
 async function fetchCampaign(campaign, late) {
-  const path = `/v1/campaigns/${campaign.fingerprint}`;
+  const path = `v1/campaigns/${campaign.fingerprint}`;
   const { newest } = choice;
   const [rounds, series] = await Promise.all([
     get(`${path}/rounds`, { newest }),
@@ -205,7 +205,7 @@ function add(value) {
 
 async function find(text) {
   const { fingerprint } = model.campaign;
-  const { matches } = await get(`/dashboard/labels/${fingerprint}`, { q: text });
+  const { matches } = await get(`dashboard/labels/${fingerprint}`, { q: text });
   return matches;
 }
 

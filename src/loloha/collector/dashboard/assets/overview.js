@@ -26,8 +26,11 @@ export function listCampaigns(campaigns, chosen, choose) {
   if (current) place.scrollTop = current.offsetTop - place.offsetTop;
 }
 
+// Of the collector, under whatever path a proxy shows it.
+const here = () => new URL(".", window.location.href).href.replace(/\/$/, "");
+
 export function welcome() {
-  const address = window.location.origin;
+  const address = here();
   say(
     "welcome-command",
     `export LOLOHA_ADMIN_KEY=...\nloloha campaign create "Theme of the editor" --to ${address} \\\n` +
@@ -158,6 +161,6 @@ function noReports(campaign, rounds) {
     "info",
     "No reports yet",
     `${begun}${turned} Point clients at this campaign:`,
-    `loloha report VALUE --campaign ${window.location.origin}/v1/campaigns/${fingerprint} --state client.json --consent`,
+    `loloha report VALUE --campaign ${here()}/v1/campaigns/${fingerprint} --state client.json --consent`,
   ];
 }

@@ -1,0 +1,265 @@
+"""What every request passes before a route sees it: one chain, the same for all ways in.
+
+A route that is added tomorrow is behind it without a word of its own: unless something is said
+here, a request that writes needs an admin key, and its body is read, bounded and charged for.
+"""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Match
+
+from loloha.collector.admitted import Admitted
+from loloha.collector.decoding import READERS
+from loloha.collector.problem import Problem
+from loloha.collector.rate import too_fast
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from starlette.responses import Response
+    from starlette.types import Scope
+
+    from loloha.collector.context import Context
+    from loloha.collector.settings import Settings
+
+    Quick = Callable[[Context, Admitted], Awaitable[Response]]
+
+MOST_HEADER_BYTES = 32 << 10
+BYTES_A_REQUEST = 1 << 17
+"""Bytes of a body that cost as much as one more request."""
+UNPACKS_TO = 8
+"""Compressed bytes are taken for so many times as many."""
+MEDIA = tuple(READERS)
+"""Types of bodies: no page of another site can send one of them without asking first."""
+TOGETHER = "/v1/reports"
+LARGEST_TOGETHER = 1 << 20
+
+# A second one of these would be read by somebody else than the first.
+_ONCE = frozenset((
+    b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"content-length",
+    b"transfer-encoding", b"sec-fetch-site",
+))  # fmt: skip
+# Every path has one writing, which needs no escapes.
+_CANONICAL = re.compile(rb"/[A-Za-z0-9._+/-]*")
+_CAMPAIGNS = "/v1/campaigns/"
+CAMPAIGN = _CAMPAIGNS + "{fingerprint}"
+"""How the path of a campaign begins, as routes write it."""
+_FINGERPRINT = slice(len(_CAMPAIGNS), len(_CAMPAIGNS) + 64)
+
+
+class Admission:
+    """The guards, in order: first those that look, then those that wait.
+
+    Parameters
+    ----------
+    context : Context
+    routes : sequence of Route
+        Of the application, to know what exists.
+    quick : dict of str to callable
+        What answers a POST past the routes, by path; a campaign in it is written ``{fingerprint}``.
+    """
+
+    def __init__(self, context: Context, routes: Sequence[Any], quick: Mapping[str, Quick]) -> None:
+        settings = context.settings
+        self._context = context
+        self._routes = routes
+        self._quick = {path: (SimpleNamespace(path=path), each) for path, each in quick.items()}
+        self.guards: tuple[Callable[[Admitted], None], ...] = (
+            require_short_headers,
+            require_single_headers,
+            HostGuard(settings),
+            self._require_rate,
+            require_canonical_path,
+            self._require_route,
+            OriginGuard(settings),
+            require_media,
+        )
+
+    async def admit(self, scope: Scope, receive: Any) -> Admitted:
+        """Everything about a request, its body too.
+
+        Raises
+        ------
+        Problem
+            If a guard does not let it in.
+        """
+        admitted = Admitted(scope)
+        for guard in self.guards:
+            guard(admitted)
+        if admitted.writes:
+            await self._require_right(admitted)
+            try:
+                await self._read(admitted, receive)
+            except BaseException:
+                admitted.release()
+                raise
+        return admitted
+
+    def _require_rate(self, admitted: Admitted) -> None:
+        # Health has a count of its own: whoever watches is not locked out by whoever reports.
+        kind = "health" if admitted.path == "/healthz" else ""
+        if not self._context.rate.allows(admitted.scope, kind=kind):
+            raise too_fast()
+
+    def _require_route(self, admitted: Admitted) -> None:
+        if not admitted.writes:
+            return
+        if admitted.method == "POST":
+            path = admitted.path
+            # A fingerprint that is none is not found below.
+            under = path.startswith(_CAMPAIGNS) and len(path) > _FINGERPRINT.stop
+            quick = self._quick.get(CAMPAIGN + path[_FINGERPRINT.stop :] if under else path)
+            if quick is not None:
+                if admitted.scope["query_string"]:
+                    raise Problem(422, "query must be empty; leave it out", kind="invalid")
+                # The name under which the request is counted, and what answers it.
+                admitted.scope["route"], admitted.answer = quick
+                return
+        found = {route.matches(admitted.scope)[0] for route in self._routes}
+        if Match.FULL not in found:
+            exists = Match.PARTIAL in found
+            raise Problem(405, "Method Not Allowed") if exists else Problem(404, "Not Found")
+
+    async def _require_right(self, admitted: Admitted) -> None:
+        """Of the path alone: what lies under a campaign needs its token, all else an admin key."""
+        path = admitted.path
+        if path == TOGETHER:
+            # Each report is held against the token of its own campaign.
+            return
+        given = admitted.text(b"authorization")
+        if path.startswith(_CAMPAIGNS):
+            admitted.stored = await self._context.known(path[_FINGERPRINT])
+            self._context.require_token(given, admitted.stored)
+        else:
+            await self._context.require_admin(given)
+
+    async def _read(self, admitted: Admitted, receive: Any) -> None:
+        settings = self._context.settings
+        largest = LARGEST_TOGETHER if admitted.path == TOGETHER else settings.largest_body
+        await self._context.bodies.read(admitted, receive, largest)
+        packed = UNPACKS_TO if admitted.packing else 1
+        admitted.charged = len(admitted.body) * packed / BYTES_A_REQUEST
+        self._context.rate.charge(admitted.scope, admitted.charged)
+
+
+def require_short_headers(admitted: Admitted) -> None:
+    """However they arrived: in one piece or in many."""
+    scope = admitted.scope
+    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    if size + len(scope["path"]) + len(scope["query_string"]) > MOST_HEADER_BYTES:
+        raise too_long()
+
+
+def too_long() -> Problem:
+    """The answer to headers that are too long."""
+    return Problem(
+        431,
+        f"headers must have at most {MOST_HEADER_BYTES} bytes; send fewer",
+        kind="headers",
+        headers={"Connection": "close"},
+    )
+
+
+def require_single_headers(admitted: Admitted) -> None:
+    """What is read here is all that there is; and a body is framed in the one way that is known."""
+    every = admitted.scope["headers"]
+    if len(every) != len(admitted.headers):
+        names = [name for name, _ in every if name in _ONCE]
+        if len(names) != len(set(names)):
+            raise Problem(400, "headers must not contradict each other; send each once")
+    if admitted.headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
+        raise Problem(
+            501,
+            "transfer-encoding must be chunked or none; send it so",
+            kind="encoding",
+            headers={"Connection": "close"},
+        )
+
+
+def require_canonical_path(admitted: Admitted) -> None:
+    """One path, one writing: what is not written so is not there."""
+    raw = admitted.scope.get("raw_path") or admitted.path.encode()
+    if not _CANONICAL.fullmatch(raw):
+        raise Problem(404, "path must be written without escapes; see /openapi.json")
+
+
+def require_media(admitted: Admitted) -> None:
+    """A body of a type that a page of another site cannot send unasked."""
+    if not admitted.writes or admitted.media in MEDIA:
+        return
+    headers = admitted.headers
+    is_empty = headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers
+    if not is_empty or admitted.media:
+        raise Problem(
+            415, f"content-type must be one of {', '.join(MEDIA)}; say which", kind="type"
+        )
+
+
+class HostGuard:
+    """Answers under the collector's own names alone.
+
+    Parameters
+    ----------
+    settings : Settings
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._hosts = settings.hosts
+
+    def __call__(self, admitted: Admitted) -> None:
+        # A page of another site whose name was made to lead here is not answered.
+        if self._hosts is not None and host_name(admitted.text(b"host")) not in self._hosts:
+            raise Problem(
+                421,
+                "host must be a name of this collector; see its setting allowed_hosts",
+                kind="host",
+            )
+
+
+class OriginGuard:
+    """Takes nothing from the pages of others: browsers name the page that sends.
+
+    Parameters
+    ----------
+    settings : Settings
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._allowed = frozenset(settings.allowed_origins)
+        self._any = "*" in self._allowed
+
+    def __call__(self, admitted: Admitted) -> None:
+        if not admitted.writes:
+            return
+        site, origin = admitted.text(b"sec-fetch-site"), admitted.text(b"origin")
+        if site in ("same-origin", "none") or not (site or origin):
+            return
+        if self._any or origin in self._allowed:
+            return
+        if not site and origin.partition("://")[2].lower() == admitted.text(b"host").lower():
+            return
+        raise Problem(
+            403,
+            "origin must be an allowed one; see the collector's setting allowed_origins",
+            kind="origin",
+        )
+
+
+def host_name(asked: str) -> str:
+    """A Host header without its port, in lower case."""
+    asked = asked.lower()
+    return asked.partition("]")[0][1:] if asked.startswith("[") else asked.partition(":")[0]
+
+
+def passes_on(body: bytes, receive: Any) -> Any:
+    """What a route behind the chain receives: the body that was read, and nothing else."""
+    waiting: list[Mapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def once() -> Mapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return once

@@ -1,0 +1,86 @@
+"""Ends what waits for too long; one timer looks after all, so a short wait costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+SECONDS_BETWEEN_LOOKS = 0.25
+
+
+class Deadlines:
+    """Those of one application."""
+
+    def __init__(self) -> None:
+        self._running: set[Deadline] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def within(self, seconds: float) -> Deadline:
+        """Give what is done under it so many seconds, and at most a look more."""
+        return Deadline(self, asyncio.get_running_loop().time() + seconds)
+
+    def add(self, deadline: Deadline) -> None:
+        """Look after one more."""
+        self._running.add(deadline)
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
+
+    def drop(self, deadline: Deadline) -> None:
+        """It was in time."""
+        self._running.discard(deadline)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for one in [one for one in self._running if one.when <= now]:
+            one.end()
+        if self._running:
+            loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
+        else:
+            self._loop = None
+
+
+class Deadline:
+    """As `asyncio.timeout`, a context manager that raises `TimeoutError`.
+
+    Attributes
+    ----------
+    when : float
+        In the loop's seconds; may be moved.
+    """
+
+    __slots__ = ("_among", "_cancelled", "_has_passed", "_task", "when")
+
+    def __init__(self, among: Deadlines, when: float) -> None:
+        self._among = among
+        self.when = when
+        self._has_passed = False
+
+    def __enter__(self) -> Self:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline must be kept by a task; there is none")
+        self._task = task
+        self._cancelled = task.cancelling()
+        self._among.add(self)
+        return self
+
+    def end(self) -> None:
+        """Cancel what is waited for."""
+        self._among.drop(self)
+        self._has_passed = True
+        self._task.cancel()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._among.drop(self)
+        # If somebody else has cancelled it, too, it stays cancelled.
+        is_ours = self._has_passed and self._task.uncancel() <= self._cancelled
+        if is_ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise TimeoutError from None

@@ -1,0 +1,349 @@
+"""Every way in passes the same guards: routes of today, and those that nobody has written yet."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import loloha
+from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
+from loloha.collector import admission, form, together
+from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
+from loloha.collector.middleware import take_off
+from loloha.collector.rate import RateLimit
+from loloha.collector.secret import hashed
+from loloha.collector.service import Application, create_app
+from loloha.collector.settings import Settings
+from loloha.collector.store import Store
+from loloha.collector.terms import Terms
+from loloha.rules.campaign import Labels
+
+JSON = {"content-type": "application/json"}
+READS = {"GET", "HEAD", "OPTIONS"}
+
+
+class Asked:
+    """One request to an application, and its answer."""
+
+    def __init__(self, app: Any, method: str, path: str, body: bytes = b"", **headers: str) -> None:
+        names = {"host": "127.0.0.1", **headers}
+        raw, _, query = path.partition("?")
+        self.scope = {
+            "type": "http", "method": method, "path": raw, "raw_path": raw.encode(),
+            "query_string": query.encode(), "client": ("192.0.2.1", 1), "http_version": "1.1",
+            "root_path": "", "scheme": "http", "server": ("127.0.0.1", 80),
+            "headers": [(name.replace("_", "-").encode(), one.encode())
+                        for name, one in names.items()],
+        }  # fmt: skip
+        self.app = app
+        self.body = body
+        self.sent: list[Any] = []
+
+    async def __call__(self) -> int:
+        parts = [{"type": "http.request", "body": self.body, "more_body": False}]
+
+        async def receive() -> Any:
+            return parts.pop() if parts else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            self.sent.append(message)
+
+        await self.app(self.scope, receive, send)
+        return int(self.sent[0]["status"])
+
+
+def ways_in(app: Application) -> Iterator[tuple[str, str]]:
+    """Method and path of every route, of those that the quick table answers too."""
+    fingerprint, fill = campaign().fingerprint, {"round": "0", "digest": "x", "name": "x"}
+    for route in flat(app.routes):
+        path = route.path
+        for name, one in {"fingerprint": fingerprint, **fill}.items():
+            path = path.replace("{" + name + "}", one)
+        for method in route.methods or ():
+            yield method, path
+
+
+def flat(routes: Any) -> Iterator[Any]:
+    """The routes of routers that are included, too: some releases of the framework nest them."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        yield from flat(inner.routes) if inner else [route]
+
+
+def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
+    """What a way in lets through that it must not, for each way in and guard."""
+
+    async def look() -> list[str]:
+        found = []
+
+        async def must(wanted: int, guard: str, method: str, path: str, *body: Any, **more: str):
+            status = await Asked(app, method, path, *body, **more)()
+            if status != wanted:
+                found.append(f"{method} {path}: {guard}: {status}, not {wanted}")
+
+        for method, path in ways:
+            way = method, path
+            await must(421, "host", *way, host="evil.example")
+            await must(431, "headers", *way, x="y" * MOST_HEADER_BYTES)
+            await must(501, "framing", *way, transfer_encoding="identity, chunked")
+            for end in ("%0a", "%00", "%2f", ";x", "\n", "?%s" % ("q" * MOST_HEADER_BYTES)):
+                wanted = 431 if "?" in end else 404
+                await must(wanted, f"path with {end[:3]!r}", method, path + end)
+            await must(405, "method", "DELETE", path, **JSON_NAMES)
+            with context.rate.spent("192.0.2.1"):
+                await must(429, "rate", *way, **JSON_NAMES)
+            if method in READS:
+                continue
+            token = {"authorization": "Bearer no key at all, not one"}
+            admin = {"authorization": ADMIN["Authorization"]}
+            good = {**JSON_NAMES, **admin}
+            await must(403, "origin", *way, b"{}", **good, origin="https://evil.example")
+            await must(403, "site", *way, b"{}", **good, sec_fetch_site="cross-site")
+            await must(403, "null origin", *way, b"{}", **good, origin="null")
+            for media in ("text/plain", "application/x-www-form-urlencoded", "", "text/json"):
+                await must(415, media, *way, b"{}", **admin, content_type=media, content_length="2")
+            await must(413, "size", *way, b"{}", **good, content_length="9" * 12)
+            with context.rate.spent("192.0.2.1", but=1):
+                largest = b" " * (2 * admission.BYTES_A_REQUEST)
+                await must(429, "bytes before decoding", *way, largest, **good)
+            if path != TOGETHER:
+                await must(401, "token", *way, b"{}", **JSON_NAMES)
+                await must(403, "token", *way, b"{}", **JSON_NAMES, **token)
+        return found
+
+    return asyncio.run(look())
+
+
+JSON_NAMES = {"content_type": "application/json"}
+
+
+@pytest.fixture
+def guarded(
+    sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Application]:
+    """An application with one campaign, which has a token."""
+
+    @contextmanager
+    def spent(self: RateLimit, address: str, but: int = 0) -> Iterator[None]:
+        """While nothing is left to an address but so many requests."""
+        before, left = self._hit, [but]
+
+        def hit(scope: Any, kind: str, cost: int) -> bool:
+            left[0] -= cost
+            return left[0] >= 0
+
+        self._hit = hit  # type: ignore[method-assign]
+        yield
+        self._hit = before  # type: ignore[method-assign]
+
+    monkeypatch.setattr(RateLimit, "spent", spent, raising=False)
+    plain = Settings(store=sqlite_url, admin_key=ADMIN_KEY, rate_limit="1000000/second")
+    app = create_app(plain, clock=clock)
+    context = app.state.context
+    context.open()
+    context.store.create(campaign(), Terms(), token=hashed(ADMIN_KEY), now=clock())
+    yield app
+    context.close()
+
+
+def test_every_route_passes_every_guard(guarded: Application) -> None:
+    ways = list(ways_in(guarded))
+    assert len(ways) > 15
+    assert {method for method, _ in ways} >= {"GET", "POST", "HEAD"}
+    assert faults(guarded, guarded.state.context, ways) == []
+
+
+def test_a_route_that_is_planted_tomorrow_passes_them_too(guarded: Application) -> None:
+    paths = ("/v1/planted", f"/v1/campaigns/{campaign().fingerprint}/planted")
+
+    async def planted() -> str:
+        return "let in"
+
+    for path in paths:
+        guarded.add_api_route(path, planted, methods=["POST", "PUT"])
+    ways = [(method, path) for path in paths for method in ("POST", "PUT")]
+    assert faults(guarded, guarded.state.context, ways) == []
+    asked = Asked(
+        guarded, "POST", paths[0], b"{}", **JSON_NAMES, authorization=f"Bearer {ADMIN_KEY}"
+    )
+    assert asyncio.run(asked()) == 200
+
+
+@pytest.mark.parametrize("which", range(8))
+def test_a_guard_that_is_left_out_is_missed(guarded: Application, which: int) -> None:
+    chain = guarded.chain._app.admission  # type: ignore[attr-defined]
+    ways = list(ways_in(guarded))
+    chain.guards = chain.guards[:which] + chain.guards[which + 1 :]
+    assert faults(guarded, guarded.state.context, ways)
+
+
+def test_a_way_past_the_chain_is_seen(guarded: Application) -> None:
+    # A route that is mounted beside the chain.
+    async def beside(scope: Any, receive: Any, send: Any) -> None:
+        past = scope["path"] == "/v1/reports"
+        await (guarded.answer if past else guarded)(scope, receive, send)
+
+    ways = [("POST", "/v1/reports")]
+    with pytest.raises(KeyError):
+        # It does not even find its body.
+        faults(beside, guarded.state.context, ways)
+
+
+# -- pages of others
+
+
+def test_a_page_of_another_site_reports_nothing(serve: Any) -> None:
+    # 100 reports of a page's visitors were counted: text/plain needs no permission.
+    client, one = serve(), campaign()
+    path = created(client, one)
+    sent = messages(one, clients(one, 3), 0)
+    bodies = {f"{path}/reports": sent[0], "/v1/reports": b"[" + sent[1] + b"]"}
+    simple = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "",
+              "text/plain;charset=application/json")  # fmt: skip
+    for address, body in bodies.items():
+        for media in simple:
+            answer = client.post(address, content=body, headers={"content-type": media})
+            assert answer.status_code == 415, (address, media)
+        for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example"):
+            answer = client.post(address, content=body, headers={**JSON, "origin": origin})
+            assert answer.status_code == 403
+    assert client.get(f"{path}/rounds").json()["rounds"] == []
+    fine: list[dict[str, str]] = [
+        {}, {"origin": "http://127.0.0.1"}, {"sec-fetch-site": "same-origin", "origin": "https://a"},
+        {"sec-fetch-site": "none"},
+    ]  # fmt: skip
+    for more in fine:
+        answer = client.post(f"{path}/reports", content=sent[2], headers={**JSON, **more})
+        assert answer.status_code == 200, more
+
+
+def test_allowed_pages_report_and_read_every_answer(serve: Any) -> None:
+    page = "https://app.example"
+    client, one = serve(allowed_origins=[page], rate_limit="40/minute"), campaign()
+    path = created(client, one)
+    asked = client.options(
+        "/v1/reports",
+        headers={"origin": page, "access-control-request-method": "POST",
+                 "access-control-request-headers": "content-type"},
+    )  # fmt: skip
+    assert asked.status_code == 200
+    (sent,) = messages(one, clients(one, 1), 0)
+    good = {**JSON, "origin": page, "sec-fetch-site": "cross-site"}
+    answers = [
+        client.post("/v1/reports", content=b"[" + sent + b"]", headers=good),
+        client.post(f"{path}/reports", content=sent, headers=good),
+        client.post(f"{path}/reports", content=sent, headers={**good, "x": "y" * 40_000}),
+        client.post(f"{path}/reports%0a", content=sent, headers=good),
+        client.post("/v1/campaigns", content=sent, headers=good),
+        client.get(f"{path}/document", headers={"origin": page}),
+    ]
+    assert [one.status_code for one in answers] == [200, 200, 431, 404, 401, 200]
+    answers += [client.get("/v1/campaigns", headers={"origin": page}) for _ in range(40)]
+    assert answers[-1].status_code == 429
+    assert {one.headers["access-control-allow-origin"] for one in answers} == {page}
+    other = client.post(f"{path}/reports", content=sent, headers={**good, "origin": page + ".x"})
+    assert "access-control-allow-origin" not in other.headers
+
+
+# -- what a request costs
+
+
+def test_many_unknown_campaigns_are_one_look(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, one = serve(), campaign()
+    looks: list[str] = []
+    for name in ("fingerprints", "campaign"):
+        honest = getattr(Store, name)
+
+        def counted(self: Store, *given: Any, _name: str = name, _do: Any = honest, **more: Any):
+            looks.append(_name)
+            return _do(self, *given, **more)
+
+        monkeypatch.setattr(Store, name, counted)
+    (sent,) = messages(one, clients(one, 1), 0)
+    parts = [sent.replace(one.fingerprint.encode(), b"%064x" % i) for i in range(100)]
+    body = b"[" + b",".join(parts) + b"]"
+    answers = client.post("/v1/reports", content=body, headers=JSON).json()["answers"]
+    assert {one["status"] for one in answers} == {404}
+    assert looks == ["fingerprints"]
+    # One that comes to be is known at once; and however many ask, it is read once.
+    created(client, one)
+    looks.clear()
+    body = b"[" + b",".join([sent] * 50) + b"]"
+    answers = client.post("/v1/reports", content=body, headers=JSON).json()["answers"]
+    assert [one["body"]["accepted"] + one["body"]["duplicates"] for one in answers] == [1] * 50
+    assert looks.count("campaign") <= 1
+
+
+def test_arrays_of_anything_are_refused_before_they_are_decoded(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Never:
+        def decode(self, _: bytes) -> Any:
+            raise AssertionError("decoded")
+
+    monkeypatch.setattr(together, "_array", Never())
+    client = serve()
+    for body in (b"[" + b"1," * 500_000 + b"1]", b"[" + b'{"a":1},' * 1000 + b"{}]"):
+        assert client.post("/v1/reports", content=body, headers=JSON).status_code == 413
+
+
+def test_what_is_sent_is_charged_for(serve: Any) -> None:
+    labels = tuple(f"{i:04d}" + "x" * 150 for i in range(8000))
+    one = campaign(protocol=loloha.BiLOLOHA(k=8000, eps_inf=2.0, eps_1=1.0), domain=Labels(labels))
+    client = serve(rate_limit="100/minute")
+    path = created(client, one)
+    for part in ("", "/document"):
+        fresh = serve(rate_limit="20/minute")
+        statuses = [fresh.get(path + part).status_code for _ in range(20)]
+        assert statuses[0] == 200
+        assert statuses.index(429) < 10, part
+    assert client.get(f"{path}/document").content == one.to_json()
+    shown = client.get(path)
+    assert shown.json()["document"] == one.to_dict()
+    again = client.get(path, headers={"if-none-match": shown.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_statements_are_made_once(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    honest = form.privacy.explain
+
+    def explain(*given: Any, **more: Any) -> Any:
+        made.append(1)
+        return honest(*given, **more)
+
+    monkeypatch.setattr(form.privacy, "explain", explain)
+    client = serve()
+    path = created(client, campaign())
+    bodies = {client.get(f"{path}/privacy").content for _ in range(5)}
+    assert len(bodies) == 1
+    assert len(made) == 2
+    assert json.loads(bodies.pop())["campaign"] == campaign().fingerprint
+
+
+# -- prefixes
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("/stats/loloha/v1/x", "/v1/x"), ("/stats/loloha/", "/"), ("/v1/x", "/v1/x"),
+        ("/stats/loloha", "/stats/loloha"), ("/stats/lolohav1", "/stats/lolohav1"),
+        ("/stats/loloha//v1", "//v1"), ("/Stats/loloha/v1", "/Stats/loloha/v1"),
+    ],
+)  # fmt: skip
+def test_a_prefix_is_taken_off_once(path: str, left: str) -> None:
+    scope = {"path": path, "raw_path": path.encode()}
+    take_off("/stats/loloha", scope)
+    assert scope == {"path": left, "raw_path": left.encode()}
+
+
+def test_media_are_those_that_the_readers_know() -> None:
+    assert set(MEDIA) == {
+        "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream",
+    }  # fmt: skip
+    assert not any(re.match("text/|multipart/|application/x-www", one) for one in MEDIA)
