@@ -98,8 +98,9 @@ def leaks(
     found.append(_link(protocol, link))
     found.append(
         "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
-        "the reports. No client refuses a round because of its value: a limit is compared with the "
-        "cap at enrolment, and ends one-round rules after a fixed number of reports."
+        "the reports. No client refuses a round for one value of the domain and not for another: a "
+        "limit is compared with the cap at enrolment, and ends one-round rules after a fixed "
+        "number of reports."
     )
     if protocol.longitudinal:
         found.append(
