@@ -414,7 +414,7 @@ def test_noise_that_swamps_everything_is_said(
     tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "t.csv"
-    table.write_text("r\n" + "".join(f"{v}\n" for v in range(50)))
+    table.write_text("r\n" + "".join(f"{v % 50}\n" for v in range(100)))
     line = ["run", str(table), "--protocol", "biloloha", "--eps-inf", "0.2", "--eps-1", "0.1"]
     assert main([*line, "--out", str(out), "--seed", "1"]) == 0
     assert "noise swamps the frequencies" in capsys.readouterr().err

@@ -188,4 +188,18 @@ PAPER = [
         "area.auc",
         "study/paper/test_gain.py -k never_show_less",
     ),
+    Mutant(
+        "a column of ids is a round",
+        "study/datasets/identifier.py",
+        "least = _HALF if",
+        "least = 2 if",
+        "study/test_identifier.py -k 'two_rows'",
+    ),
+    Mutant(
+        "chance is no evidence of ids",
+        "study/datasets/identifier.py",
+        "return is_apart or _log_chance(column, labels) < _CHANCE",
+        "return is_apart",
+        "study/test_identifier.py -k 'by_name'",
+    ),
 ]

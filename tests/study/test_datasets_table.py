@@ -80,25 +80,20 @@ def test_rounds_that_sort_are_taken(rounds: tuple[str, str]) -> None:
     assert study(pd.DataFrame(long)).rounds == rounds
 
 
-def test_users_and_times_that_are_taken_for_values_are_told() -> None:
-    """Columns of ids, or of labels that no other has; fewer than ten reports tell nothing."""
+def test_times_that_are_taken_for_values_are_told() -> None:
+    """Columns of labels that no other has; fewer than ten reports tell nothing."""
 
-    def told(table: dict[str, list[str]], **options: str) -> list[str]:
+    def told(table: dict[str, list[str]]) -> list[str]:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            datasets.table(pd.DataFrame(table), **options)
-        return [str(one.message) for one in seen if "count as values" in str(one.message)]
+            datasets.table(pd.DataFrame(table))
+        return [str(one.message) for one in seen if "no other column" in str(one.message)]
 
-    ids, weeks = [f"d{i}" for i in range(12)], ["w1", "w2"] * 6
+    weeks = ["w1", "w2"] * 6
     values = {"r1": ["a", "b", "c"] * 4, "r2": ["a", "c", "a"] * 4}
     assert not told(values)
-    assert "['device']" in told({"device": ids, **values})[0]
-    assert "['device', 'week', 'r1']" in told({"device": ids, "week": weeks, "r1": values["r1"]})[0]
-    assert "['r1']" in told({"r1": ids})[0]
-    long = {"user": ids, "round": weeks, "value": values["r1"]}
-    assert not told(long)
-    assert "['value']" in told({**long, "value": ids})[0]
-    assert not told({"device": ids[:9], "r1": values["r1"][:9]})
+    assert "['week']" in told({"week": weeks, **values})[0]
+    assert not told({"week": weeks[:9], "r1": values["r1"][:9]})
 
 
 def test_words_for_a_missing_value_that_become_labels_are_told(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from ast import literal_eval
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from loloha.study.datasets import Dataset
 
 _ARGUMENT = re.compile(
-    r"\b(layout|user|round|value|domain|on_unknown)=(?:'(\w+)'|(\.\.\.)|(?=[ ,;)]|$))"
+    r"\b(layout|user|round|value|domain|on_unknown)="
+    r"(?:'([^']*)'|(\"[^\"]*\")|(\.\.\.)|(?=[ ,;)]|$))"
 )
 BUILT_IN = ("syn", "adult", "acs:STATE")
 PANEL = "The table"
@@ -163,9 +166,11 @@ def in_flags(text: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         option = "--" + found[1].replace("_", "-")
-        return option + (f" {found[2]}" if found[2] else " FILE" if found[3] else "")
+        if found[2] or found[3]:
+            return f"{option} {quote(found[2] or literal_eval(found[3]))}"
+        return option + (" FILE" if found[4] else "")
 
-    return _ARGUMENT.sub(flag, text)
+    return _ARGUMENT.sub(flag, text).replace("(loloha.Range)", "(--range and --bins)")
 
 
 def _domain(text: str) -> Any:

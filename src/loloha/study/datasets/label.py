@@ -29,8 +29,6 @@ GAPS = frozenset({"NA", "NaN", "nan", "null"})
 GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
 """What programs write for a missing value, in any case; in text it is a label."""
 OUTSIDE = -2
-FEWEST_REPORTS = 10
-"""From how many on a column may look odd."""
 
 Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
@@ -39,22 +37,6 @@ def gap_words(labels: Iterable[Hashable]) -> list[str]:
     """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
     found = {label.casefold() for label in labels if isinstance(label, str)}
     return [word for word in GAP_WORDS if word.casefold() in found]
-
-
-def odd_columns(values: Indices, names: Sequence[str]) -> list[str]:
-    """Columns that hold users or times rather than values, as far as int[rows, columns] tells.
-
-    Of ten reports or more, no two are equal, or none is equal to one of another column.
-    """
-    reports = [column[column != MISSING] for column in values.T]
-    held = [np.unique(column) for column in reports]
-    columns_of = np.bincount(np.concatenate(held))
-    return [
-        name
-        for name, column, labels in zip(names, reports, held, strict=True)
-        if len(column) >= FEWEST_REPORTS
-        and (len(labels) == len(column) or (len(held) > 1 and columns_of[labels].max() == 1))
-    ]
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from loloha.server.frame import BACKENDS
 from loloha.study.datasets.column import Cells, declared, read_cells
 from loloha.study.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
 from loloha.study.datasets.domain import Domain, read_domain
+from loloha.study.datasets.identifier import odd_columns, refuse_identifiers
 from loloha.study.datasets.label import (
     OUTSIDE,
     Indices,
@@ -23,7 +25,6 @@ from loloha.study.datasets.label import (
     encode_for,
     gap_words,
     kind,
-    odd_columns,
     parse_all,
     sort_labels,
 )
@@ -83,7 +84,8 @@ def table(
     ------
     DataError
         If the table cannot be read, is empty or malformed, has two values for one user and round,
-        or has no domain of at least two labels. Cells are counted, never shown.
+        or has no domain of at least two labels; if a column of values holds users, whose cells are
+        (nearly) all different. Cells are counted, never shown.
     DomainError
         If cells are outside the domain; says how many.
     ParameterError
@@ -96,7 +98,7 @@ def table(
     PrivacyWarning
         If the domain is read off the data.
     UserWarning
-        If labels that were read off the data look like gaps, users or times.
+        If labels that were read off the data look like gaps or times.
 
     Notes
     -----
@@ -125,7 +127,10 @@ def table(
     if listed is not None:
         given, is_public = listed, listed.is_certain
     cells = read_cells(held, is_text, fields)
-    labels, values = _index(cells, given, on_unknown)
+    refuse = partial(refuse_identifiers, cells, roles)
+    if not is_public:
+        refuse()
+    labels, values = _index(cells, given, on_unknown, refuse)
     if not is_public and given is not None:
         # Categories may have been found in the data; only those that do not occur tell.
         is_public = len(np.unique(values[values != MISSING])) < len(labels)
@@ -142,9 +147,8 @@ def table(
         )
         if odd:
             warnings.warn(
-                f"columns {few(odd)} count as values, but hold labels that are all different, or "
-                "that no other column holds, as users and times do; where one is the user, pass "
-                "user=, and round= and value= where a row is a report",
+                f"no other column holds the labels of {few(odd)}, as of a user or a time: if one "
+                "is the user, pass user=; if each row is a report, pass round= and value= too",
                 UserWarning,
                 stacklevel=2,
             )
@@ -169,12 +173,17 @@ def table(
 
 
 def _index(
-    cells: Cells, given: Domain | Agreed | None, on_unknown: str
+    cells: Cells,
+    given: Domain | Agreed | None,
+    on_unknown: str,
+    refuse: Callable[..., None],
 ) -> tuple[Sequence[Hashable], Indices]:
-    """Labels, and the index of each cell among them."""
+    """Labels, and the index of each cell among them; ids are refused, others may be outside."""
     if isinstance(given, Agreed):
         labels: Sequence[Hashable] = given.texts
         indices = encode_for(cells, given)
+        others = indices == given.k - 1 if given.other is not None else False
+        refuse((indices == OUTSIDE) | others, given)
     else:
         labels = sort_labels(cells) if given is None else _listed(cells, given)
         if len(labels) < 2:
@@ -185,6 +194,8 @@ def _index(
         loose = cells.is_text or (given is not None and given.is_text)
         indices = encode(cells, labels, loose)
     is_outside = indices == OUTSIDE
+    if isinstance(given, Domain):
+        refuse(is_outside)
     outside = np.count_nonzero(is_outside)
     if outside and on_unknown == "error":
         other = "create a campaign with them or with a label for others"
