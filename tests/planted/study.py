@@ -137,10 +137,10 @@ DOORS = [
     ),
     Mutant(
         "a column of times that no other has is a round like others",
-        "study/datasets/label.py",
-        "(len(held) > 1 and columns_of[labels].max() == 1)",
-        "False",
-        "study/test_datasets_table.py -k users_and_times",
+        "study/datasets/identifier.py",
+        "columns_of[labels].max() == 1",
+        "columns_of[labels].max() == 0",
+        "study/test_datasets_table.py -k times_that",
     ),
     Mutant(
         "text that looks like a number is one",
