@@ -195,7 +195,7 @@ def test_a_report_given_twice_counts_once_and_a_gap_contradicts_nothing() -> Non
 def test_two_values_for_a_user_and_round_are_refused_by_number() -> None:
     table = {"user": [0, 0, 1, 1, 1], "round": [0] * 5, "value": [SECRET, "b", "a", "a", "b"]}
     with pytest.raises(
-        DataError, match="one value a round, got 3 rows that give another"
+        DataError, match="3 rows repeat a user and round with another value"
     ) as caught:
         datasets.table(pa.table(table))
     assert SECRET not in str(caught.value)
@@ -447,7 +447,11 @@ TABLE = pa.table({"r0": ["a", "b"], "r1": ["a", "b"]})
         (TABLE, {"user": "who"}, r"user must be one of \['r0', 'r1'\], got 'who'"),
         (TABLE, {"round": "week"}, "round must be one of"),
         (TABLE, {"layout": "wide", "value": "r0"}, "left out for a wide table"),
-        (TABLE, {"layout": "long"}, "user, round, value must be given for a long table"),
+        (
+            TABLE,
+            {"layout": "long"},
+            "this looks like a long table; name its columns with user= and round= and value=",
+        ),
         (TABLE, {"user": "r0", "round": "r0", "value": "r1"}, "three columns"),
         (pa.table({f"c{i}": [1] for i in range(10)}), {"user": "x"}, "and 2 more"),
         (TABLE, {"domain": ["a"]}, "at least two labels"),
@@ -532,7 +536,7 @@ def test_too_many_rounds_for_memory_are_refused(monkeypatch: pytest.MonkeyPatch)
         ("t.csv", b"r0,r0\n1,2\n", "column names must differ"),
         ("t.csv", b"r0,r1\nsecret-7351\n1,2,3\n4,5\n", "2 rows that have not"),
         ("t.csv", b"r0\nsecret-7351\xff\n", "CSV in UTF-8"),
-        ("t.csv", b"\xff\xfer\x000\x00", "CSV in UTF-8"),
+        ("t.csv", b"\xff\xfer\x000\x00", "got UTF-16; save it as CSV UTF-8"),
         ("t.parquet", b"PAR1 but not really", "must be a Parquet file"),
         ("t.xlsx", b"PK", "must be a CSV or Parquet file"),
     ],

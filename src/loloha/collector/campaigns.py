@@ -20,7 +20,7 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
 from loloha.design.verdict import require_strong_privacy, verdict
 from loloha.errors import LolohaError
-from loloha.rules.campaign import Campaign
+from loloha.rules.campaign import Campaign, Labels
 from loloha.rules.campaign.schedule import to_text
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
@@ -140,6 +140,8 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
     """A new campaign, its terms and what it will be able to tell: seconds, with many labels."""
     try:
         campaign = Campaign.from_dict(asked.campaign)
+        if isinstance(campaign.domain, Labels):
+            campaign.domain.refuse_alike()
         terms = settings.terms(asked.terms, campaign.schedule)
         require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
         users = asked.expected_users

@@ -10,10 +10,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from loloha.errors import CampaignError, DomainError
+from loloha.errors import CampaignError
 from loloha.rules import checks
 from loloha.rules.campaign.edge import Edges
-from loloha.rules.campaign.scalar import clean, exact, is_missing, spellings, unboxed, whole
+from loloha.rules.campaign.lookalike import alike
+from loloha.rules.campaign.scalar import clean, exact, spellings, unboxed, whole
 
 LARGEST = 1 << 53
 """Integers beyond it are not the same in every language."""
@@ -37,6 +38,19 @@ class Labels:
     other: str | None = None
 
     def __post_init__(self) -> None:
+        self._check()
+        self.refuse_alike()
+
+    @classmethod
+    def agreed(cls, labels: tuple[str | int, ...], other: str | None) -> Labels:
+        """Those of a document; campaigns of earlier releases may have some that look alike."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "labels", labels)
+        object.__setattr__(made, "other", other)
+        made._check()
+        return made
+
+    def _check(self) -> None:
         object.__setattr__(self, "labels", tuple(unboxed(label) for label in self.labels))
         for label in self.labels:
             if isinstance(label, bool) or not isinstance(label, (str, int)):
@@ -98,6 +112,20 @@ class Labels:
             if self.is_numeric and (number := whole(text)) is not None:
                 return self._index.get(str(number))
         return None
+
+    def refuse_alike(self) -> None:
+        """Refuse labels that people cannot tell apart.
+
+        Raises
+        ------
+        CampaignError
+            If labels differ only in what nobody sees, or in letters that are drawn alike.
+        """
+        if number := alike(self.texts):
+            raise CampaignError(
+                f"labels must look different, got {number} that look like another or like "
+                "nothing (characters that nobody sees, or letters of another alphabet); rename them"
+            )
 
     def to_plain(self) -> Any:
         """As it stands in the document."""
@@ -174,13 +202,11 @@ class Range:
         Raises
         ------
         DomainError
-            If the value is missing.
+            If the value is missing, or of a type that no label can stand for.
         """
-        if is_missing(value):
-            raise DomainError(
-                "value must be there, got a missing or blank one; send nothing for such a round"
-            )
-        number, (low, high) = exact(value), self._ends
+        texts = spellings(value)
+        number = exact(texts[0] if isinstance(unboxed(value), bytes) and texts else value)
+        low, high = self._ends
         if number is None or not low <= number <= high:
             return None
         return min(self.bins - 1, math.floor((number - low) * self.bins / (high - low)))
@@ -202,7 +228,7 @@ def domain_from_plain(labels: Any, other: Any) -> Domain:
         If these are neither a list of labels nor a range with bins.
     """
     if isinstance(labels, list):
-        return Labels(tuple(labels), other)
+        return Labels.agreed(tuple(labels), other)
     if isinstance(labels, Mapping) and set(labels) == {"range", "bins"}:
         ends = labels["range"]
         if isinstance(ends, list) and len(ends) == 2:

@@ -85,7 +85,10 @@ def unboxed(value: Any) -> Any:
         # Nanoseconds, and years that Python does not have, would come as bare integers.
         plain = value.astype(f"{kind}8[us]").item()
         return value if isinstance(plain, int) else plain
-    return value.item() if kind in ("b", "i", "u", "S", "U") else value
+    if kind in ("b", "i", "u", "S", "U"):
+        return value.item()
+    # An array of no dimension holds a scalar, which knows its own precision.
+    return value[()] if kind in ("f", "O") and not isinstance(value, Real) else value
 
 
 def exact(value: Any) -> Fraction | None:
@@ -156,6 +159,9 @@ def whole(text: str) -> int | None:
 def _numerals(value: Any) -> tuple[str, ...]:
     """A number as it is written, and the integer that it is."""
     number = exact(value)
+    if number == 0:
+        # There is one zero, as JavaScript writes it.
+        value = abs(value)
     literal = float.__repr__(value) if isinstance(value, float) else str(value)
     if number is not None and number.denominator == 1:
         return literal, str(number.numerator)

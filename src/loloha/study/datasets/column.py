@@ -58,7 +58,10 @@ def read_cells(columns: Sequence[Any], is_text: bool, fields: Sequence[Any] = ()
             continue
         places = [place for place, column in enumerate(plain) if column.type == kind]
         chunks = [chunk for place in places for chunk in plain[place].chunks]
-        encoded = pyarrow.chunked_array(chunks, type=kind).dictionary_encode().combine_chunks()
+        with foreign(
+            f"cells must be of a type that Arrow can compare, got {kind}", "cast it to text"
+        ):
+            encoded = pyarrow.chunked_array(chunks, type=kind).dictionary_encode().combine_chunks()
         indices = encoded.indices.fill_null(MISSING).to_numpy()
         if seen:
             indices = np.where(indices == MISSING, MISSING, indices + len(seen))
@@ -73,10 +76,39 @@ def scalars(array: Any) -> list[Any]:
     if types.is_float16(array.type) or types.is_float32(array.type):
         # 0.3 of a narrow column is three tenths, not 0.30000001192092896.
         cells, gaps = (one.to_numpy(zero_copy_only=False) for one in (array, array.is_null()))
-        return [None if gap else float(str(cell)) for cell, gap in zip(cells, gaps, strict=True)]
+        return [
+            None if gap else float(str(cell)) or 0.0 for cell, gap in zip(cells, gaps, strict=True)
+        ]
     with foreign(_TIMES if types.is_temporal(array.type) else _TEXT, "convert such cells"):
         contents = array.to_pylist()
+    if types.is_floating(array.type) or types.is_decimal(array.type):
+        # There is one zero, without a sign.
+        return [abs(cell) if cell == 0 else cell for cell in contents]
     return [clean(cell) if isinstance(cell, str) else cell for cell in contents]
+
+
+def refuse_rounded(role: str, column: Any) -> None:
+    """Refuse floats too large to be told from their neighbours, as users or rounds are.
+
+    Raises
+    ------
+    DataError
+        If one is there.
+    """
+    pyarrow = extra("pyarrow", PURPOSE)
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not pyarrow.types.is_floating(kind):
+        return
+    numbers = column.cast(kind).to_numpy().astype(np.float64)
+    largest = 1 << {16: 11, 32: 24, 64: 53}[kind.bit_width]
+    rounded = np.count_nonzero(np.abs(numbers[np.isfinite(numbers)]) >= largest)
+    if rounded:
+        raise DataError(
+            f"{role} must be text, integers or floats below {largest}, got {rounded} cells that "
+            "are not told from their neighbours; read the column as integers or as text"
+        )
 
 
 def declared(
@@ -130,6 +162,10 @@ def _plain(column: Any, field: Any, pyarrow: Any) -> Any:
     types = pyarrow.types
     column = _unwrapped(column, field, pyarrow)
     found = column.type
+    if types.is_run_end_encoded(found):
+        compute = extra("pyarrow.compute", PURPOSE)
+        parts = [compute.run_end_decode(chunk) for chunk in column.chunks]
+        return _plain(pyarrow.chunked_array(parts, type=found.value_type), None, pyarrow)
     if types.is_nested(found) or types.is_interval(found) or "interval" in str(found):
         raise _unusable(found)
     with foreign(_TIMES if types.is_temporal(found) else _TEXT, "round or convert such cells"):
@@ -146,6 +182,9 @@ def _plain(column: Any, field: Any, pyarrow: Any) -> Any:
         if types.is_timestamp(found):
             # Instants: in UTC no hour comes twice, whatever the zone, known here or not.
             return column.cast(pyarrow.timestamp("us", found.tz and "UTC"))
+        if types.is_decimal32(found) or types.is_decimal64(found):
+            # No other function of Arrow knows them.
+            return column.cast(pyarrow.decimal128(38, found.scale))
         if types.is_time64(found):
             return column.cast(pyarrow.time64("us"))
         if types.is_duration(found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ PURPOSE = "read tables"
 LARGEST_ROW = 1 << 24
 """Bytes of the longest row, header included."""
 _QUOTED = re.compile(rb'"[^"]*("|$)')
+_SEP = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?sep=.?"?[ \t]*[\r\n]', re.IGNORECASE)
 _UTF8 = "source must be a CSV in UTF-8, compressed as its suffix says"
 
 Opener = Callable[[], IO[bytes]]
@@ -59,7 +61,7 @@ def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
         opener() as stream,
     ):
         table = reader.read_csv(
-            stream,
+            _WholeLines(stream),
             read_options=reader.ReadOptions(block_size=LARGEST_ROW),
             parse_options=_parsing(delimiter, skip),
             convert_options=convert,
@@ -79,6 +81,11 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
         head = stream.read(LARGEST_ROW)
         # Arrow would decode rows with too many fields where nobody can catch its error.
         codecs.getincrementaldecoder("utf-8")().decode(head)
+    if _SEP.match(head):
+        raise DataError(
+            "source must begin with the names of its columns, got a line sep=, which is for "
+            "spreadsheet programs alone; delete that line"
+        )
     delimiter = _delimiter(head)
     if not head.removeprefix(b"\xef\xbb\xbf").strip():
         raise DataError("source must have a header line, got an empty one; name the columns")
@@ -96,8 +103,26 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
 
 def open_packed(path: Path) -> IO[bytes]:
     """Open a file that may be compressed, as its suffix says."""
-    packed: IO[bytes] = extra("pyarrow", PURPOSE).input_stream(str(path))
+    suffix = {".gz": "gzip", ".bz2": "bz2"}.get(path.suffix.lower())
+    # Opened here: Arrow takes no name that is not UTF-8.
+    packed: IO[bytes] = extra("pyarrow", PURPOSE).input_stream(path.open("rb"), compression=suffix)
     return packed
+
+
+class _WholeLines(io.RawIOBase):
+    """A stream whose parts never end between CR and LF: there Arrow loses the LF of a cell."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._kept = stream, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._kept + self._stream.read(size - len(self._kept) if size >= 0 else -1)
+        ends = 0 < size == len(part) > 1 and part.endswith(b"\r")
+        self._kept = b"\r" if ends else b""
+        return part[:-1] if ends else part
 
 
 def _parsing(delimiter: str, invalid: Callable[[Any], str]) -> Any:

@@ -145,8 +145,8 @@ def number(text: str) -> int | float | str:
     read = parse(text)
     if isinstance(read, str) or text == str(read):
         return read
-    # A float that is whole, as in a column with gaps.
-    return read if text == repr(float(text)) else text
+    # A float that is whole, as in a column with gaps; zero may keep a sign.
+    return read if text == repr(float(text)) or text == "-0" else text
 
 
 def parse_all(texts: Sequence[str]) -> list[Any]:
@@ -193,8 +193,12 @@ def _numbers(cells: Cells) -> list[Any] | None:
     if any(isinstance(content, str) for content in read):
         return None
     alike: dict[Any, set[int]] = {}
+    unsigned = set(cells.seen)
     for symbol, content in enumerate(read):
-        if content is not None:
+        # There is one zero: -0.0 beside 0.0 is no other version.
+        text = cells.seen[symbol]
+        is_signed = content == 0 and text.startswith("-") and text[1:] in unsigned
+        if content is not None and not is_signed:
             alike.setdefault(content, set()).add(symbol)
     several = [symbols for symbols in alike.values() if len(symbols) > 1]
     if several:

@@ -12,7 +12,7 @@ import numpy as np
 from loloha.errors import ParameterError
 from loloha.rules.campaign.scalar import identity, is_missing
 from loloha.rules.checks import counted
-from loloha.study.datasets.column import Cells, Symbols, declared, read_cells
+from loloha.study.datasets.column import Cells, Symbols, declared, read_cells, refuse_rounded
 from loloha.study.datasets.dataset import MISSING, DataError
 from loloha.study.datasets.label import GAPS, Indices, encode, sort_labels, typed
 from loloha.study.datasets.source import Columns
@@ -102,8 +102,8 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     missing = [role for role, column in found.items() if column is None]
     if missing:
         raise ParameterError(
-            f"{', '.join(missing)} must be given for a long table without columns of those "
-            f"names, got None; pass {', '.join(f'{role}=' for role in missing)}, of {few(names)}"
+            f"this looks like a long table; name its columns with "
+            f"{' and '.join(f'{role}=' for role in missing)} (it has {few(names)})"
         )
     chosen = [column for column in found.values() if column is not None]
     if len(set(chosen)) < len(chosen):
@@ -132,6 +132,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
     DataError
         If a row has no user, or one that must be new is not.
     """
+    refuse_rounded("user", column)
     cells = read_cells([column], is_text, [field])
     is_gap = [is_missing(content) for content in cells.seen]
     if is_text and any(content in GAPS for content in cells.seen):
@@ -189,6 +190,7 @@ def arrange(
         there are too many rounds.
     """
     column, field = columns.table[name], columns.table.schema.field(name)
+    refuse_rounded("round", column)
     cells = read_cells([column], columns.is_text, [field])
     rounds = _declared_order(column, field, cells, columns.categorical) or sort_labels(
         cells, natural=True
@@ -213,8 +215,8 @@ def arrange(
     conflicts = np.count_nonzero(matrix[cell] != reports[is_report])
     if conflicts:
         raise DataError(
-            f"a user must have one value a round, got {conflicts} rows that give another; keep "
-            "one row for each user and round"
+            f"{_repeat(int(conflicts))} a user and round with another value; keep one row for each user "
+            "and round"
         )
     return rounds, matrix.reshape(n, tau)
 
@@ -228,6 +230,10 @@ def _declared_order(
         return []
     there = {identity(content) for content in cells.seen}
     return [label for label in found.labels if identity(label) in there]
+
+
+def _repeat(rows: int) -> str:
+    return "1 row repeats" if rows == 1 else f"{rows} rows repeat"
 
 
 def few(names: list[str]) -> str:

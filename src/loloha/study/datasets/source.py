@@ -13,6 +13,24 @@ from loloha.study.datasets.dataset import DataError, extra, foreign
 
 PARQUET = (".parquet", ".pq")
 PURPOSE = "read tables"
+_SAVE = "save its sheet as CSV (UTF-8) in the spreadsheet program"
+_WORKBOOK = ("a workbook", _SAVE)
+OTHER = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), _WORKBOOK),
+    **dict.fromkeys((".json", ".ndjson", ".jsonl"), ("JSON", "convert it to CSV or Parquet")),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), ("an archive", "unpack it")),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), ("an Arrow file", "write it as Parquet")),
+}
+"""How files end that are no table here: what they are, and what to do."""
+MAGIC = {
+    b"PK\x03\x04": ("a workbook or a zip archive", f"{_SAVE}, or unpack it"),
+    b"\xd0\xcf\x11\xe0": _WORKBOOK,
+    b"PAR1": ("Parquet", "name it .parquet"),
+    b"\x1f\x8b": ("a gzip file", "name it .csv.gz"),
+    b"BZh": ("a bzip2 file", "name it .csv.bz2"),
+    b"\xff\xfe": ("UTF-16", "save it as CSV UTF-8"),
+    b"\xfe\xff": ("UTF-16", "save it as CSV UTF-8"),
+}
 UNNAMED = "__index_level_"
 """What pandas calls an index without a name where it must have one."""
 
@@ -96,14 +114,30 @@ def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
         parquet = extra("pyarrow.parquet", PURPOSE)
         with (
             foreign("source must be a Parquet file that pyarrow reads", "repair or convert it"),
-            parquet.ParquetFile(path) as file,
+            # Opened here: Arrow takes no name that is not UTF-8.
+            path.open("rb") as opened,
+            parquet.ParquetFile(opened) as file,
         ):
             return file.read(), False
     if name.endswith(TEXT):
+        _refuse_disguised(path)
         return read_csv(lambda: open_packed(path)), True
-    raise DataError(
-        f"source must be a CSV or Parquet file, got {path.name!r}; name it .csv, .tsv or .parquet"
+    kind, advice = next(
+        (about for suffix, about in OTHER.items() if name.endswith(suffix)),
+        ("another", "write it as one, and name it .csv, .tsv or .parquet"),
     )
+    raise DataError(f"source must be a CSV or Parquet file, got {kind}, {path.name!r}; {advice}")
+
+
+def _refuse_disguised(path: Path) -> None:
+    """Refuse a file whose first bytes say that it is none of what its name says."""
+    if path.suffix.lower() in (".gz", ".bz2"):
+        return
+    with path.open("rb") as file:
+        head = file.read(8)
+    for magic, (kind, advice) in MAGIC.items():
+        if head.startswith(magic):
+            raise DataError(f"source must be a CSV as its name says, got {kind}; {advice}")
 
 
 def _frame(source: Any, pyarrow: Any) -> Any:

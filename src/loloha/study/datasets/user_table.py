@@ -12,6 +12,7 @@ import numpy as np
 
 from loloha.errors import DomainError
 from loloha.rules.campaign.domain import Domain as Agreed
+from loloha.rules.campaign.lookalike import alike
 from loloha.rules.checks import choice
 from loloha.server.frame import BACKENDS
 from loloha.study.datasets.column import Cells, declared, read_cells
@@ -190,6 +191,11 @@ def _index(
             raise DataError(
                 f"source must hold at least two different labels, got {len(labels)}; "
                 "pass domain= with all that can occur"
+            )
+        if number := alike(label for label in labels if isinstance(label, str)):
+            raise DataError(
+                f"labels must look different, got {number} that look like another or like nothing "
+                "(characters that nobody sees, or letters of another alphabet); clean the cells"
             )
         loose = cells.is_text or (given is not None and given.is_text)
         indices = encode(cells, labels, loose)
