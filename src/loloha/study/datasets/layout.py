@@ -215,8 +215,8 @@ def arrange(
     conflicts = np.count_nonzero(matrix[cell] != reports[is_report])
     if conflicts:
         raise DataError(
-            f"{_repeat(int(conflicts))} a user and round with another value; keep one row for each user "
-            "and round"
+            f"{_repeat(int(conflicts))} a user and round with another value; keep one row for "
+            "each user and round"
         )
     return rounds, matrix.reshape(n, tau)
 
