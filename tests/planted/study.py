@@ -145,7 +145,7 @@ DOORS = [
     Mutant(
         "text that looks like a number is one",
         "study/datasets/label.py",
-        "    return read if text == repr(float(text)) else text",
+        '    return read if text == repr(float(text)) or text == "-0" else text',
         "    return read",
         "study/test_datasets_doors.py -k reads_back",
     ),
