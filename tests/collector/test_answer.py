@@ -30,7 +30,7 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int, siz
     floats = np.array([0.1, np.nan, -1e-300, 5.0])
     for column in (
         floats, np.arange(7), np.zeros(0), ["a", 'b"', "ü"], [], [1, 2],
-        [floats, None, floats[:1]], [None, None], labels,
+        [floats, None, floats[:1]], [None, floats], [None, None], labels,
     ):  # fmt: skip
         plain = list(map(plainly, column.tolist() if isinstance(column, np.ndarray) else column))
         pieces = list(in_pieces(Document('"', column, more={"x": 1})))

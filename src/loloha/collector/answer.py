@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 # No single step holds the interpreter for more than this.
-_NUMBERS = 10_000
+_NUMBERS = 8_192
+_encoder = msgspec.json.Encoder()
 
 
 class InPieces(Response):
@@ -90,9 +91,10 @@ class Shared(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def cut(body: bytes) -> list[bytes]:
+def cut(body: bytes | bytearray) -> list[bytes]:
     """A body in pieces."""
-    return [body[first : first + PIECE_BYTES] for first in range(0, len(body), PIECE_BYTES)]
+    with memoryview(body) as view:
+        return [bytes(view[first : first + PIECE_BYTES]) for first in range(0, len(view), PIECE_BYTES)]
 
 
 def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
@@ -100,48 +102,57 @@ def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
 
     A column is a list, an array, or a list of arrays.
     """
-    return _gathered(_members(document))
+    body = bytearray()
+    for _ in _written(document, body):
+        if len(body) >= PIECE_BYTES:
+            yield from cut(body)
+            body.clear()
+    yield bytes(body)
 
 
-def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that are neither small nor large."""
-    some, size = [], 0
-    for part in parts:
-        some.append(part)
-        size += len(part)
-        if size >= PIECE_BYTES:
-            yield from cut(b"".join(some))
-            some, size = [], 0
-    yield b"".join(some)
-
-
-def _members(document: msgspec.Struct) -> Iterator[bytes]:
+def _written(document: msgspec.Struct, body: bytearray) -> Iterator[None]:
+    """Append the document to ``body``, which may be emptied after each step."""
     before = b"{"
     for name in document.__struct_fields__:
         value = getattr(document, name)
         if value is msgspec.UNSET:
             continue
-        yield before + msgspec.json.encode(name) + b":"
+        body += before + msgspec.json.encode(name) + b":"
         if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
-            yield from _column(value)
+            yield from _column(value, body)
         else:
-            yield msgspec.json.encode(value)
+            _append(value, body)
         before = b","
-    yield b"}"
+    body += b"}"
+    yield
 
 
-def _column(column: Any) -> Iterator[bytes]:
-    if isinstance(column, list) and any(isinstance(row, np.ndarray) for row in column):
+def _column(column: Any, body: bytearray) -> Iterator[None]:
+    if isinstance(column, list) and isinstance(_first(column), np.ndarray):
         for place, row in enumerate(column):
-            yield b"," if place else b"["
-            yield from _column(row)
-        yield b"]"
-    elif column is None:
-        yield b"null"
-    else:
-        yield b"["
-        for first in range(0, len(column), _NUMBERS):
-            piece = column[first : first + _NUMBERS]
-            plain = piece.tolist() if isinstance(piece, np.ndarray) else piece
-            yield (b"," if first else b"") + msgspec.json.encode(plain)[1:-1]
-        yield b"]"
+            body += b"," if place else b"["
+            yield from _column(row, body)
+        body += b"]"
+        return
+    if column is None or not len(column):
+        body += b"null" if column is None else b"[]"
+        return
+    for first in range(0, len(column), _NUMBERS):
+        piece = column[first : first + _NUMBERS]
+        start = len(body)
+        _append(piece.tolist() if isinstance(piece, np.ndarray) else piece, body)
+        # One list of all: what lies between two of them is a comma.
+        body[start] = ord("," if first else "[")
+        body.pop()
+        yield
+    body += b"]"
+
+
+def _first(column: list[Any]) -> Any:
+    """What the rows are of: a row that is withheld is None."""
+    return next((row for row in column if row is not None), None)
+
+
+def _append(value: Any, body: bytearray) -> None:
+    """Encode where the bytes stay: a copy of all would cost as much as many of its numbers."""
+    _encoder.encode_into(value, body, -1)
