@@ -44,7 +44,7 @@ def _row(dataset: Dataset, protocol: Any) -> Row:
 
     took = best(run, repeats=3)
     peer, peer_took = _one_by_one(protocol, values)
-    target = 0.1 if bits else 15.0 if protocol.encoding.kind == "keyed symbol" else None
+    target = 0.1 if bits else {None: None, 2: 15.0}.get(protocol.g, 60.0)
     return Row(
         "population", protocol.name + (f", g = {protocol.g}" if protocol.g else ""),
         f"{dataset.name}: n = {n}, tau = {tau}, k = {protocol.k}",

@@ -193,6 +193,20 @@ SERVER = [
         law("support_is_counted"),
     ),
     Mutant(
+        "the multiples of a seed are counted under the wrong symbol",
+        "rules/hashing/linear.py",
+        "pow(f, -1, self.g)",
+        "f",
+        "rules/test_decode.py -k 'lines_say or a_line_has'",
+    ),
+    Mutant(
+        "the compiled transform mistakes x for -x in the lower lines",
+        "rules/counting/compiled/transform.py",
+        "re[multiple], im[multiple] = c[lane], -d[lane]",
+        "re[multiple], im[multiple] = c[lane], d[lane]",
+        "rules/test_decode.py -k 'direct_counting and numba'",
+    ),
+    Mutant(
         "the support is that of the other symbol",
         "rules/counting/decode.py",
         "transformed = walsh_hadamard(table[:, 0] - table[:, 1])",

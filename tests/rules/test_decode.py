@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 
 from loloha.rules.counting import decode
-from loloha.rules.counting.kernels import count_pairs
+from loloha.rules.counting.kernels import count_lines, count_pairs, count_rounds
 from loloha.rules.hashing import LinearHash, PrimeHash
 from population import WAYS
 
@@ -122,9 +122,45 @@ def test_the_compiled_transform_is_the_discrete_one(g: int, m: int) -> None:
 
     values = RNG.normal(size=(2, g**m))
     re, im = values.copy()
-    transform.fourier(re, im, g)
+    cos, sin = (call(2 * np.pi * np.outer(np.arange((g + 1) // 2), np.arange(g)) / g)
+                for call in (np.cos, np.sin))  # fmt: skip
+    for digit in range(m):
+        transform.fourier_digit(re, im, g**digit, cos, sin)
     expected = np.fft.fftn((values[0] + 1j * values[1]).reshape((g,) * m)).reshape(-1)
     np.testing.assert_allclose(re + 1j * im, expected, rtol=0, atol=1e-10 * g**m)
+
+
+@pytest.mark.parametrize(
+    ("g", "k"), [(2, 2), (2, 97), (3, 2), (3, 82), (5, 5), (5, 96), (5, 700), (13, 170), (71, 300)]
+)
+def test_lines_say_what_seeds_say(g: int, k: int, way: str) -> None:
+    """Reports counted by line, for n = 0, one round and some, absent users among them."""
+    family = LinearHash(k, g)
+    for n in (0, 1, 500):
+        keys, ys = family.draw_many(n, RNG), RNG.integers(-1, g, size=(3, n)).astype(np.int16)
+        lines, factors = family.lines(keys)
+        counts = np.zeros((3, family.line_rows, g), dtype=np.int64)
+        count_lines(counts, lines, factors, ys)
+        tables = np.zeros((3, family.size * g), dtype=np.int64)
+        count_rounds(tables, keys, ys, g)
+        found = decode.line_support(counts, family)
+        np.testing.assert_array_equal(found, decode.linear_support(tables, family))
+
+
+@pytest.mark.parametrize(("g", "k"), [(2, 8), (3, 27), (5, 25), (7, 7)])
+def test_a_line_has_a_seed_and_its_multiples(g: int, k: int) -> None:
+    """Every key: its symbol times the factor is that of the line's first seed, at every value."""
+    family = LinearHash(k, g)
+    keys, values = np.arange(1, family.size), np.arange(k)
+    lines, factors = family.lines(keys)
+    assert np.bincount(lines).tolist() == [0, *[g - 1] * (family.line_rows - 1)]
+    first = {
+        int(line): int(key) for key, line, f in zip(keys, lines, factors, strict=True) if f == 1
+    }
+    assert len(first) == family.line_rows - 1
+    for key, line, factor in zip(keys, lines, factors, strict=True):
+        symbols = family.hash_many(np.array([key, first[int(line)]])[:, None], values)
+        np.testing.assert_array_equal(symbols[0] * factor % g, symbols[1])
 
 
 @pytest.mark.parametrize("g", [2, 3, 5])

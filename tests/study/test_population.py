@@ -140,6 +140,27 @@ def test_equal_seeds_equal_results(variant: Variant, values: Any) -> None:
     assert (one.estimates != two.estimates).any()
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        loloha.OLOLOHA(k=40, eps_inf=5.0, eps_1=3.0, g=23),
+        loloha.OLOLOHA(k=40, eps_inf=3.0, eps_1=1.5, g=3, memo="joint"),
+        loloha.OLOLOHA(k=40, eps_inf=3.0, eps_1=1.5, g=4, hash="prime"),
+        loloha.OLH(k=40, eps=2.0),
+        loloha.OLH(k=2, eps=5.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_it_does_not_matter_who_keeps_the_counts(protocol: Any, n: int) -> None:
+    """Counted by lines of keys, or the hash of each user expanded: what the tallies say."""
+    values = wandering(n, 4, protocol.k)
+    kept, bare = (simulate(protocol, values, keep_tallies=keep, rng=5) for keep in (True, False))
+    np.testing.assert_array_equal(bare.supports, kept.supports)
+    for tally, support in zip(kept.tallies, bare.supports, strict=True):
+        np.testing.assert_array_equal(tally.support(), support)
+
+
 @pytest.mark.parametrize("protocol", [*LARGER[::3], LARGER[4]], ids=repr)
 def test_a_history_is_the_same_and_may_be_used_again(protocol: Any) -> None:
     values = wandering(200, 3, protocol.k)

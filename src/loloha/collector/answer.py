@@ -94,7 +94,9 @@ class Shared(Response):
 def cut(body: bytes | bytearray) -> list[bytes]:
     """A body in pieces."""
     with memoryview(body) as view:
-        return [bytes(view[first : first + PIECE_BYTES]) for first in range(0, len(view), PIECE_BYTES)]
+        return [
+            bytes(view[first : first + PIECE_BYTES]) for first in range(0, len(view), PIECE_BYTES)
+        ]
 
 
 def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:

@@ -134,17 +134,38 @@ def linear_support(counts: Ints, family: LinearHash) -> Ints:
         Exact. For g = 2 because the arithmetic is one of integers; for g > 2 because the rounding
         error of the transform, about 1e-15 n, is far below the one half that would matter.
     """
-    tables = counts.reshape(-1, family.size, family.g)
+    support = _linear(counts.reshape(-1, family.size, family.g), family)
+    return support.reshape(*counts.shape[:-1], family.k)
+
+
+def line_support(counts: Ints, family: LinearHash) -> Ints:
+    """The same from N[line, symbol], where the reports of a line are counted as one seed's.
+
+    Parameters
+    ----------
+    counts : int64[rounds, lines, g]
+        See `LinearHash.lines`.
+    family : LinearHash
+
+    Returns
+    -------
+    int64[rounds, k]
+    """
+    return _linear(counts, family)
+
+
+def _linear(tables: Ints, family: LinearHash) -> Ints:
+    """From a row for each seed, or each line, of each round; where g = 2 these are the same."""
     support = np.empty((len(tables), family.k), dtype=np.int64)
     loops = compiled("transform", tables.size) if family.g <= LARGEST_COMPILED_G else None
     if loops and family.g == 2:
         loops.binary_support(tables, support)
     elif loops:
-        loops.odd_support(tables, family.m, support)
+        loops.odd_support(tables, tables.shape[1] < family.size, family.m, support)
     else:
         for table, found in zip(tables, support, strict=True):
             found[:] = (_binary if family.g == 2 else _odd)(table, family)
-    return support.reshape(*counts.shape[:-1], family.k)
+    return support
 
 
 def walsh_hadamard(values: Ints) -> Ints:
@@ -179,29 +200,35 @@ def _odd(table: Ints, family: LinearHash) -> Ints:
     With A[s] = sum_j sum_x N[s / j, x] w^(jx), j = 1..g-1: one transform serves all characters.
     """
     g, m = family.g, family.m
-    re = np.fft.fftn(_spectrum(table, g, m).reshape((g,) * m)).real.reshape(-1)
+    spectrum = _spectrum(table, family)
+    re = np.fft.fftn(spectrum.reshape((g,) * m)).real.reshape(-1)
     support: Ints = np.rint((re[: family.k] + int(table.sum())) / g).astype(np.int64)
     return support
 
 
-def _spectrum(table: Ints, g: int, m: int) -> Any:
-    """A of `_odd`, complex128[g^m].
+def _spectrum(table: Ints, family: LinearHash) -> Any:
+    """A of `_odd`, complex128[g^m], from a row for each seed, or each line.
 
     All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
     So they are added up first, and one short transform serves the whole line.
     """
-    values = np.empty(len(table), dtype=np.complex128)
+    g, digits = family.g, np.arange(family.g)
+    is_folded = len(table) < family.size
+    values = np.empty(family.size, dtype=np.complex128)
     values[0] = g * int(table[0, 0]) - int(table[0].sum())
-    digits = np.arange(g)
     # times[l - 1][r] is l r, digit by digit, for the digits below the highest.
     times = [np.zeros(1, dtype=np.int64)] * (g - 1)
-    for top in range(m):
+    for top in range(family.m):
         size = g**top
         # Of each line the seed whose highest digit is 1.
-        folded = np.zeros((size, g), dtype=np.int64)
-        for factor in range(1, g):
-            rows = table[factor * size : (factor + 1) * size][times[factor - 1]]
-            folded += rows[:, factor * digits % g]
+        if is_folded:
+            first = 1 + (size - 1) // (g - 1)
+            folded = table[first : first + size]
+        else:
+            folded = np.zeros((size, g), dtype=np.int64)
+            for factor in range(1, g):
+                rows = table[factor * size : (factor + 1) * size][times[factor - 1]]
+                folded += rows[:, factor * digits % g]
         # numpy's sign of the exponent is the opposite one; the input is real.
         characters = np.fft.rfft(folded, axis=1).conj()
         for factor in range(1, g):
@@ -209,7 +236,7 @@ def _spectrum(table: Ints, g: int, m: int) -> Any:
             mirrored = min(factor, g - factor)
             column = characters[:, mirrored]
             line[times[factor - 1]] = column if factor == mirrored else column.conj()
-        if top + 1 < m:
+        if top + 1 < family.m:
             times = [
                 ((factor * digits % g)[:, None] * size + times[factor - 1]).reshape(-1)
                 for factor in range(1, g)

@@ -79,6 +79,29 @@ def count_rounds(counts: Ints, keys: Ints | None, ys: Array, g: int) -> None:
         _add_one(counts[t], cells if keys is None else keys[sent] * g + cells)
 
 
+def count_lines(counts: Ints, lines: Ints, factors: Ints, ys: Array) -> None:
+    """counts[t, line, factor * y mod g] += 1 for the valid reports of many rounds at once.
+
+    Parameters
+    ----------
+    counts : int64[tau, lines, g]
+        Added to in place.
+    lines, factors : int64[n]
+        Of each user's key: see `LinearHash.lines`.
+    ys : int[tau, n]
+        Negative where a user sent nothing.
+    """
+    loops = compiled(_COUNTING, ys.size)
+    if loops:
+        loops.count_lines(counts, lines, factors, ys)
+        return
+    g = counts.shape[2]
+    for each, answers in zip(counts, ys, strict=True):
+        sent = answers >= 0
+        symbols = factors[sent] * answers[sent] % g
+        _add_one(each.reshape(-1), lines[sent] * g + symbols)
+
+
 def count_preimages(counts: Ints, family: HashFamily, keys: Ints, ys: Ints) -> None:
     """counts[v] += 1 for each valid report and each v that its hash maps to its symbol.
 

@@ -63,6 +63,33 @@ class LinearHash(HashFamily):
     def table_rows(self) -> int:
         return self.size
 
+    @property
+    def line_rows(self) -> int:
+        """Rows of counts N[line, symbol]: one for seed 0, then one for each line; see `lines`."""
+        return 1 + (self.size - 1) // (self.g - 1)
+
+    @cached_property
+    def _inverses(self) -> list[int]:
+        """1 / f mod g for each f; 0 has none."""
+        return [0, *(pow(f, -1, self.g) for f in range(1, self.g))]
+
+    def lines(self, keys: Ints) -> tuple[Ints, Ints]:
+        """The line of each key, int64[n] in 1.., and a factor in 1..g - 1, int64[n].
+
+        The multiples of a seed are its line. A report (f s, y) supports the values that (s, y / f)
+        does: with the factor 1 / f its symbol is one of the line's seed whose highest digit is 1.
+        """
+        import numpy as np
+
+        g = self.g
+        highest, size = np.zeros_like(keys), np.ones_like(keys)
+        for top in range(self.m):
+            digit = keys // g**top % g
+            highest, size = np.where(digit, digit, highest), np.where(digit, g**top, size)
+        factors = np.array(self._inverses)[highest]
+        seeds = sum(factors * (keys // g**top) % g * g**top for top in range(self.m))
+        return 1 + (size - 1) // (g - 1) + seeds - size, factors
+
     def hash(self, key: int, v: int) -> int:
         total, g = 0, self.g
         while key and v:

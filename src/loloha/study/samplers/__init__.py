@@ -56,15 +56,16 @@ def sample(
     sampler = SAMPLERS.get(type(encoding))
     if sampler is None or not _takes_usual_steps(protocol):
         return replay(protocol, history.values, draws, progress)
+    if not keep:
+        # Who is new in every round has one.
+        encoding = quickest(encoding, history.n, history.tau if protocol.longitudinal else 1)
     if protocol.longitudinal:
         chain = Chain(protocol.first_channel, protocol.second_channel)
         visits = history.visits(protocol.bins)
-        if not keep:
-            encoding = quickest(encoding, history.n, history.tau)
         answers, counts = sampler(encoding, chain, visits, draws, progress)
     else:
         answers = history.reports
-        counts = _one_round(sampler, protocol, history, draws, progress)
+        counts = _one_round(sampler, protocol, encoding, history, draws, progress)
     loss = loss_of(protocol, answers)
     return Sample(loss, counts, encoding)
 
@@ -91,13 +92,18 @@ def _takes_usual_steps(protocol: Protocol) -> bool:
 
 
 def _one_round(
-    sampler: Sampler, protocol: Protocol, history: History, draws: Draws, progress: Progress
+    sampler: Sampler,
+    protocol: Protocol,
+    encoding: Encoding,
+    history: History,
+    draws: Draws,
+    progress: Progress,
 ) -> Iterator[Ints]:
     """Nothing is kept: the users of every round are new ones, in their only round."""
     chain = Chain(protocol.first_channel, None)
     for t, held in enumerate(history.rounds(protocol.bins)):
         visits = Visits.of_round(held[held >= 0], protocol.bins)
-        _, counts = sampler(protocol.encoding, chain, visits, draws, lambda _: None)
+        _, counts = sampler(encoding, chain, visits, draws, lambda _: None)
         yield next(counts)
         progress((t + 1) / history.tau)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from loloha.rules.counting.arrays import Array, Ints
 from loloha.rules.counting.compiled import compiled
-from loloha.rules.counting.kernels import add_rows, count_preimages, count_rounds
+from loloha.rules.counting.decode import line_support
+from loloha.rules.counting.kernels import add_rows, count_lines, count_preimages, count_rounds
 from loloha.rules.encodings import Encoding, Hashed
 from loloha.rules.hashing import HashFamily, LinearHash, ModularHash, PrimeHash
 from loloha.study.samplers import rows
@@ -34,6 +35,8 @@ def sample_symbols(
     keys, cells_of = _keyed(encoding, visits, draws)
     kept, answers = _memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
     count = _tabled if keys is None or encoding.tabled else _expanded
+    if count is _expanded and type(encoding.family) is LinearHash:
+        count = _folded
     return answers, count(encoding, chain, keys, kept, draws, progress)
 
 
@@ -99,13 +102,16 @@ def _answers(channel: Any, users: Array, symbols: Array, n: int, draws: Draws) -
 
 
 def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
-    """What to count in where nobody keeps the counts: a table, or each user's preimages summed.
+    """What to count in where nobody keeps the counts: a table, or the support itself.
 
-    A table is cleared and decoded in every round, whatever n; a user's hash is expanded once, into
-    rows of k bits, and one row is added a report.
+    A table is cleared and decoded in every round, whatever n. Of the linear family its lines are
+    enough, g - 1 times fewer. Of the prime family a user's hash is expanded once, into rows of k
+    bits, and one row is added a report.
     """
-    if type(encoding) is not Hashed or type(encoding.family) is not PrimeHash:
+    if type(encoding) is not Hashed or type(encoding.family) not in (LinearHash, PrimeHash):
         return encoding
+    if type(encoding.family) is LinearHash:
+        return replace(encoding, expanded=encoding.family.g > 2)
     words = (encoding.family.k + 63) // 64
     expanding, tabling = n * (words * tau + encoding.family.k), CELL_COST * encoding.cells * tau
     return replace(encoding, expanded=expanding < tabling)
@@ -157,6 +163,24 @@ def _tabled(
         count_rounds(counts, keys, told, encoding.symbols)
         progress(0.5 + (start + len(told)) / tau / 2)
         yield from counts
+
+
+def _folded(
+    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are the support, decoded from the lines of linear keys."""
+    family = encoding.family
+    tau, n = kept.shape
+    answers = _told_in_place(chain, kept, draws)
+    lines, factors = family.lines(keys)
+    cells = family.line_rows * family.g
+    step = max(1, min(CELLS_AT_ONCE // cells, REPORTS_AT_ONCE // max(1, n)))
+    for start in range(0, tau, step):
+        told = answers[start : start + step]
+        counts = np.zeros((len(told), family.line_rows, family.g), dtype=np.int64)
+        count_lines(counts, lines, factors, told)
+        yield from line_support(counts, family)
+        progress(0.5 + (start + len(told)) / tau / 2)
 
 
 def _expanded(

@@ -48,6 +48,18 @@ def count_rounds(counts: Ints, keys: Ints, ys: Array, g: int) -> None:
 
 
 @njit
+def count_lines(counts: Ints, lines: Ints, factors: Ints, ys: Array) -> None:
+    """counts[t, lines[u], factors[u] * ys[t, u] mod g] += 1 where ys[t, u] >= 0."""
+    g = counts.shape[2]
+    shift, inverse = reciprocal(g)
+    for t in range(ys.shape[0]):
+        for u in range(ys.shape[1]):
+            if ys[t, u] >= 0:
+                product = factors[u] * np.int64(ys[t, u])
+                counts[t, lines[u], product - (product * inverse >> shift) * g] += 1
+
+
+@njit
 def count_modular(counts: Ints, a: Ints, b: Ints, ys: Ints, modulus: int, g: int) -> None:
     """counts[v] += 1 for each report and each v that its modular hash maps to its symbol."""
     shift, factor = reciprocal(g)

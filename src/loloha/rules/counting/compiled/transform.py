@@ -1,4 +1,4 @@
-"""Transforms over Z_g^m, in place: of one round's table at a time."""
+"""Transforms over Z_g^m: of one round's table at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from loloha.rules.counting.arrays import Floats, Ints
 from loloha.rules.counting.compiled.jit import njit
 
 _BLOCK = 1 << 12
+# Numbers that are worked on side by side: a literal, so that loops become vector code.
+_LANES = 32
 
 
 @njit
@@ -25,19 +27,6 @@ def binary_support(tables: Ints, support: Ints) -> None:
         walsh_hadamard(values)
         for v in range(support.shape[1]):
             support[t, v] = (values[v] + n) >> 1
-
-
-@njit
-def odd_support(tables: Ints, m: int, support: Ints) -> None:
-    """support[t] = (n + the transform of A) / g, A as in `spectrum`; N is int64[rounds, g^m, g]."""
-    g = tables.shape[2]
-    re, im = np.empty(tables.shape[1]), np.empty(tables.shape[1])
-    for t in range(tables.shape[0]):
-        spectrum(tables[t], g, m, re, im)
-        fourier(re, im, g)
-        n = tables[t].sum()
-        for v in range(support.shape[1]):
-            support[t, v] = np.int64(np.rint((re[v] + n) / g))
 
 
 @njit
@@ -64,37 +53,91 @@ def _butterflies(values: Ints, stride: int) -> None:
 
 
 @njit
-def spectrum(table: Ints, g: int, m: int, re: Floats, im: Floats) -> None:
-    """A[s] = sum_j sum_x N[s / j, x] w^(jx), w = e^(2 pi i / g), from N int64[g^m, g].
+def odd_support(cells: Ints, is_folded: bool, m: int, support: Ints) -> None:
+    """support[t] = (n + the transform of A) / g, A as in `_spectrum`.
+
+    ``cells`` is N int64[rounds, g^m, g], or its lines int64[rounds, 1 + (g^m - 1) / (g - 1), g].
+    A of -s is the conjugate of A of s: seeds whose highest digit is at most (g - 1) / 2 say all,
+    and the transform over that digit, the last, is real.
+    """
+    g = cells.shape[2]
+    half, rest = (g + 1) // 2, g ** (m - 1)
+    cos, sin = _roots(half, g)
+    low = g ** (m // 2)
+    times = _multiples(max(low, g**m // low), g)
+    re, im = np.empty(half * rest), np.empty(half * rest)
+    for t in range(cells.shape[0]):
+        _spectrum(cells[t], is_folded, m, low, times, cos, sin, re, im)
+        stride = 1
+        while stride < rest:
+            fourier_digit(re, im, stride, cos, sin)
+            stride *= g
+        _last_digit(re, im, rest, cells[t].sum(), cos, sin, support[t])
+
+
+@njit
+def _spectrum(
+    cells: Ints,
+    is_folded: bool,
+    m: int,
+    low: int,
+    times: Ints,
+    cos: Floats,
+    sin: Floats,
+    re: Floats,
+    im: Floats,
+) -> None:
+    """A[s] = sum_j sum_x N[s / j, x] w^(jx), w = e^(2 pi i / g), of some lines side by side.
 
     All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
     So they are added up first, and one short transform serves the whole line.
     """
-    cos, sin = _roots((g + 1) // 2, g)
-    low = g ** (m // 2)
-    times = _multiples(max(low, g**m // low), g)
-    line, folded = np.empty(g, dtype=np.int64), np.empty(g, dtype=np.int64)
-    re[0], im[0] = g * table[0, 0] - table[0].sum(), 0.0
+    g, half = cos.shape[1], len(cos)
+    symbols, even, odd = np.zeros((g, _LANES)), np.zeros((half, _LANES)), np.zeros((half, _LANES))
+    c, d = np.empty(_LANES), np.empty(_LANES)
+    folded = np.empty(g, dtype=np.int64)
+    high_of, low_of = np.empty(_LANES, dtype=np.int64), np.empty(_LANES, dtype=np.int64)
+    re[0], im[0] = g * cells[0, 0] - cells[0].sum(), 0.0
     for top in range(m):
         # Of each line the seed whose highest digit is 1.
-        for s in range(g**top, 2 * g**top):
-            folded[:] = 0
-            for factor in range(1, g):
-                multiple = times[factor, s // low] * low + times[factor, s % low]
-                line[factor] = multiple
-                told = 0
+        size = g**top
+        line = 1 + (size - 1) // (g - 1)
+        for start in range(0, size, _LANES):
+            count = min(_LANES, size - start)
+            for lane in range(count):
+                s = size + start + lane
+                high_of[lane], low_of[lane] = s // low, s % low
+                if is_folded:
+                    folded[:] = cells[line + start + lane]
+                else:
+                    _fold(cells, high_of[lane], low_of[lane], low, times, folded)
                 for x in range(g):
-                    folded[x] += table[multiple, told]
-                    told += factor
-                    if told >= g:
-                        told -= g
-            for j in range(1, (g + 1) // 2):
-                c = d = 0.0
-                for x in range(g):
-                    c += folded[x] * cos[j, x]
-                    d += folded[x] * sin[j, x]
-                re[line[j]] = re[line[g - j]] = c
-                im[line[j]], im[line[g - j]] = d, -d
+                    symbols[x, lane] = folded[x]
+            _plus_minus(symbols, even, odd)
+            for j in range(1, half):
+                _sums(symbols, even, odd, cos[j], sin[j], c, d)
+                for lane in range(count):
+                    high, last = high_of[lane], low_of[lane]
+                    multiple = times[j, high] * low + times[j, last]
+                    re[multiple], im[multiple] = c[lane], d[lane]
+                    if top < m - 1:
+                        multiple = times[g - j, high] * low + times[g - j, last]
+                        re[multiple], im[multiple] = c[lane], -d[lane]
+
+
+@njit
+def _fold(table: Ints, high: int, last: int, low: int, times: Ints, folded: Ints) -> None:
+    """folded[x] = sum over l of N[l s, l x], where s = high * low + last."""
+    g = len(folded)
+    folded[:] = 0
+    for factor in range(1, g):
+        counts = table[times[factor, high] * low + times[factor, last]]
+        told = 0
+        for x in range(g):
+            folded[x] += counts[told]
+            told += factor
+            if told >= g:
+                told -= g
 
 
 @njit
@@ -110,55 +153,106 @@ def _roots(rows: int, g: int) -> tuple[Any, Any]:
 
 @njit
 def _multiples(size: int, g: int) -> Any:
-    """times[l, s] = l times s, digit by digit in base g."""
+    """times[l, s] = l times s, digit by digit in base g; the size is a power of g."""
     times = np.zeros((g, size), dtype=np.int64)
     for factor in range(1, g):
-        for s in range(1, size):
-            times[factor, s] = s % g * factor % g + g * times[factor, s // g]
+        row = times[factor]
+        done = 1
+        while done < size:
+            for digit in range(1, g):
+                first = digit * factor % g * done
+                for s in range(done):
+                    row[digit * done + s] = first + row[s]
+            done *= g
     return times
 
 
 @njit
-def fourier(re: Floats, im: Floats, g: int) -> None:
-    """Replace a[s] by sum_s a[s] w^(-<s, v>); g odd, the length a power of g."""
-    half = (g + 1) // 2
-    cos, sin = _roots(half, g)
-    even, odd = np.empty((2, half)), np.empty((2, half))
-    stride = 1
-    while stride < len(re):
-        for start in range(0, len(re), g * stride):
-            for first in range(start, start + stride):
-                _digit(re, im, first, stride, cos, sin, even, odd)
-        stride *= g
+def fourier_digit(re: Floats, im: Floats, stride: int, cos: Floats, sin: Floats) -> None:
+    """Replace a[.., s, ..] by sum_s a[.., s, ..] w^(-sv), for the digit s of weight ``stride``.
+
+    Some transforms side by side fill the vector registers; a_j and a_(g-j) share their products.
+    """
+    g, half = cos.shape[1], len(cos)
+    at = np.empty(_LANES, dtype=np.int64)
+    # Real parts, then imaginary ones.
+    digits = np.zeros((g, 2 * _LANES))
+    even, odd = np.zeros((half, 2 * _LANES)), np.zeros((half, 2 * _LANES))
+    c, d = np.empty(2 * _LANES), np.empty(2 * _LANES)
+    lines = len(re) // g
+    place = offset = 0
+    for start in range(0, lines, _LANES):
+        count = min(_LANES, lines - start)
+        for lane in range(count):
+            at[lane] = place
+            place += 1
+            offset += 1
+            if offset == stride:
+                place += (g - 1) * stride
+                offset = 0
+        for j in range(g):
+            for lane in range(count):
+                digits[j, lane] = re[at[lane] + j * stride]
+                digits[j, _LANES + lane] = im[at[lane] + j * stride]
+        _plus_minus(digits, even, odd)
+        for v in range(half):
+            _sums(digits, even, odd, cos[v], sin[v], c, d)
+            for lane in range(count):
+                a, i = at[lane] + v * stride, _LANES + lane
+                re[a], im[a] = c[lane] + d[i], c[i] - d[lane]
+                if v:
+                    a = at[lane] + (g - v) * stride
+                    re[a], im[a] = c[lane] - d[i], c[i] + d[lane]
 
 
 @njit
-def _digit(
-    re: Floats,
-    im: Floats,
-    first: int,
-    stride: int,
-    cos: Floats,
-    sin: Floats,
-    even: Floats,
-    odd: Floats,
+def _plus_minus(digits: Floats, even: Floats, odd: Floats) -> None:
+    """Sum and difference of the numbers at j and at g - j, lane by lane."""
+    for j in range(1, len(even)):
+        for i in range(digits.shape[1]):
+            a, b = digits[j, i], digits[len(digits) - j, i]
+            even[j, i], odd[j, i] = a + b, a - b
+
+
+@njit
+def _sums(
+    digits: Floats, even: Floats, odd: Floats, cos: Floats, sin: Floats, c: Floats, d: Floats
 ) -> None:
-    """One transform of length g; a_j and a_(g-j) share their products."""
-    half = len(cos)
-    last = first + (2 * half - 1) * stride
-    even[0, 0], even[1, 0] = re[first], im[first]
-    for j in range(1, half):
-        a, b = first + j * stride, last - j * stride
-        even[0, j], odd[0, j] = re[a] + re[b], re[a] - re[b]
-        even[1, j], odd[1, j] = im[a] + im[b], im[a] - im[b]
-    for v in range(half):
-        c, d, e, f = even[0, 0], even[1, 0], 0.0, 0.0
-        for j in range(1, half):
-            c += even[0, j] * cos[v, j]
-            d += even[1, j] * cos[v, j]
-            e += odd[0, j] * sin[v, j]
-            f += odd[1, j] * sin[v, j]
-        a, b = first + v * stride, last - v * stride
-        if v:
-            re[b], im[b] = c - f, d + e
-        re[a], im[a] = c + f, d - e
+    """Cosine and sine sums over the digits, lane by lane."""
+    for i in range(len(c)):
+        c[i], d[i] = digits[0, i], 0.0
+    for j in range(1, len(even)):
+        for i in range(len(c)):
+            c[i] += even[j, i] * cos[j]
+        for i in range(len(c)):
+            d[i] += odd[j, i] * sin[j]
+
+
+@njit
+def _last_digit(
+    re: Floats, im: Floats, rest: int, n: int, cos: Floats, sin: Floats, support: Ints
+) -> None:
+    """The sum over the highest digit, for the values that there are: real, of half the digits."""
+    g, half = cos.shape[1], len(cos)
+    c, d = np.empty(_LANES), np.empty(_LANES)
+    for start in range(0, rest, _LANES):
+        count = min(_LANES, rest - start)
+        for v in range(half):
+            if v * rest + start >= len(support):
+                break
+            for lane in range(count):
+                c[lane], d[lane] = re[start + lane], 0.0
+            for j in range(1, half):
+                w, z = 2 * cos[v, j], 2 * sin[v, j]
+                reals, others = re[j * rest + start :], im[j * rest + start :]
+                for lane in range(count):
+                    c[lane] += reals[lane] * w
+                for lane in range(count):
+                    d[lane] += others[lane] * z
+            first = v * rest + start
+            for lane in range(min(count, len(support) - first)):
+                support[first + lane] = np.int64(np.rint((c[lane] + d[lane] + n) / g))
+            if v:
+                first = (g - v) * rest + start
+                for lane in range(min(count, len(support) - first)):
+                    support[first + lane] = np.int64(np.rint((c[lane] - d[lane] + n) / g))
