@@ -365,6 +365,38 @@ def test_smoothing_gains_where_neighbours_are_alike_and_never_loses_to_the_estim
     assert 0.8 < gains["spike"] < 1.0
 
 
+def test_smoothing_never_loses_where_stein_says_so() -> None:
+    """Normal errors of one variance, small and large beside what is true (seed 6, 4000 draws).
+
+    Standard errors are below 0.5 %; a constant twice as large loses more.
+    """
+    k, rng = 60, np.random.default_rng(6)
+    truths = {"flat": np.full(k, 1 / k), "one": np.eye(k)[20], "two": np.eye(k)[[3, 40]].mean(0)}
+    for name, truth in truths.items():
+        for v in (1e-5, 1e-4, 1e-3, 1e-2):
+            noisy = truth + rng.normal(scale=v**0.5, size=(4000, k))
+            error = ((smooth_ordered(noisy, v) - truth) ** 2).sum(axis=1).mean()
+            assert error < 1.005 * k * v, (name, v)
+
+
+def test_smoothing_loses_where_one_value_holds_everybody() -> None:
+    """L-GRR, 20 users at one of 64 values (seed 7, 2000 rounds): a third more, within 3 %.
+
+    So no sentence may promise that smoothing is no worse whatever the truth.
+    """
+    protocol, n, k = loloha.LGRR(k=64, eps_inf=5.0, eps_1=4.0), 20, 64
+    truth = np.eye(k)[32]
+    chances = np.where(truth == 1, protocol.p_star, protocol.q_star)
+    support = np.random.default_rng(7).multinomial(n, chances / chances.sum(), size=2000)
+    raw = (support / n - protocol.q_star) / protocol.contrast
+    variances = loloha.variance(protocol, n, np.clip(raw, 0, 1))
+    errors = [
+        ((one - truth) ** 2).sum(axis=1).mean() for one in (raw, smooth_ordered(raw, variances))
+    ]
+    assert 1.2 < errors[1] / errors[0] < 1.45
+    assert "one value\n    holds nearly all users" in str(smooth_ordered.__doc__)
+
+
 @pytest.mark.parametrize(
     ("variances", "message"),
     [

@@ -39,11 +39,15 @@ def smooth_ordered(frequencies: Array, variances: Array) -> Floats:
     -----
     Each block of cosine frequencies (3, 4, 6, 10, ... of them, from slow to fast) is scaled by
     max(0, 1 - c v / S), with S the sum of squares of its m coefficients, v the variance of one, and
-    c the lesser of 2 (m - 2) and m + 2 sqrt(m). By Stein's theorem no c up to 2 (m - 2) has a
-    larger expected squared error than leaving the block alone, whatever the truth, for independent
-    normal errors of one variance; m + 2 sqrt(m) is about as far as noise alone goes. What the data
-    show clearly stays: nothing is to be chosen. Single values that stand out are spread over all
-    coefficients, so little is gained there, and `project_simplex` alone can be better.
+    c the lesser of 2 (m - 2) and m + 2 sqrt(m), which is about as far as noise alone goes. What the
+    data show clearly stays: nothing is to be chosen. By Stein's theorem the expected squared error
+    of a block is no larger than if it were left alone, at every truth, where its errors are normal
+    and c v is at most 2 (tr S - 2 l), S their covariance and l its largest eigenvalue. Where they
+    are independent and of one variance that is 2 (m - 2) v. It is not so where one value
+    holds nearly all users and its own noise is far larger than that of the others (L-GRR, OLOLOHA,
+    L-OSUE at large eps): l is then nearly tr S, and the error was up to a third larger in what was
+    tried (few users, all at one value). Single values that stand out are spread over all
+    coefficients, so little is gained there in any case: use `project_simplex` alone.
     """
     noisy = finite(frequencies)
     v = _mean(variances, noisy.shape)
