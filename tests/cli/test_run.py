@@ -291,7 +291,11 @@ def test_labels_of_several_types_become_text() -> None:
         (["pages.csv", *OLOLOHA, "--domain", "start"], 1, "domain must be a readable"),
         (["pages.csv", *OLOLOHA, "--domain", "start,start"], 2, "all different"),
         (["pages.csv", *OLOLOHA, "--user", "nobody"], 2, "user must be one of"),
-        (["pages.csv", *OLOLOHA, "--round", "mon"], 2, "this looks like a long table; name its columns with --value"),
+        (
+            ["pages.csv", *OLOLOHA, "--round", "mon"],
+            2,
+            "a long table; name its columns with --value",
+        ),
         (["pages.csv", *OLOLOHA, "--layout", "tall"], 2, "layout must be one of"),
         (["pages.csv", *OLOLOHA, "--on-unknown", "guess"], 2, "on_unknown must be one of"),
         (["pages.csv", *OLOLOHA, "--data", "x"], 2, "--data must be left out"),
