@@ -145,7 +145,7 @@ def test_metrics_say_what_was_done_and_how_well(
     assert main([*line, "--level", "0.8"]) == 0
     told = capsys.readouterr()
     printed = json.loads(told.out)
-    assert printed.pop("files") == [str(out / name) for name in FILES]
+    assert printed.pop("files") == [str(out / name) for name in FILES[:3]]
     saved = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert printed == saved
     assert set(saved) == {

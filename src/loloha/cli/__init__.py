@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that is not UTF-8 shows an escape, and no traceback after the work is done.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # Pictures go to files alone: what shows them elsewhere, and may be missing here, is no matter.
+    os.environ.pop("MPLBACKEND", None)
     try:
         from loloha.cli.application import app
 

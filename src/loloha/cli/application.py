@@ -62,6 +62,14 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 class Program(TyperGroup):
     """Ends every command with one line and an exit code, never with a traceback."""
 
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **settings)
+        except LolohaError as error:
+            # Of the version, which is printed while the line is read.
+            console.fail(str(error))
+            raise SystemExit(FAILED) from None
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -76,7 +84,8 @@ class Program(TyperGroup):
             # Whoever read our output has seen enough: typer ends this quietly.
             raise
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
+            named = error.filename or ("output" if error.errno else "")
+            where = f"{named}: " if named else ""
             console.fail(f"{where}{error.strerror or type(error).__name__}")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as error:
@@ -101,7 +110,7 @@ app = Commands(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"loloha {__version__}")
+        console.show(f"loloha {__version__}")
         raise typer.Exit
 
 

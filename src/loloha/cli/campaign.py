@@ -176,7 +176,7 @@ def export(
     """Write the canonical document of a campaign: its SHA-256 is the fingerprint."""
     document = _read(campaign).to_json()
     if out is None:
-        typer.echo(document, nl=False)
+        console.show(document, nl=False)
         return
     if out.exists() and not force:
         raise ParameterError(f"out must not exist, got {str(out)!r}; choose another, or --force")

@@ -51,6 +51,8 @@ def compare(
         ),
     ] = None,
     domain: source.Domain = None,
+    range_: source.Range = None,
+    bins: source.Bins = None,
     as_json: AsJson = False,
     reading: dict[str, Any],
 ) -> None:
@@ -62,7 +64,7 @@ def compare(
     from loloha.study.comparison import PROTOCOLS
 
     with console.working("reading the table"):
-        dataset = source.load(table, domain, **reading)
+        dataset = source.load_from(table, domain, range_, bins, **reading)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -105,15 +107,22 @@ def _cores() -> int:
 
 
 def _save(found: Comparison, out: Path) -> None:
-    from matplotlib.figure import Figure
     from pyarrow import parquet
 
     from loloha.server.frame import write_csv
-    from loloha.study.figure import save
 
     frame = found.to_frame(backend="pyarrow")
     write_csv(frame, out / "comparison.csv")
     parquet.write_table(frame, out / "comparison.parquet")
+    with console.drawing():
+        _draw(found, out)
+
+
+def _draw(found: Comparison, out: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from loloha.study.figure import save
+
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     axes: Any

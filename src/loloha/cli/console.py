@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +30,9 @@ FOLDED = 30
 
 def say(text: str) -> None:
     """Tell how things go."""
-    typer.echo(text, err=True)
+    # No result is lost because nobody can be told of it.
+    with suppress(OSError):
+        typer.echo(text, err=True)
 
 
 def warn(text: str) -> None:
@@ -40,9 +45,41 @@ def fail(text: str) -> None:
     _tell("error", "red", text)
 
 
-def show(text: str = "") -> None:
-    """Print a line of the result."""
-    typer.echo(text)
+def show(text: str | bytes = "", *, nl: bool = True) -> None:
+    """Print a line of the result.
+
+    Raises
+    ------
+    LolohaError
+        If it cannot be written, as to a full disk.
+    """
+    try:
+        typer.echo(text, nl=nl)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _forget_output()
+        raise LolohaError(
+            f"standard output must be writable, got {error.strerror}; files that the command "
+            "wrote are complete"
+        ) from None
+
+
+def _forget_output() -> None:
+    """Nothing more goes to stdout: what is left in its buffer would fail once more at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """A picture is the last thing to be made, and no result is lost because it cannot be."""
+    try:
+        yield
+    except (LolohaError, OSError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever a library of pictures raises)
+        warn(f"the picture could not be drawn ({type(error).__name__}); all other files are there")
 
 
 def show_text(text: str) -> None:
@@ -64,7 +101,7 @@ def show_json(content: Mapping[str, Any] | Sequence[Any]) -> None:
     if not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf"):
         # The same JSON, in characters that every encoding has.
         text = json.dumps(json.loads(text), indent=2)
-    typer.echo(text)
+    show(text)
 
 
 def to_json(content: Any) -> str:
@@ -225,7 +262,8 @@ def _tell(kind: str, colour: str, text: str) -> None:
     from rich.text import Text
 
     message = Text.assemble((f"{kind}: ", f"bold {colour}"), visible(text))
-    _console(stderr=True).print(message, soft_wrap=True)
+    with suppress(OSError):
+        _console(stderr=True).print(message, soft_wrap=True)
 
 
 def _console(stderr: bool = False) -> Console:

@@ -11,7 +11,16 @@ import typer
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.console import AsJson
-from loloha.cli.source import PANEL, Table, load, load_for, with_reading
+from loloha.cli.source import (
+    PANEL,
+    Bins,
+    Range,
+    Table,
+    agreed_domain,
+    load,
+    load_for,
+    with_reading,
+)
 from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000
@@ -41,6 +50,8 @@ def generate(
             rich_help_panel=PANEL,
         ),
     ] = None,
+    range_: Range = None,
+    bins: Bins = None,
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +77,7 @@ def generate(
         )
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
-    values = _values(agreed, table, domain, reading)
+    values = _values(agreed, table, agreed_domain(table, domain, range_, bins), reading)
     _refuse_unasked(values, users, rounds)
     with console.working("generating") as progress:
         counts = reportlog.generate(
@@ -87,7 +98,7 @@ def generate(
         )
 
 
-def _values(agreed: Any, table: str, domain: str | None, reading: dict[str, Any]) -> Any:
+def _values(agreed: Any, table: str, domain: Any, reading: dict[str, Any]) -> Any:
     """What the users hold, as indices of what was agreed on, int[n, tau]."""
     from loloha.reportlog import rules
     from loloha.rules.campaign import Campaign

@@ -36,6 +36,8 @@ def run(
     protocol: Annotated[str, typer.Option(metavar="NAME", help="See `loloha protocols`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     domain: source.Domain = None,
+    range_: source.Range = None,
+    bins: source.Bins = None,
     seed: Seed = None,
     top: Top = 8,
     level: Level = 0.95,
@@ -53,15 +55,19 @@ def run(
     cls = find_protocol(protocol, parameters, known={"k"})
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
-            dataset = source.load(table, domain, **reading)
+            dataset = source.load_from(table, domain, range_, bins, **reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
         found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:
-        console.show_json({**found.metrics(), "files": [str(out / name) for name in FILES]})
+        console.show_json({**found.metrics(), "files": [str(out / name) for name in _written(out)]})
     else:
         show_summary(found)
         show_top(found, top)
-        console.show(f"\nResults: {out}/ ({', '.join(FILES)})")
+        console.show(f"\nResults: {out}/ ({', '.join(_written(out))})")
+
+
+def _written(out: Path) -> list[str]:
+    return [name for name in FILES if (out / name).exists()]
 
 
 def run_and_save(
@@ -93,9 +99,11 @@ def run_and_save(
 
 def save(found: Trial, folder: Path, top: int) -> None:
     """Write `FILES` into an empty folder."""
-    found.save(folder, top)
+    found.save(folder)
     text = console.to_json(found.metrics())
     (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    with console.drawing():
+        found.draw(folder, top)
 
 
 def check(top: int, level: float, seed: int | None) -> None:

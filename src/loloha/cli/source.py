@@ -44,6 +44,16 @@ Domain = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
+Range = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--range",
+        metavar="LOW HIGH",
+        help="Instead of --domain: numbers from LOW to HIGH, in --bins parts.",
+        rich_help_panel=PANEL,
+    ),
+]
+Bins = Annotated[int | None, typer.Option(help="Equal parts of --range.", rich_help_panel=PANEL)]
 
 
 def _option(metavar: str, help: str, kind: Any = str) -> Any:
@@ -112,7 +122,41 @@ def load(
     return datasets.acs_weights(state, data)
 
 
-def load_for(campaign: Campaign, table: str, domain: str | None, **reading: Any) -> Any:
+def load_from(
+    table: str,
+    domain: str | None,
+    ends: tuple[float, float] | None,
+    bins: int | None,
+    **options: Any,
+) -> Dataset:
+    """`load`, with labels or a range as options give them."""
+    return load(table, agreed_domain(table, domain, ends, bins), **options)
+
+
+def agreed_domain(
+    table: str, domain: str | None, ends: tuple[float, float] | None, bins: int | None
+) -> str | Agreed | None:
+    """The domain that --domain, or --range and --bins, give for a table.
+
+    Raises
+    ------
+    ParameterError
+        If both are given, one of the two is missing, or the table is no file.
+    """
+    from loloha.rules.campaign import Range as Parts
+
+    if ends is None and bins is None:
+        return domain
+    if ends is None or bins is None or domain is not None:
+        raise ParameterError(
+            "domain must be given by --domain, or by --range LOW HIGH and --bins; give one of them"
+        )
+    if table.partition(":")[0] in ("syn", "adult", "acs"):
+        raise ParameterError(f"--range must be left out for {table}; it is for files")
+    return Parts(*ends, bins)
+
+
+def load_for(campaign: Campaign, table: str, domain: str | Agreed | None, **reading: Any) -> Any:
     """The values of a table as indices of a campaign's, int[n, tau].
 
     A file's cells are read as a device reads them, unless labels are given for it.

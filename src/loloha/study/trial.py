@@ -118,20 +118,16 @@ class Trial:
         about = {"protocol": repr(self.protocol), "note": self.note}
         return to_frame(columns).replace_schema_metadata(about)
 
-    def save(self, folder: Path, top: int) -> None:
-        """Write estimates.parquet and .csv, frequencies.png and .svg.
-
-        Parameters
-        ----------
-        folder : Path
-        top : int
-            How many values to draw over the rounds.
-        """
+    def save(self, folder: Path) -> None:
+        """Write estimates.parquet and .csv into a folder."""
         from pyarrow import parquet
 
         table = self.table()
         parquet.write_table(table, folder / "estimates.parquet")
         write_csv(table, folder / "estimates.csv")
+
+    def draw(self, folder: Path, top: int) -> None:
+        """Write frequencies.png and .svg into a folder, with ``top`` values over the rounds."""
         figure = draw_run(
             self.series,
             self.protocol,
