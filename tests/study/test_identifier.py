@@ -74,7 +74,7 @@ def test_a_second_column_of_ids_is_to_be_dropped() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_values_that_never_come_again_say_what_to_do() -> None:
     prices = {f"r{t}": RNG.random(N).tolist() for t in range(2)}
-    assert "loloha.Range" in refused(prices, "must hold values that come again")
+    assert "loloha.campaign.Range" in refused(prices, "must hold values that come again")
     refused({"r0": prices["r0"]}, "must hold values that come again")
     long = {"user": [i % 9 for i in range(N)], "round": [i // 9 for i in range(N)]}
     refused({**long, "value": prices["r0"]}, "value must be a column whose labels come again")

@@ -214,7 +214,7 @@ def in_flags(text: str) -> str:
             return f"{option} {quote(found[2] or literal_eval(found[3]))}"
         return option + (" FILE" if found[4] else "")
 
-    return _ARGUMENT.sub(flag, text).replace("(loloha.Range)", "(--range and --bins)")
+    return _ARGUMENT.sub(flag, text).replace("(loloha.campaign.Range)", "(--range and --bins)")
 
 
 def _domain(text: str) -> Any:

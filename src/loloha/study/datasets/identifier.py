@@ -87,7 +87,7 @@ def refuse_identifiers(
         raise DataError(
             f"columns must hold values that come again, got {name!r}: {differ}, so that nothing "
             "can be counted; list all values by domain=, or give numbers a domain of parts "
-            f"(loloha.Range); if it is a user id, pass user={name!r}"
+            f"(loloha.campaign.Range); if it is a user id, pass user={name!r}"
         )
     advice = f"pass user={name!r}"
     if roles.user is not None:
