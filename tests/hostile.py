@@ -254,6 +254,8 @@ def fight(store: str, seconds: float) -> str:
             where = client.create(wide, {"minimum_cohort": 1, "late_seconds": 20 * HOUR}).url
         with Client(where) as client:
             _fill(client, wide, np.random.default_rng(1))
+        # It came from the address of the honest ones, and spent what they may ask for in a second.
+        time.sleep(2)
         threads = [
             *_threads(battle.report, ((seed,) for seed in range(4))),
             *_threads(battle.watch, [()]),

@@ -20,8 +20,8 @@ COLLECTOR = [
     Mutant(
         "pages cannot read that they send too fast",
         "collector/middleware.py",
-        "self.share(response(problem))",
-        "response(problem)",
+        "self._share(_answer_to(error))",
+        "_unshared(_answer_to(error))",
         "collector/test_operations.py -k read_every_error",
     ),
     Mutant(
@@ -47,8 +47,8 @@ COLLECTOR = [
     ),
     Mutant(
         "what cannot be decoded costs nothing",
-        "collector/upload.py",
-        "        context.rate.charge(request.scope, charged)\n",
+        "collector/admission.py",
+        "        self._context.rate.charge(admitted.scope, admitted.charged)\n",
         "",
         "collector/test_limits.py -k bytes_are_charged",
     ),
@@ -102,10 +102,31 @@ COLLECTOR = [
         "collector/test_clock.py -k taken_back",
     ),
     Mutant(
+        "any page makes its visitors report",
+        "collector/admission.py",
+        "            require_media,\n",
+        "",
+        "collector/test_admission.py -k every_route",
+    ),
+    Mutant(
+        "a path with an escape is another path's",
+        "collector/admission.py",
+        "if not _CANONICAL.fullmatch(raw):",
+        "if not _CANONICAL.match(raw):",
+        "collector/test_admission.py -k every_route",
+    ),
+    Mutant(
+        "what follows a body is a header",
+        "collector/connections.py",
+        "        if not self._has_headers:\n            super()",
+        "        if True:\n            super()",
+        "collector/test_connections.py -k follows_a_body",
+    ),
+    Mutant(
         "endless headers are taken",
         "collector/connections.py",
-        "if self._unread > MOST_HEADER_BYTES:",
-        "if self._unread < 0:",
+        "if self._unread > MOST_UNREAD_BYTES and",
+        "if self._unread < 0 and",
         "collector/test_connections.py -k 'endless and one'",
     ),
 ]
