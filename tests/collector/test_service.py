@@ -431,6 +431,22 @@ def test_sampled_buckets_are_assigned_too(serve: Any) -> None:
     assert send(client, path, message).status_code == 200
 
 
+def test_keys_that_may_isolate_a_value_are_not_assigned(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0, g=4, hash="affine")
+    client, one = serve(), campaign(protocol=protocol, keys="assigned")
+    with pytest.raises(AssertionError, match="some of these keys isolate a value"):
+        created(client, one)
+    # One that 0.2.0 created.
+    with monkeypatch.context() as before:
+        before.setattr("loloha.collector.campaigns.require_fit_keys", lambda campaign: None)
+        path = created(client, one)
+    answer = client.post(f"{path}/keys")
+    assert answer.status_code == 409
+    assert answer.json()["type"].endswith("keys-are-not-assigned")
+
+
 def test_keys_that_devices_draw_are_not_assigned(serve: Any) -> None:
     client = serve()
     path = created(client, campaign())

@@ -77,7 +77,10 @@ def create(
     assign_keys: Annotated[
         bool,
         typer.Option(
-            "--assign-keys", help="The collector draws the devices' keys.", rich_help_panel=TERMS
+            "--assign-keys",
+            help="The collector draws the devices' keys; not of the affine family, some of whose "
+            "keys isolate a value.",
+            rich_help_panel=TERMS,
         ),
     ] = False,
     token: Annotated[
@@ -121,10 +124,11 @@ def create(
     parameters: dict[str, Any],
 ) -> None:
     """Create a campaign. It can never be changed: other parameters are another campaign."""
-    from loloha.design.verdict import require_strong_privacy, verdict
+    from loloha.design.verdict import require_fit_keys, require_strong_privacy, verdict
 
     domain = _domain(labels, range_, bins, other)
     campaign = _campaign(name, protocol, parameters, domain, start, seconds, assign_keys)
+    require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
     found: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
     found["verdict"] = None if users is None else verdict(campaign, users).to_dict()
@@ -163,7 +167,7 @@ def show(campaign: Address, *, as_json: AsJson = False) -> None:
     console.show(f"{found.name}\n{found.fingerprint}")
     console.show(f"{found.protocol!r}, {len(found.labels)} values, keys {found.keys}")
     console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
-    console.show_text(str(privacy.explain(found.protocol)))
+    console.show_text(str(privacy.explain(found.protocol, keys=found.keys)))
 
 
 @group.command()

@@ -105,7 +105,7 @@ def plan(
         typer.Option(
             metavar="cap|round|change",
             help="What decides among equally good errors: the cap, the loss of any one round, or "
-            "how surely a change shows, which is a column then.",
+            "how surely a change shows (an average over keys), which is a column then.",
         ),
     ] = WEIGH,
     protocol: Annotated[

@@ -18,7 +18,7 @@ from loloha.collector.secret import hashed, new_secret
 from loloha.collector.settings import Settings
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
-from loloha.design.verdict import require_strong_privacy, verdict
+from loloha.design.verdict import require_fit_keys, require_strong_privacy, verdict
 from loloha.errors import LolohaError
 from loloha.rules.campaign import Campaign, Labels
 from loloha.rules.campaign.schedule import to_text
@@ -143,6 +143,7 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
         if isinstance(campaign.domain, Labels):
             campaign.domain.refuse_alike()
         terms = settings.terms(asked.terms, campaign.schedule)
+        require_fit_keys(campaign)
         require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
         users = asked.expected_users
         return campaign, terms, None if users is None else verdict(campaign, users).to_dict()

@@ -93,13 +93,13 @@ def of_labels(desk: Desk, fingerprint: str, text: str) -> Parts:
 def of_privacy(desk: Desk, fingerprint: str) -> Parts:
     """The privacy statement of a campaign."""
     stored = desk.known(fingerprint)
-    protocol = stored.campaign.protocol
+    protocol, keys = stored.campaign.protocol, stored.campaign.keys
     document = {
-        **privacy.explain(protocol, reports=[*range(1, 21), 30, 50, 100]).to_dict(),
-        "text": str(privacy.explain(protocol)),
+        **privacy.explain(protocol, reports=[*range(1, 21), 30, 50, 100], keys=keys).to_dict(),
+        "text": str(privacy.explain(protocol, keys=keys)),
         "campaign": fingerprint,
         "terms": stored.terms.to_dict(),
-        "keys": stored.campaign.keys,
+        "keys": keys,
     }
     return Parts(None, [msgspec.json.encode(document)])
 

@@ -18,7 +18,8 @@ from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
-from loloha.errors import StoreError, WireError
+from loloha.design.verdict import require_fit_keys
+from loloha.errors import CampaignError, StoreError, WireError
 from loloha.rules.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.message import REPORTER_BYTES, key_text
@@ -136,6 +137,11 @@ def routes(context: Context) -> APIRouter:
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"
             )
+        try:
+            # A campaign of 0.2.0 may assign any: whoever has a key goes on reporting.
+            require_fit_keys(campaign)
+        except CampaignError as error:
+            raise Problem(409, str(error), kind="keys-are-not-assigned") from None
         key = campaign.protocol.enroll(SecureRng())
         return _json(shape.AssignedKey(key_text(campaign, key), ticket(stored, key)))
 

@@ -84,7 +84,7 @@ def _memo() -> Iterable[Section]:
         rows,
     )
     yield (
-        "How surely a change shows, at most, to 10 reports either side (area under the ROC curve)",
+        "How surely a change shows, at most, to 10 reports either side (average AUC over keys)",
         ("eps_inf, g", "independent", "one table", "m0 = 0"),
         shows,
     )

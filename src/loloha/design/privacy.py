@@ -8,13 +8,21 @@ from typing import Any, overload
 
 import numpy as np
 
-from loloha.design.change import change_area, link_area
+from loloha.design.change import change_area, link_area, worst_key
 from loloha.design.dyadic import DyadicExplanation, explain_budget
 from loloha.design.loss import MOST_REPORTS, cap, counts, growth, loss_of
 from loloha.design.roc import Area
 from loloha.design.rounded import digits
 from loloha.design.shuffling import Amplified, Shuffled, shuffled
-from loloha.design.statement import exchanged, leaks, protected, shares
+from loloha.design.statement import (
+    MEAN_OVER_KEYS,
+    exchanged,
+    keyed,
+    leaks,
+    protected,
+    shares,
+    worst,
+)
 from loloha.design.transcript import (
     HistoryLoss,
     WorstLoss,
@@ -137,11 +145,11 @@ class Explanation:
 
 
 @overload
-def explain(protocol: Protocol, *, reports: Any = None) -> Explanation: ...
+def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> Explanation: ...
 @overload
 def explain(protocol: DyadicLH) -> DyadicExplanation: ...
 def explain(
-    protocol: Protocol | DyadicLH, *, reports: Any = None
+    protocol: Protocol | DyadicLH, *, reports: Any = None, keys: str = "drawn"
 ) -> Explanation | DyadicExplanation:
     """What the protocol guarantees and what it does not, in plain words.
 
@@ -150,6 +158,8 @@ def explain(
     protocol : Protocol or DyadicLH
     reports : int or sequence of int, optional
         At which numbers t of reports to show eps_t; by default 1, 2, 5, 10, 100.
+    keys : {"drawn", "assigned"}
+        As in `loloha.Campaign`. Where they are assigned, what the worst hash key shows is said too.
 
     Returns
     -------
@@ -164,6 +174,7 @@ def explain(
     if isinstance(protocol, DyadicLH):
         return explain_budget(protocol)
     protocol = speakable(protocol)
+    checks.choice("keys", keys, ("assigned", "drawn"))
     wanted = USUAL_REPORTS if reports is None else reports
     rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
     if not rounds:
@@ -171,6 +182,7 @@ def explain(
     losses = growth(protocol, rounds)
     change = tuple((t, change_area(protocol, t)) for t in USUAL_STRETCHES)
     link = link_area(protocol, 1)
+    shown = worst_key(protocol) if keys == "assigned" else None
     return Explanation(
         protocol=protocol,
         eps_1=protocol.asked_first,
@@ -183,7 +195,7 @@ def explain(
         link=link,
         parameters=protocol.numbers,
         protected=protected(protocol),
-        leaks=leaks(protocol, change, link),
+        leaks=leaks(protocol, change, link) + (() if shown is None else (worst(*shown),)),
     )
 
 
@@ -217,7 +229,7 @@ def _numbers(found: Explanation) -> list[str]:
     lines.append(
         "A change shows, T reports before and T after it: area under the ROC curve of the best "
         f"test {shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
-        "all values as equally likely."
+        "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(found.protocol)
     )
     shown = ", ".join(
         f"{name} = {number:.6g}" for name, number in found.parameters.items() if number is not None

@@ -12,7 +12,7 @@ from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Sym
 from loloha.rules.hashing import AffineHash, XXHash
 from loloha.rules.protocols import Protocol
 
-MEAN_OVER_KEYS = "an average over keys, under some of which it is higher"
+MEAN_OVER_KEYS = "an average over keys; under some of them a change can show more surely"
 """Said beside every area of a protocol whose users have keys of their own."""
 MOST_SHOWN = 8
 """Numbers of cells whose loss is listed."""
@@ -131,11 +131,27 @@ SERVER = (
 """Who makes the best test of a change; MATH section 12."""
 
 
-def _told_apart(change: Sequence[tuple[int, Area | None]]) -> str:
-    return (
+def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+    told = (
         "Of a user whose value changed and one whose value did not, the best test of T reports "
         f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
         f"chance). {SERVER}"
+    )
+    return f"{told} It is {MEAN_OVER_KEYS}." if keyed(protocol) else told
+
+
+def keyed(protocol: Protocol) -> bool:
+    """Whether what is known of a change depends on the user's key."""
+    return type(protocol.encoding) in (Hashed, SampledBuckets)
+
+
+def worst(area: Area, drawn: bool) -> str:
+    """What shows under the key that shows most, where keys are assigned."""
+    which = "of those that were drawn to find it" if drawn else "of all"
+    return (
+        "Assigned keys: the shares above are averages over keys. Under the key that shows a change "
+        f"most surely, {which}, the best test of however many reports picks the right user in "
+        f"{share(area._replace(bound=True))} of cases. Whoever assigns the keys knows whose it is."
     )
 
 
@@ -198,7 +214,7 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
         return (
             f"Repetition: every report spends {protocol.asked_first:.4g} again. Repeated reports "
             "of one value average the noise away, and nothing limits the total. A change of value "
-            f"shows with them. {_told_apart(change)}"
+            f"shows with them. {_told_apart(protocol, change)}"
         )
     if protocol.second is None:
         why = (
@@ -208,14 +224,17 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
     elif type(protocol.encoding) is Hashed:
         why = _unseen(protocol)
     elif type(protocol.encoding) in _CELLS:
-        why = "Each value has a memoised answer of its own, so in time nearly every change shows. "
+        why = (
+            "Each value has a memoised answer of its own, so in time every change shows, unless "
+            "both values happened to draw the same answer. "
+        )
     else:
         why = "Take it that in time every change shows. "
     return (
         f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
         "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
         f"it: the cap is a budget spent, not a bound on what any history reveals. {why}"
-        f"{_told_apart(change)}"
+        f"{_told_apart(protocol, change)}"
     )
 
 

@@ -11,6 +11,7 @@ from loloha.design.rounded import digits, percent
 from loloha.errors import CampaignError
 from loloha.rules import checks
 from loloha.rules.campaign.document import Campaign
+from loloha.rules.encodings import Hashed
 from loloha.rules.protocols import Protocol
 
 LARGEST_EPS = 5.0
@@ -112,6 +113,27 @@ def weaknesses(protocol: Protocol) -> tuple[str, ...]:
             "without end."
         )
     return tuple(found)
+
+
+def require_fit_keys(campaign: Campaign) -> None:
+    """Refuse to assign keys of a family some of which isolate a value, or tell no values apart.
+
+    To leave these out would bias the estimates: the others' collision probability depends on the
+    pair of values.
+
+    Raises
+    ------
+    CampaignError
+        If keys are assigned and may be such.
+    """
+    encoding = campaign.protocol.encoding
+    if campaign.keys != "assigned" or type(encoding) is not Hashed or encoding.family.separates:
+        return
+    raise CampaignError(
+        f"keys must be 'drawn' for hash={encoding.family.name!r} and g = {encoding.symbols}, got "
+        "'assigned': some of these keys isolate a value or put all values in one cell; to leave "
+        "them out would bias the estimates. Take hash='prime' or 'linear', and g at most k"
+    )
 
 
 def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = False) -> None:

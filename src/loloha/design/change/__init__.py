@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
+import numpy as np
+
 from loloha.design.change import bits, buckets, pairs, symbols
 from loloha.design.change.cells import Cells, Chain
 from loloha.design.roc import Area
@@ -54,6 +56,28 @@ def change_area(protocol: Protocol, reports: int) -> Area | None:
     view = _MEMOISED if protocol.longitudinal else _ONE_ROUND
     find = view.get(type(protocol.encoding))
     return None if find is None else find(protocol, reports)
+
+
+@lru_cache(maxsize=256)
+def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
+    """How surely ever more reports show a change under the hash key that shows it most.
+
+    Parameters
+    ----------
+    protocol : Protocol
+
+    Returns
+    -------
+    (Area, bool) or None
+        No number of reports shows more under any key, or, where the flag is set, under any of the
+        keys that were drawn to find it. None without a memo or a hash.
+    """
+    if type(protocol.encoding) is not Hashed or not protocol.longitudinal:
+        return None
+    chain, cells = Chain.of(protocol), Cells.of(protocol)
+    rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
+    areas = [symbols.limit(chain, Cells(row[None], cells.values, np.ones(1))) for row in rows]
+    return max(areas, key=lambda area: area.auc), cells.drawn
 
 
 @lru_cache(maxsize=256)

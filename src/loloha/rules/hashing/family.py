@@ -55,6 +55,11 @@ class HashFamily(ABC):
         """How many keys there are, all equally likely: n users share each with n / members."""
 
     @property
+    def separates(self) -> bool:
+        """Whether no key puts all values in one cell, for certain."""
+        return False
+
+    @property
     def table_rows(self) -> int | None:
         """Rows of the table N[key, symbol] where a server counts in one; None where it is too big.
 

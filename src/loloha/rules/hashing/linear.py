@@ -60,6 +60,11 @@ class LinearHash(HashFamily):
         return self.size - 1
 
     @property
+    def separates(self) -> bool:
+        # Values 0 and g^j differ in digit j alone, and k > g^(m-1) for m > 1.
+        return True
+
+    @property
     def table_rows(self) -> int:
         return self.size
 

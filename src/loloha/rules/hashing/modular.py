@@ -50,6 +50,11 @@ class ModularHash(HashFamily):
     def members(self) -> int:
         return self.modulus * (self.modulus - 1)
 
+    @property
+    def separates(self) -> bool:
+        # The values' residues all differ, and a cell holds at most ceil(P/g) of them.
+        return -(-self.modulus // self.g) < self.k
+
     def draw(self, rng: Rng) -> int:
         a = 1 + rng.below(self.modulus - 1)
         return int(self.join(a, rng.below(self.modulus)))

@@ -29,7 +29,7 @@ export function showPrivacy({ privacy, campaign }) {
       ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: at most; the price of that cap, ${plain(privacy.eps_inf)} without one table for life`]]
       : []),
     ["Any one round", once === null ? "none" : plain(once), once === null ? "the memoised answer is sent as it is: nothing bounds a changed round" : "loss, all other rounds known, for ever"],
-    ["A change shows", ten.auc === null ? "–" : share(ten), "best test of 10 reports before and after it, key known, values equally likely: 0.5 is chance, 1 certainty"],
+    ["A change shows", ten.auc === null ? "–" : share(ten), "best test of 10 reports before and after it, key known, values equally likely, on average over keys where users have them: 0.5 is chance, 1 certainty"],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
@@ -41,7 +41,7 @@ export function showPrivacy({ privacy, campaign }) {
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
   });
   twin("change-table", {
-    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve), the key known, all values equally likely",
+    caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve), the key known, all values equally likely; where users have keys of their own an average over keys",
     head: ["Reports T", "A change shows"],
     rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : share(one)]),
   });
