@@ -36,7 +36,7 @@ def estimate(
     ] = None,
     level: Annotated[float, typer.Option(help="Level of intervals and bounds.")] = 0.95,
     only_clear: Annotated[
-        bool, typer.Option("--only-clear", help="Only values whose frequency exceeds the bound.")
+        bool, typer.Option("--only-clear", help="Only values significantly above 0, all at once.")
     ] = False,
     mean: Annotated[
         bool,
@@ -59,10 +59,11 @@ def estimate(
 ) -> None:
     """Estimate how frequent each value was in each round: unbiased, so possibly below zero.
 
-    low and high hold one value's frequency with the given level; bound is the largest error over
-    all values at once: whatever lies above it is there, at that level. In small domains look at
-    all values; in large ones at --top or --only-clear. With --mean every report counts once, errors
-    are those of users who keep their values (upper bounds where they do not), and n is a round's.
+    low and high hold one value's frequency with the given level; those of values picked by their
+    estimates (--top, --only-clear, 10 in a terminal) hold for all values at once. bound is the
+    largest error over all values at once. In small domains look at all values; in large ones at
+    --top or --only-clear. With --mean every report counts once, errors are those of users who keep
+    their values (upper bounds where they do not), and n is a round's.
     """
     from loloha.engines.saved import find, load
 
@@ -94,6 +95,15 @@ def estimate(
             )
     else:
         console.show(f"Estimates: {out} ({table.num_rows} rows)")
+    if any(_picked(one, few, only_clear) for one in found.values()):
+        console.say(
+            "low and high hold for all values at once: these were picked by their estimates"
+        )
+
+
+def _picked(found: Estimate, top: int | None, only_clear: bool) -> bool:
+    """Whether what is shown depends on the estimates."""
+    return only_clear or (top is not None and top < len(found.frequencies))
 
 
 def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | None, Any]:
@@ -148,10 +158,10 @@ def _part(
     bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
     chosen = np.arange(len(found.frequencies))
     if only_clear:
-        chosen = chosen[found.frequencies > bound]
+        chosen = chosen[found.significant(level)]
     if top is not None or only_clear:
         chosen = _largest(found.frequencies, chosen, top)
-    low, high = found.interval(level)
+    low, high = found.interval(level, simultaneous=_picked(found, top, only_clear))
     columns = {
         "round": np.full(len(chosen), round),
         "value": chosen,

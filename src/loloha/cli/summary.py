@@ -55,7 +55,8 @@ def show_top(found: Trial, top: int) -> None:
     console.show_table(
         ("value", "truth", "estimate", f"{_level(found)} interval from", "to"),
         shown,
-        title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}",
+        title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}, "
+        "picked by the truth: each interval is that of one value",
     )
 
 

@@ -83,10 +83,18 @@ class Simulation:
             return None
         return binned(self.protocol, self.dataset.frequencies())
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of `Estimate.interval` of each estimate, float64[tau, bins] each."""
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Lower and upper ends of `Estimate.interval` of each estimate, float64[tau, bins] each.
+
+        Parameters
+        ----------
+        level : float
+            Chance, in (0, 1), that an interval holds the true frequency.
+        simultaneous : bool
+            Whether those of all bins of a round hold at once: for bins picked by their estimates.
+        """
         test = inversion(self.protocol, self.n[:, None], self.estimates, self.reach)
-        return test.interval(level)
+        return test.interval(level, simultaneous=simultaneous)
 
     def coverage(self, level: float = 0.95) -> float:
         """Share of the intervals that hold the truth; NaN where that is not known."""
@@ -167,16 +175,20 @@ class Simulation:
         series = self.series()
         at = series.last_round()
         columns = ["label", "estimate", "low", "high"]
-        shown = [series.labels, series.frequencies[at], series.lower[at], series.upper[at]]
+        # Without the truth the rows are picked by their estimates.
+        ends = self.interval(simultaneous=series.truth is None)
+        shown = [series.labels, series.frequencies[at], *(end[at] for end in ends)]
+        said = "95 % intervals, of all values at once"
         if series.truth is not None:
             columns.insert(1, "truth")
             shown.insert(1, series.truth[at])
+            said = "95 % intervals"
         return to_html(
             f"{self.protocol!r}: {len(self.loss)} users, {len(self.n)} rounds",
             columns,
             [[column[value] for column in shown] for value in series.top(HTML_ROWS)],
             f"The most frequent of {self.protocol.bins} values in round {series.rounds[at]}, with "
-            "95 % intervals. All of it: to_frame(), plot().",
+            f"{said}. All of it: to_frame(), plot().",
         )
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ export function showLines({ campaign, drawn, choice, remove }) {
   byId("chosen").replaceChildren(...chips);
   const summary = choice.values
     ? "The values you chose. Each band holds the true frequency of its round in 95 of 100 cases."
-    : "The most frequent values of the rounds above. Each band holds the true frequency of its round in 95 of 100 cases.";
+    : "The most frequent values of the rounds above. A band holds the true frequency of a value named beforehand in 95 of 100 cases; of values that noise has lifted to the top, less often.";
   const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
   say("lines-lead", summary + (campaign.protocol.eps_inf === undefined ? "" : shared));
   draw("lines-chart", figure(data, chosen));
