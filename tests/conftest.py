@@ -1,6 +1,7 @@
 """What all tests share: no network, the same examples every time, and the reference numbers."""
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -12,6 +13,33 @@ from hypothesis import HealthCheck, settings
 
 # Before anything imports matplotlib: no display is needed, or asked for.
 os.environ["MPLBACKEND"] = "Agg"
+# Widths, colours and settings of whoever runs the tests are no part of what is tested.
+_OWN = ("LOLOHA_TEST_", "LOLOHA_FUZZ", "LOLOHA_KILLS")
+for _name in [*os.environ]:
+    if _name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS") or (
+        _name.startswith("LOLOHA_") and not _name.startswith(_OWN)
+    ):
+        del os.environ[_name]
+
+
+def _as_if_started_by_hand() -> None:
+    """Programs that tests start get the usual signals, also under nohup or in the background.
+
+    An ignored signal stays so across exec, one with a handler does not: a handler that does nothing
+    lets the tests themselves go on as whoever started them wished.
+    """
+    for name in ("SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Ignored, it takes away how a child ended.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+_as_if_started_by_hand()
 
 # The same examples on every run and machine; a loaded machine is no failure.
 settings.register_profile(
@@ -51,6 +79,14 @@ def _no_network() -> Iterator[None]:
                 return original(self, address)
 
             patch.setattr(socket.socket, name, guarded)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Data sets that somebody fetched on this machine are not found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOLOHA_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

@@ -55,7 +55,7 @@ def create(url: str, campaign: Campaign, **more: Any) -> str:
 
 
 def get(url: str, path: str) -> Any:
-    with Connection(url, timeout=30) as connection:
+    with Connection(url, timeout=300) as connection:
         return connection.get(path)
 
 

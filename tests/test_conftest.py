@@ -1,6 +1,9 @@
-"""The guard that keeps tests on this machine."""
+"""The guard that keeps tests on this machine, and what programs that they start inherit."""
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -21,3 +24,15 @@ def test_this_machine_is_within_reach() -> None:
         socket.create_connection(server.getsockname()) as client,
     ):
         assert client.getpeername() == server.getsockname()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGCHLD"])
+def test_programs_get_the_usual_signals_whatever_started_the_tests(name: str) -> None:
+    code = (
+        "import signal; "
+        f"print(signal.getsignal(signal.{name}) == signal.SIG_IGN, "
+        "len(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["False", "0"]

@@ -368,7 +368,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     monkeypatch.setattr(datasets, "table", lambda *_, **__: pytest.fail("was read"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    for out in (pages, pages / "x", tmp_path / "full", Path("/proc/nowhere/x")):
+    for out in (pages, pages / "x", tmp_path / "full", pages / "x" / "y"):
         assert main(["run", str(pages), *OLOLOHA, "--out", str(out)]) == 1
         told = capsys.readouterr()
         assert told.out == ""

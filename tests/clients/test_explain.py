@@ -49,7 +49,7 @@ def test_both_languages_say_the_same() -> None:
         input=json.dumps(questions),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)

@@ -49,7 +49,7 @@ def test_the_lines_of_the_docs_report_to_a_collector(installed: Path, tmp_path: 
         (installed / "example.js").write_text(script + lines)
         for sent in ("[ 0 ]", "[]"):
             ran = subprocess.run(
-                [node(), "example.js"], cwd=installed, capture_output=True, text=True, timeout=60
+                [node(), "example.js"], cwd=installed, capture_output=True, text=True, timeout=300
             )
             assert ran.returncode == 0, ran.stderr
             assert f"sent: {sent}" in ran.stdout

@@ -31,7 +31,7 @@ class Slow:
 
     def record(self, submissions: Any, now: float) -> Any:
         self.busy.set()
-        assert self.go.wait(10)
+        assert self.go.wait(300)
         self.commits.append(len(submissions))
         self.sizes.append(sum(each.size for each in submissions))
         return self.store.record(submissions, now)
@@ -66,7 +66,7 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     committer = committer_of(slow)
     committer.start()
     first = submit(committer, SmallUpload(entry, *text.messages(sent[0])))
-    assert slow.busy.wait(10)
+    assert slow.busy.wait(300)
     more = [submit(committer, SmallUpload(entry, *text.messages(each))) for each in sent[:8]]
     large = submit(committer, Submission.of(entry, batch(one, sent[6:])))
     assert not any(future.done() for future in (first, *more, large))
@@ -157,7 +157,7 @@ def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str, error: E
     committer.start()
     sent = messages(one, clients(one, 1), 0)[0]
     counted = submit(committer, SmallUpload(entry, *text.messages(sent)))
-    assert counted.result(timeout=60) == Receipt.of([0])
+    assert counted.result(timeout=300) == Receipt.of([0])
     committer.stop()
     assert len(times) == 2
     store.close()

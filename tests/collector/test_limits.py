@@ -198,7 +198,7 @@ def test_slow_readers_do_not_hold_up_uploads_or_health(
     honest = Store.tally
 
     def slow(self: Store, *arguments: Any) -> Any:
-        assert go.wait(30)
+        assert go.wait(300)
         return honest(self, *arguments)
 
     sent = messages(one, clients(one, 300), 0)

@@ -4,7 +4,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -282,12 +281,13 @@ DRIPS = {
 
 @pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS)
 def test_an_answer_is_whole_in_time_or_none(drip: tuple[bytes, bytes]) -> None:
-    with dripping(*drip) as url, Connection(url, timeout=0.1, patience=ONCE) as connection:
-        began = time.monotonic()
-        with pytest.raises(Unreachable, match="collector must answer"):
-            connection.post("/x", b"y", "text/plain")
-        # A whole request takes at most six times the timeout of a step.
-        assert time.monotonic() - began < 60
+    # A whole request takes at most six times the timeout of a step: this one would never end.
+    with (
+        dripping(*drip) as url,
+        Connection(url, timeout=0.1, patience=ONCE) as connection,
+        pytest.raises(Unreachable, match="collector must answer"),
+    ):
+        connection.post("/x", b"y", "text/plain")
 
 
 HOSTILE = {
@@ -339,7 +339,7 @@ def once() -> Iterator[Any]:
 @pytest.mark.parametrize("said", HOSTILE.values(), ids=HOSTILE)
 def test_what_is_no_answer_is_unreachable(once: Any, said: bytes) -> None:
     with (
-        Connection(once(said), timeout=1, patience=ONCE) as connection,
+        Connection(once(said), timeout=300, patience=ONCE) as connection,
         pytest.raises(Unreachable),
     ):
         connection.get("/x")
@@ -349,7 +349,7 @@ def test_an_answer_is_bounded(once: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("loloha.device.connection._LARGEST_ANSWER", 1000)
     endless = OK + b"\r\n" + b"x" * 100_000
     with (
-        Connection(once(endless), timeout=1, patience=ONCE) as connection,
+        Connection(once(endless), timeout=300, patience=ONCE) as connection,
         pytest.raises(Unreachable),
     ):
         connection.get("/x")

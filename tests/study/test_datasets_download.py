@@ -120,7 +120,7 @@ def test_a_download_that_breaks_off_is_not_kept(server: Server, tmp_path: Path) 
     server.files["csv_pmt.zip"] = zipped()
     server.promised = 100
     with pytest.raises(DataError, match="must be reachable, got"):
-        datasets.fetch("acs", "MT", tmp_path, url=server.url, timeout=5)
+        datasets.fetch("acs", "MT", tmp_path, url=server.url, timeout=300)
     assert files(tmp_path) == []
 
 
