@@ -266,7 +266,9 @@ def test_statements_name_the_files_that_the_engines_read(there, capsys):
         assert told(capsys, *result)["rounds"] == rounds
     (folder / "round=0" / "more.parquet").write_bytes(b"no parquet")
     assert main([*one, "--sql", "duckdb"]) == 1
-    assert "undamaged" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "undamaged" in said
+    assert "(--skip-bad; they are counted)" in said
     run(*one, "--sql", "duckdb", "--skip-bad")
 
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with stable keys.")]
+OPTIONS = {
+    "guard=True": "without --trust-log",
+    "(source=...)": "by --table",
+    "accept_weak_privacy=True": "--accept-weak-privacy",
+    "skip=True": "--skip-bad",
+}
+"""Arguments that errors of the library name, and the options that commands have for them."""
 LONG_ENOUGH_TO_TELL = 1.0
 WIDEST = 10_000
 BETWEEN = 3
@@ -41,7 +48,9 @@ def warn(text: str) -> None:
 
 
 def fail(text: str) -> None:
-    """Tell why the command ends."""
+    """Tell why the command ends, with options of the command for arguments of Python."""
+    for argument, option in OPTIONS.items():
+        text = text.replace(argument, option)
     _tell("error", "red", text)
 
 

@@ -148,5 +148,5 @@ def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = Fa
     if found and not accept_weak_privacy:
         raise CampaignError(
             f"protocol must keep within the stated limit, got this: {' '.join(found)} "
-            "Choose another, or accept weak privacy explicitly (--accept-weak-privacy)"
+            "Choose another, or accept weak privacy explicitly (accept_weak_privacy=True)"
         )

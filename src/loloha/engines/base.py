@@ -127,7 +127,7 @@ class Engine(ABC):
             # Its text could quote keys.
             raise WireError(
                 f"log must be readable by engine {self.name}, got {type(error).__name__}; "
-                "check its digests (without --trust-log), the memory and the disk"
+                "check its digests (guard=True), the memory and the disk"
             ) from None
 
 

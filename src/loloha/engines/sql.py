@@ -140,7 +140,7 @@ def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Path
     if dialect not in ("duckdb", "spark"):
         raise ParameterError(
             f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
-            "load the reports into a table and name it by --table"
+            "load the reports into a table and name it (source=...)"
         )
     columns = ", ".join(["reporter", *column.types(protocol.encoding)])
     selected = [

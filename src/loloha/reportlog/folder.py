@@ -80,7 +80,7 @@ class Contents:
             first = min(path for paths in self.refused.values() for path in paths)
             raise WireError(
                 f"every file must be of this campaign and undamaged, got {counts}, the first is "
-                f"{str(first)!r}; remove them, or skip them knowingly (they are counted)"
+                f"{str(first)!r}; remove them, or skip them knowingly (skip=True; they are counted)"
             )
 
 
