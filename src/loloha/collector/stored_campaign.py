@@ -19,6 +19,7 @@ MOST_WORK = 1 << 25
 
 # Labels that stay in memory: a million of them take 70 MB.
 _MOST_KEPT = 1 << 17
+_LETTERS_A_NUMBER = 128
 
 
 class Labels(Sequence[str]):
@@ -101,6 +102,13 @@ class StoredCampaign:
     def keeps_labels(self) -> bool:
         """Whether its labels, and an index of them, stay in memory."""
         return self.bins <= _MOST_KEPT
+
+    @cached_property
+    def search_work(self) -> int:
+        """Numbers that could be computed in the time in which its labels are searched."""
+        if self.keeps_labels:
+            return sum(map(len, self.labels)) // _LETTERS_A_NUMBER
+        return self.bins
 
     @cached_property
     def index(self) -> Index:

@@ -33,7 +33,6 @@ POLICY = "; ".join(
 )
 """Content-Security-Policy of the page. Nothing is loaded from, or sent to, any other host."""
 
-_LABELS_A_NUMBER = 16
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -67,9 +66,7 @@ def routes(context: Context) -> APIRouter:
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
         stored = await context.known(fingerprint)
-        # An index is read so much faster than numbers are computed.
-        numbers = stored.bins // (_LABELS_A_NUMBER if stored.keeps_labels else 1)
-        found, _ = await context.compute(request, numbers, of_labels, fingerprint, q)
+        found, _ = await context.compute(request, stored.search_work, of_labels, fingerprint, q)
         return tagged(request, {"total": stored.bins, "matches": found})
 
     return router
