@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,6 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
             with pytest.raises(StoreError):
                 submit(committer, upload).result(10)
         assert committer.failing
-        patch.setattr("loloha.collector.commit.FAILING_SECONDS", 0.0)
-        assert not committer.failing
     assert committer.failing
     assert submit(committer, upload).result(10).accepted == 3
     assert not committer.failing
@@ -138,6 +137,47 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
         "reports are counted again",
     ]
     committer.stop()
+    store.close()
+
+
+def test_health_stays_bad_until_a_write_succeeds(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Half a minute after the last upload it was good again, the disk still full.
+    monkeypatch.setattr(commit, "PROBE_SECONDS", 0.01)
+    store = Store(sqlite_url)
+    full = threading.Event()
+    probes = threading.Semaphore(0)
+
+    def tidy() -> None:
+        probes.release()
+        if full.is_set():
+            raise StoreError("store must be writable, got a full disk; mend that")
+
+    def await_probes(count: int) -> None:
+        for _ in range(count):
+            assert probes.acquire(timeout=10)
+
+    committer = committer_of(store, tidy)
+    full.set()
+    committer.start()
+    # Nobody has sent anything: it is known from a write of its own.
+    await_probes(5)
+    assert committer.failing
+    with pytest.raises(StoreError, match="full disk"):
+        committer.must_work()
+    full.clear()
+    for _ in range(2_000):
+        if not committer.failing:
+            break
+        sleep(0.005)
+    committer.must_work()
+    committer.stop()
+    told = [record.message for record in caplog.records if record.name == commit.__name__]
+    assert told == [
+        "reports are not counted: store must be writable, got a full disk; mend that",
+        "reports are counted again",
+    ]
     store.close()
 
 

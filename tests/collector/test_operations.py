@@ -1,7 +1,9 @@
 """Headers, health, limits, metrics and logs, and what must never be in them."""
 
+import errno
 import json
 import logging
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from collecting import (
     messages,
 )
 from loloha import reportlog
+from loloha.collector import problem
 from loloha.collector.commit import Committer
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.store import Store
@@ -93,6 +96,49 @@ def test_a_full_queue_asks_to_come_back(serve: Any, monkeypatch: pytest.MonkeyPa
     answer = send(client, path, messages(one, clients(one, 1), 0)[0])
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
+def test_health_tells_of_a_disk_on_which_nothing_can_be_written(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    client = serve()
+    committer = client.app.state.context.committer
+    sync = os.fsync
+
+    def full(handle: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    # No upload was sent: the collector finds out by a write of its own.
+    monkeypatch.setattr(os, "fsync", full)
+    committer._run_tidy()
+    for _ in range(2):
+        answer = client.get("/healthz")
+        assert answer.status_code == 503
+        assert "disk" in answer.json()["detail"] or "read-only" in answer.json()["detail"]
+        caplog.clear()
+    monkeypatch.setattr(os, "fsync", sync)
+    committer._run_tidy()
+    assert client.get("/healthz").status_code == 200
+    # Nothing of it is left.
+    folder = Path(client.app.state.context.store.database.url.database).parent
+    assert {path.name.partition(".")[0] for path in folder.iterdir()} == {"loloha"}
+
+
+def test_causes_of_503_are_logged_once_a_while(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problem, "_logged", {})
+    for _ in range(3):
+        problem.unavailable("store must be writable")
+        problem.unavailable("too many wait")
+    assert [one.getMessage() for one in caplog.records] == [
+        "answered 503: store must be writable",
+        "answered 503: too many wait",
+    ]
+    monkeypatch.setattr(problem, "LOG_SECONDS", 0.0)
+    problem.unavailable("too many wait")
+    assert len(caplog.records) == 3
 
 
 def test_health_tells_that_another_collector_has_taken_over(serve: Any) -> None:

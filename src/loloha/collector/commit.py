@@ -15,6 +15,7 @@ from loloha.collector.metric import Metrics
 from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload, Waiting
 from loloha.collector.store import Store, TakenOverError
 from loloha.collector.submission import Receipt, count_codes, gather
+from loloha.collector.timekeeper import ClockError
 from loloha.collector.upkeep import SECONDS, Upkeep
 from loloha.collector.work import commit_work
 from loloha.errors import StoreError
@@ -24,8 +25,9 @@ _log = logging.getLogger(__name__)
 
 # Work of a commit, in reports: others wait behind it.
 MOST_AT_ONCE = 20_000
-FAILING_SECONDS = 30.0
 HANGING_SECONDS = 5.0
+PROBE_SECONDS = 5.0
+"""While the store cannot be written it is tried so often, beside what uploads try."""
 GATHER_SECONDS = 0.002
 
 
@@ -42,7 +44,8 @@ class Committer:
         Reports that may wait, of small uploads and of large ones each; one address has a quarter.
     tidy : callable, optional
         Called in the same thread at the start, every 30 seconds, and at the end; between any two
-        commits while it returns true.
+        commits while it returns true. It writes: what becomes of it shows whether the store can be
+        written where no reports come.
     """
 
     def __init__(
@@ -57,14 +60,14 @@ class Committer:
         self._store = store
         self._clock = clock
         self._metrics = metrics
+        self._probes = tidy is not None
         self._tidy = Upkeep(tidy or bool, "rounds are closed", metrics)
         self._small = Line(largest_queue)
         self._large = Line(largest_queue)
         self._next_is_small = True
         self._arrived = threading.Condition()
         self._stopping = False
-        self._failed = -math.inf
-        self._taken_over = False
+        self._failed: StoreError | None = None
         # While no commit is under way it begins in the future.
         self._began = math.inf
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -82,9 +85,8 @@ class Committer:
 
     @property
     def failing(self) -> bool:
-        """Whether a commit failed or hangs: the last one, some seconds ago at most."""
-        hangs = monotonic() - self._began > HANGING_SECONDS
-        return hangs or monotonic() - self._failed < FAILING_SECONDS
+        """Whether a commit hangs, or the last write, of reports or a probe, failed."""
+        return monotonic() - self._began > HANGING_SECONDS or self._failed is not None
 
     def must_work(self) -> None:
         """Refuse where it is `failing`.
@@ -92,13 +94,15 @@ class Committer:
         Raises
         ------
         StoreError
-            If so; says whether another collector has taken the store over.
+            The last failure; whether another collector has taken the store over.
         """
-        if not self.failing:
-            return
-        if self._taken_over:
+        failed = self._failed
+        if isinstance(failed, TakenOverError):
             raise TakenOverError("store was taken over by another collector; stop this one")
-        raise StoreError("store must take reports, the last commit failed; see its disk")
+        if failed is not None:
+            raise StoreError(str(failed))
+        if self.failing:
+            raise StoreError("store must take reports in time, a commit hangs; see its locks")
 
     async def commit(self, upload: Upload, address: str | None = None) -> Receipt:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
@@ -134,7 +138,7 @@ class Committer:
         self._metrics.waiting.inc(sign * job.size)
 
     def _run(self) -> None:
-        more, tidied = self._tidy.run(), monotonic()
+        more, tidied = self._run_tidy(), monotonic()
         while True:
             taken = self._take(wait=not more)
             if taken:
@@ -145,8 +149,21 @@ class Committer:
             elif self._stopping:
                 self._tidy.run()
                 return
-            if more or monotonic() - tidied >= SECONDS:
-                more, tidied = self._tidy.run(), monotonic()
+            if more or monotonic() - tidied >= self._pause:
+                more, tidied = self._run_tidy(), monotonic()
+
+    @property
+    def _pause(self) -> float:
+        return PROBE_SECONDS if self._failed is not None else SECONDS
+
+    def _run_tidy(self) -> bool:
+        """Tidy; it writes, so it tells whether the store can be written."""
+        more = self._tidy.run()
+        if isinstance(self._tidy.failed, StoreError):
+            self._note_failure(self._tidy.failed)
+        elif self._probes and self._tidy.failed is None:
+            self._note_success()
+        return more
 
     def _take(self, *, wait: bool) -> list[Piece]:
         """What waits, up to a bound; after a while without any, nothing.
@@ -156,7 +173,7 @@ class Committer:
         """
         with self._arrived:
             if wait and not (self._small or self._large or self._stopping):
-                self._arrived.wait(SECONDS)
+                self._arrived.wait(self._pause)
             first, second = self._small, self._large
             if not self._next_is_small:
                 first, second = second, first
@@ -264,18 +281,19 @@ class Committer:
                 loop.call_soon_threadsafe(_settle, settled)
 
     def _note_success(self) -> None:
-        self._taken_over = False
-        if self._failed > -math.inf:
+        if self._failed is not None:
             _log.warning("reports are counted again")
-        self._failed = -math.inf
+        self._failed = None
 
     def _note_failure(self, error: StoreError) -> None:
-        # Once, not for each upload of an outage.
-        if not self.failing:
-            _log.warning("reports are not counted: %s", error)
-        self._taken_over = isinstance(error, TakenOverError)
-        self._failed = monotonic()
         self._metrics.failures.inc()
+        if isinstance(error, ClockError):
+            # It says so itself, and is asked for health.
+            return
+        # Each cause once, not for each upload of an outage.
+        if str(error) != str(self._failed):
+            _log.warning("reports are not counted: %s", error)
+        self._failed = error
 
 
 def _settle(settled: list[tuple[Any, Any]]) -> None:

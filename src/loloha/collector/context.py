@@ -191,8 +191,9 @@ class Context:
 
     @staticmethod
     def _tidy(store: Store, now: float) -> bool:
-        """Close rounds on time; whether more are due."""
+        """See that the store can be written, and close rounds on time; whether more are due."""
         store.see(now)
+        store.probe()
         return store.close_rounds(now)
 
     def _kept_reports(self) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import math
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -42,6 +45,10 @@ STATUS_OF = {
     Refusal.CAMPAIGN: 409,
 }
 RETRY_SECONDS = 2
+LOG_SECONDS = 60.0
+_MOST_LOGGED = 100
+_logged: dict[str, float] = {}
+_log = logging.getLogger(__name__)
 # Whatever is quoted in it: an error is no echo.
 _LONGEST_DETAIL = 1000
 
@@ -83,7 +90,13 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
 
 
 def unavailable(detail: str) -> Problem:
-    """The answer while the store cannot be written: come back."""
+    """The answer while the store cannot be written: come back. Each cause is logged, seldom."""
+    now = monotonic()
+    if now - _logged.get(detail, -math.inf) >= LOG_SECONDS:
+        if len(_logged) > _MOST_LOGGED:
+            _logged.clear()
+        _logged[detail] = now
+        _log.warning("answered 503: %s", detail)
     return Problem(503, detail, kind="unavailable", headers={"Retry-After": str(RETRY_SECONDS)})
 
 

@@ -141,7 +141,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         responses={**described(shape.Health), **problems()},
     )
     async def health() -> Response:
-        """Answers 200 if the store can be read, commits take place and the clock is right."""
+        """Answers 200 if the store answers, its last write succeeded and the clock is right."""
         context.timekeeper.now()
         context.committer.must_work()
         await context.check(lambda: context.store.ping())

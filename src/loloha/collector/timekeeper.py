@@ -18,6 +18,10 @@ MOST_GAP = 7 * 86_400.0
 _log = logging.getLogger(__name__)
 
 
+class ClockError(StoreError):
+    """The clock cannot be believed: nothing can be counted."""
+
+
 def steady_seconds() -> float:
     """Seconds since some moment, which no setting of the clock moves; they pass in sleep, too."""
     which = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -63,7 +67,7 @@ class Timekeeper:
 
         Raises
         ------
-        StoreError
+        ClockError
             While they cannot be believed.
         """
         with self._lock:
@@ -75,7 +79,7 @@ class Timekeeper:
                 self._wrong = not self._wrong
                 _log.warning("%s", error or "the clock is right again")
         if error is not None:
-            raise StoreError(error)
+            raise ClockError(error)
         return now
 
     def _error(self, now: float, steady: float) -> str | None:

@@ -30,29 +30,27 @@ class Upkeep:
         self._work = work
         self._what = what
         self._metrics = metrics
-        self._failing = False
+        self.failed: Exception | None = None
+        """Why the last time failed, if it did."""
 
     def run(self) -> bool:
         """Do it; whether more is due at once."""
+        before, self.failed = self.failed, None
         try:
             more = bool(self._work())
-        except (StoreError, OSError) as error:
-            if not self._failing:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
+            self.failed = error
+            self._metrics.failures.inc()
+            if not isinstance(error, StoreError | OSError):
+                # A fault of ours, or a damaged log.
+                _log.exception("no longer on time: %s", self._what)
+            elif before is None:
                 # The path of a file stays out.
                 cause = error.strerror if isinstance(error, OSError) else error
                 _log.warning("no longer on time: %s: %s", self._what, cause or type(error).__name__)
-            self._failing = True
-            self._metrics.failures.inc()
             return False
-        except Exception:  # noqa: BLE001
-            # A fault of ours, or a damaged log: the thread goes on.
-            _log.exception("no longer on time: %s", self._what)
-            self._failing = True
-            self._metrics.failures.inc()
-            return False
-        if self._failing:
+        if before is not None:
             _log.warning("on time again: %s", self._what)
-        self._failing = False
         return more
 
 

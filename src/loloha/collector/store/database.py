@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import sqlalchemy as sql
@@ -22,6 +23,12 @@ _CAUSES = (
     ("file is not a database", "a file that is no SQLite database"),
     ("disk is full", "a full disk"),
     ("no space left", "a full disk"),
+    ("disk quota exceeded", "a full quota of the disk"),
+    ("disk i/o error", "a disk that fails (see the system's log)"),
+    ("input/output error", "a disk that fails (see the system's log)"),
+    ("read-only file system", "a file system that is read-only"),
+    ("too big", "a value larger than the database takes"),
+    ("disk image is malformed", "a damaged file (restore a backup)"),
     ("database is locked", "a lock that another process holds"),
     ("connection refused", "connection refused (does the server run at that host and port?)"),
     ("timeout expired", "no connection in time (see host, port and firewall)"),
@@ -128,6 +135,23 @@ class Database:
                 "collector; stop this one, put the file in its place, and start again"
             )
 
+    def probe_disk(self, size: int) -> None:
+        """Write a file of so many bytes beside that of SQLite, and delete it.
+
+        Raises
+        ------
+        StoreError
+            If that fails.
+        """
+        try:
+            with TemporaryFile(dir=self._file.parent, buffering=0) as file:
+                left = memoryview(bytes(size))
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(_advice(_cause(error))) from None
+
     def erase(self, table: sql.Table) -> bool:
         """Let deleted rows leave the files; whether they have, which a long reader can delay."""
         with _translated():
@@ -170,14 +194,13 @@ def _translated() -> Iterator[None]:
         yield
     except DBAPIError as error:
         # The statement's parameters stay out: they are reporters and digests.
-        cause = _cause(error.orig)
-        raise StoreError(
-            f"store must be reachable and writable, got {cause}; mend that, or try again"
-        ) from None
+        raise StoreError(_advice(_cause(error.orig))) from None
     except SQLAlchemyError as error:
-        raise StoreError(
-            f"store must be reachable and writable, got {type(error).__name__}; try again"
-        ) from None
+        raise StoreError(_advice(type(error).__name__)) from None
+
+
+def _advice(cause: str) -> str:
+    return f"store must be reachable and writable, got {cause}; mend that, or try again"
 
 
 def _cause(error: BaseException | None) -> str:
@@ -186,7 +209,9 @@ def _cause(error: BaseException | None) -> str:
     for part, words in _CAUSES:
         if part in said:
             return words
-    return type(error).__name__
+    # Codes of the database, which hold no value: SQLITE_TOOBIG, or 54000.
+    code = getattr(error, "sqlite_errorname", None) or getattr(error, "sqlstate", None)
+    return " ".join(filter(None, (type(error).__name__, code)))
 
 
 def _make_private(path: Path) -> None:

@@ -80,6 +80,10 @@ INSERT_KEPT = sql.insert(kept)
 NUMBER_WAITING = sql.select(outcome.c.round, outcome.c.count).where(
     _in_rounds(outcome), outcome.c.kind == "waiting"
 )
+# No report has a round below 0.
+DELETE_PROBE = sql.delete(guard).where(
+    guard.c.campaign_id == sql.bindparam("campaign_id"), guard.c.round == -1
+)
 OUTCOMES = sql.select(outcome.c.kind, outcome.c.count).where(_here(outcome))
 
 _parts: sql.BindParameter[list[int]] = sql.bindparam("parts", expanding=True)
@@ -98,7 +102,7 @@ WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.count > 0,
     outcome.c.round < sql.bindparam("first"),
 )
-GUARDED = sql.select(guard.c.campaign_id).distinct()
+GUARDED = sql.select(guard.c.campaign_id).where(guard.c.round >= 0).distinct()
 FIRST_GUARDED = sql.select(sql.func.min(guard.c.round)).where(guard.c.campaign_id == _entry)
 
 # Those that were marked come first.

@@ -26,6 +26,7 @@ from loloha.server.tally import Tally
 
 MOST_KEPT_AT_ONCE = 8 << 20
 """Bytes of reports that go to their log at a time."""
+PROBE_BYTES = 1 << 20
 
 
 class TakenOverError(StoreError):
@@ -178,6 +179,31 @@ class Store:
         with self.database.write() as connection:
             self._must_be_newest(connection)
             connection.execute(sql.update(schema.writer).values(seen=int(now)))
+
+    def probe(self) -> None:
+        """Write as much as an upload might, and delete it again.
+
+        Raises
+        ------
+        StoreError
+            If that fails, as on a full disk, where less may still find room.
+        """
+        if self.database.dialect == "sqlite":
+            # Its own files have room left over, which would be used again.
+            self.database.probe_disk(PROBE_BYTES)
+            return
+        first = sql.select(schema.campaign.c.id).order_by(schema.campaign.c.id).limit(1)
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            found = connection.scalar(first)
+            if found is None:
+                return
+            place = {"campaign_id": found, "round": NO_ROUND, "segment": 0}
+            connection.execute(statement.DELETE_PROBE, place)
+            row = {**place, "rows": secrets.token_bytes(PROBE_BYTES)}
+            connection.execute(statement.INSERT_GUARD, row)
+        with self.database.write() as connection:
+            connection.execute(statement.DELETE_PROBE, place)
 
     def leave(self, moment: float) -> None:
         """Stop to write: whoever comes next finds no later time seen, and no other to fear."""
