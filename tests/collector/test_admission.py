@@ -353,7 +353,7 @@ def test_labels_are_searched_for_what_their_letters_cost(serve: Any) -> None:
     # 20 000 labels at 166 searches a second silenced health for 20 s.
     labels = tuple(f"{i:05d}" + "x" * 150 for i in range(8000))
     one = campaign(protocol=loloha.BiLOLOHA(k=8000, eps_inf=2.0, eps_1=1.0), domain=Labels(labels))
-    client = serve(rate_limit="20/minute")
+    client = serve(rate_limit="40/minute")
     path = created(client, one).replace("/v1/campaigns", "/dashboard/labels")
     answers = [client.get(f"{path}?q=0799{i % 10}") for i in range(20)]
     assert answers[0].json()["matches"][0] == {"value": 7990, "label": labels[7990]}
