@@ -52,7 +52,7 @@ def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool =
         reason = "several users share a key, or none is sent: rounds cannot be joined"
         return Window(
             log.protocol, "mean", reason, found.n, len(counted), found.frequencies,
-            found.standard_errors,
+            found.standard_errors, inversion=found.inversion,
         )  # fmt: skip
     return decode(log.protocol, *_joined(log.protocol, contents.rounds.values(), guard))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from loloha.rules.encodings import Hashed, Symbols
 from loloha.rules.protocols import Protocol
 from loloha.rules.protocols.base import speakable
 from loloha.server.estimate import normal_quantile
+from loloha.server.interval import Inversion, Scatter
 
 if TYPE_CHECKING:
     from loloha.rules.counting.arrays import Array, Floats, Ints
@@ -25,6 +26,8 @@ __all__ = ["Scores", "Window", "decode"]
 METHODS = ("auto", "likelihood", "mean")
 LEAST_GAIN = 0.001
 """Less of the variance than this is not worth an assumption."""
+FALSE_ALARM = 0.05
+"""Chance, over all values, that users who keep their values are taken for ones who do not."""
 SCALE = 1 << 20
 # Values x users whose symbols are looked up at once.
 _AT_ONCE = 1 << 22
@@ -64,11 +67,29 @@ class Window:
     standard_errors: Floats
     gain: float | None = None
     seen: float | None = None
+    inversion: Inversion | None = field(default=None, repr=False)
+    doubt: Floats | float = field(default=0.0, repr=False)
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper end of a normal interval for each value on its own, float64[k] each."""
-        width = normal_quantile((1 + checks.level(level)) / 2) * self.standard_errors
-        return self.frequencies - width, self.frequencies + width
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Lower and upper end of the interval of each value, in [0, 1]; float64[k] each.
+
+        Parameters
+        ----------
+        level : float
+            Chance, in (0, 1), that the interval of one given value holds its true frequency.
+        simultaneous : bool
+            As of `Estimate.interval`.
+
+        Notes
+        -----
+        Where values were decoded by likelihood, those that the plain mean gives otherwise have
+        wider intervals: by as much as both differ beyond the standard error of their difference.
+        """
+        test = self.inversion or Inversion(
+            self.frequencies, Scatter(self.standard_errors**2, 0.0, 0.0), 0.0, (0.0, 0.0)
+        )
+        low, high = test.interval(level, simultaneous=simultaneous)
+        return np.maximum(low - self.doubt, 0), np.minimum(high + self.doubt, 1)
 
 
 @dataclass(frozen=True)
@@ -177,8 +198,9 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
         sum over v of [ (sum delta_u)^2 + 2 sum psi_u delta_u - 2 (sum psi_u)(sum delta_u) / n ]
 
     but for what users differ by among themselves, a term of order 1/n without the noise. "auto"
-    takes the mean where this is positive. The choice is made from the same reports, once for all
-    values.
+    takes the mean where this is positive, and where a single value differs by more than noise
+    explains at 95 %, all values at once: the sum drowns what happens to one. The choice is made
+    from the same reports, once for all values.
     """
     checks.choice("method", method, METHODS)
     reports = _Reports(protocol, *_checked(protocol, keys, ys))
@@ -187,16 +209,23 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     likely = _decoded(reports, [scores[t].table for t in reports.lengths], scores)
     gain = float(1 - likely.other / plain.other)
     seen = _seen(reports, plain, likely)
+    moved = likely.frequencies - plain.frequencies
+    noise = _noise(reports, likely.parts - plain.parts)
     if method == "auto":
-        method, reason = _choice(gain, seen)
+        bound = normal_quantile(1 - FALSE_ALARM / (2 * len(moved)))
+        method, reason = _choice(gain, seen, stands_out=bool((np.abs(moved) > bound * noise).any()))
     else:
         reason = "asked for"
     chosen = likely if method == "likelihood" else plain
-    known = np.clip(chosen.frequencies, 0, 1)
-    errors = np.sqrt(known * chosen.held + (1 - known) * chosen.other)
+    doubt = np.maximum(np.abs(moved) - noise, 0) if method == "likelihood" else 0.0
+    scatter = Scatter(chosen.other, chosen.held - chosen.other, 0.0)
+    errors = np.sqrt(scatter.at(np.clip(chosen.frequencies, 0, 1)))
+    # All reports of a user may support a value: by so much one more user moves its estimate.
+    unit = float(np.ptp(chosen.parts, axis=1).max())
     return Window(
-        protocol, method, reason, reports.n, reports.rounds, chosen.frequencies, errors, gain, seen
-    )
+        protocol, method, reason, reports.n, reports.rounds, chosen.frequencies, errors, gain, seen,
+        Inversion(chosen.frequencies, scatter, unit, (1.0, 1.0)), doubt,
+    )  # fmt: skip
 
 
 def decodable(protocol: Protocol) -> bool:
@@ -205,11 +234,13 @@ def decodable(protocol: Protocol) -> bool:
     return type(protocol.encoding) in (Hashed, Symbols) and second is not None and second.q > 0
 
 
-def _choice(gain: float, seen: float) -> tuple[str, str]:
+def _choice(gain: float, seen: float, *, stands_out: bool) -> tuple[str, str]:
     if gain < LEAST_GAIN:
         return "mean", "so few reports a user leave nothing to gain"
     if seen <= 0:
         return "mean", "users change their values: decoding them as if they did not would lose"
+    if stands_out:
+        return "mean", "a value was held by more users in some rounds: its frequency would be wrong"
     return "likelihood", "users keep their values well enough for all their reports to be one"
 
 
@@ -284,15 +315,26 @@ def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
     """By how much of the mean's squared error the likelihood's is smaller: see `decode`."""
     apart = likely.parts - plain.parts
     moved = likely.frequencies - plain.frequencies
-    products = plain.parts * apart
-    largest = float(np.abs(products).max())
-    together = np.zeros(len(moved))
-    if largest:
-        unit = _LARGEST_SUM / (largest * reports.n)
-        together = reports.support(np.rint(products * unit).astype(np.int64)) / unit
+    together = _sums(reports, plain.parts * apart)
     worse = moved**2 + 2 * (together - plain.frequencies * moved / reports.n)
     f = np.clip(plain.frequencies, 0, 1)
     return float(-worse.sum() / (f * plain.held + (1 - f) * plain.other).sum())
+
+
+def _noise(reports: _Reports, apart: Floats) -> Floats:
+    """Standard error of a sum over users, by how their parts scatter; float64[k]."""
+    sums, squares = _sums(reports, apart), _sums(reports, apart**2)
+    found: Floats = np.sqrt(np.maximum(squares - sums**2 / reports.n, 0))
+    return found
+
+
+def _sums(reports: _Reports, parts: Floats) -> Floats:
+    """Sums over users of the part of the symbol that a value is to them, float64[k]."""
+    largest = float(np.abs(parts).max())
+    if not largest:
+        return np.zeros(reports.encoding.bins)
+    unit = _LARGEST_SUM / (largest * reports.n)
+    return reports.support(np.rint(parts * unit).astype(np.int64)) / unit
 
 
 def _checked(protocol: Protocol, keys: Array, ys: Array) -> tuple[Ints | None, Ints]:
