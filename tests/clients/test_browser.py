@@ -202,8 +202,10 @@ def test_a_page_closed_before_the_answer(tab: Tab, context: Any, world: World) -
     held = threading.Event()
     tab.page.route("**/reports", lambda route: held.set())
     tab.run("window.work = make().deliver()")
-    tab.page.wait_for_timeout(200)
-    assert held.is_set()
+    for _ in range(200):
+        if held.is_set():
+            break
+        tab.page.wait_for_timeout(50)
     tab.page.close()
     other = Tab(context, world)
     assert other.run("return make().deliver()")["sent"] == [0]
@@ -280,8 +282,154 @@ def test_withdrawn_consent(tab: Tab) -> None:
     assert "stays spent" in tab.run("return make().withdraw()")
     assert tab.run("return make().deliver().catch(name)") == "StateError"
     kept = tab.run("return indexedDbStorage('hours').read().then(JSON.parse)")
-    assert kept.keys() == {"type", "version", "spent", "answered"}
+    assert kept.keys() == {"type", "version", "spent", "committed", "answered"}
     assert tab.world.rounds() == []
+
+
+HELD = """
+window.sender = make(); sender.deliverOnHide();
+while (!(await navigator.locks.query()).held.some(({ mode }) => mode === "shared")) {
+  await new Promise((done) => setTimeout(done, 10));
+}
+await sender.status();
+"""
+HIDE = """
+Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+WORKER = """
+const code = `
+  import { Sender, indexedDbStorage } from "${location.origin}/loloha.min.js";
+  const sender = new Sender(indexedDbStorage("hours"));
+  postMessage(await sender.END());
+`;
+const module = new Blob([code], { type: "text/javascript" });
+const worker = new Worker(URL.createObjectURL(module), { type: "module" });
+return new Promise((done, fail) => {
+  worker.onmessage = ({ data }) => done(data);
+  worker.onerror = fail;
+});
+"""
+
+
+@pytest.mark.parametrize("end", ["withdraw", "reset"])
+@pytest.mark.parametrize("where", ["a tab", "a worker"])
+def test_no_tab_sends_what_another_has_deleted(
+    tab: Tab, context: Any, world: World, end: str, where: str
+) -> None:
+    tab.run(f"{AGREE.replace('4', '99')} await sender.report('a')")
+    others = [Tab(context, world) for _ in range(2)]
+    for each in (tab, *others):
+        each.run(HELD)
+    erase = f"return sender.{end}()" if where == "a tab" else WORKER.replace("END", end)
+    assert "stays spent" in tab.run(erase)
+    # At once, and as its page goes away.
+    others[0].run(HIDE)
+    others[1].page.close(run_before_unload=False)
+    tab.run(HIDE)
+    tab.page.wait_for_timeout(500)
+    assert world.rounds() == []
+    if end == "reset":
+        tab.run("await make().report('b', { round: 0 })")
+        assert tab.run("return make().status().then(({ waiting }) => waiting)") == []
+
+
+def test_a_tab_whose_copy_is_stale_sends_what_is_queued_now(
+    tab: Tab, context: Any, world: World
+) -> None:
+    tab.run(f"{AGREE.replace('4', '99')} await sender.report('a')")
+    other = Tab(context, world)
+    other.run(HELD)
+    tab.run("const s = make(); await s.reset({ wait: false }); await s.report('b')")
+    other.run(HELD)
+    other.page.close(run_before_unload=False)
+    for _ in range(100):
+        if world.rounds():
+            break
+        tab.page.wait_for_timeout(50)
+    tab.run("await make().deliver()")
+    (first,) = world.rounds()
+    assert (first["n"], first["conflicts"]) == (1, 0)
+
+
+def test_many_that_wait_leave_in_one_request_within_the_browser_s_bound(tab: Tab) -> None:
+    tab.run(
+        f"{AGREE} for (let round = 0; round < 120; round++) await sender.report('a', {{ round }})"
+    )
+    sent: list[Any] = []
+    tab.page.on("request", lambda request: sent.append(request))
+    tab.run(HELD)
+    tab.run(HIDE)
+    tab.page.wait_for_timeout(500)
+    posts = [one for one in sent if one.method == "POST"]
+    assert [one.url for one in posts] == [f"{tab.world.collector_url}/v1/reports"]
+    assert len(posts[0].post_data) < 64 * 1024
+    # The collector counts round 0 and asks to come again with those that are early.
+    assert [one["n"] for one in tab.world.rounds()] == [1]
+
+
+SILENT = """
+const { open } = IDBFactory.prototype;
+IDBFactory.prototype.open = () => ({});
+const quick = new Sender(indexedDbStorage("hours", { timeout: 0.1 }));
+"""
+
+
+def test_a_storage_that_never_answers_ends_no_other_tab(
+    tab: Tab, context: Any, world: World
+) -> None:
+    tab.run(AGREE)
+    other = Tab(context, world)
+    for step in ("status()", "report('a')", "withdraw()", "deliver()"):
+        assert other.run(f"{SILENT} return quick.{step}.catch(name)") == "StateError"
+    # Its lock is free again.
+    assert tab.run("return make().report('a')") == 0
+
+
+LATE = """
+const { open } = IDBFactory.prototype;
+const arrived = [];
+IDBFactory.prototype.open = function (...given) {
+  const asked = open.apply(this, given);
+  const late = {};
+  arrived.push(new Promise((done) => {
+    asked.onsuccess = () => setTimeout(() => {
+      late.result = asked.result;
+      late.onsuccess();
+      done();
+    }, 300);
+  }));
+  return late;
+};
+const quick = new Sender(indexedDbStorage("hours", { timeout: 0.1 }));
+const said = await quick.withdraw().catch(name);
+await Promise.all(arrived);
+await new Promise((done) => setTimeout(done, 100));
+return said;
+"""
+
+
+def test_a_storage_that_answers_too_late_changes_nothing(
+    tab: Tab, context: Any, world: World
+) -> None:
+    tab.run(f"{AGREE} await sender.report('a')")
+    assert Tab(context, world).run(LATE) == "StateError"
+    said = tab.run("return make().status().then(({ consent, waiting }) => [consent, waiting])")
+    assert said == [True, [0]]
+
+
+def test_a_tab_that_does_not_let_go_is_said(tab: Tab, context: Any, world: World) -> None:
+    tab.run(f"{AGREE} await sender.report('a')")
+    other = Tab(context, world)
+    hold = (
+        "window.lock = new Promise((held) => navigator.locks.request('loloha hours', () => {"
+        " held(); return new Promise((done) => { window.free = done }) })); await lock"
+    )
+    other.run(hold)
+    quick = "const quick = new Sender(indexedDbStorage('hours', { timeout: 0.1 }));"
+    assert tab.run(f"{quick} return quick.withdraw().catch(name)") == "StateError"
+    other.run("free()")
+    assert "stays spent" in tab.run("return make().withdraw()")
 
 
 def test_an_origin_that_is_not_allowed(chromium: Any, world: World) -> None:

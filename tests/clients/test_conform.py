@@ -133,8 +133,21 @@ FAULTS = [
         "must(true",
         "lives",
     ),
-    Fault("the limit is not kept", "client.js", "(limit ?? Infinity)", "Infinity", "lives"),
-    Fault("a rounding error spends the limit", "client.js", "* (1 + 1e-12)", "", "lives"),
+    Fault(
+        "the limit is not kept",
+        "limit.js",
+        "if (covers(limit, amount)) return;",
+        "return;",
+        "lives",
+    ),
+    Fault(
+        "a limit is not held against the cap",
+        "limit.js",
+        "if (covers(limit, least)) return;",
+        "return;",
+        "lives",
+    ),
+    Fault("a rounding error spends the limit", "limit.js", "* (1 + 1e-12)", "", "lives"),
     Fault("a key of 31 bits", "hashing.js", "BigInt(key) & BigInt(MERSENNE)", "0", "lives"),
     Fault(
         "little-endian keys",
@@ -147,7 +160,7 @@ FAULTS = [
     Fault(
         "the checksum is not checked",
         "client.js",
-        "must((await client.plain()).checksum === plain.checksum);",
+        "must((await sha256(canonical(state))) === checksum);",
         "",
         "states",
     ),

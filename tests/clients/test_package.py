@@ -15,7 +15,7 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-LARGEST = 10_240
+LARGEST = 14_336
 """Bytes: what docs/javascript.md says."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 
@@ -70,8 +70,9 @@ def test_only_the_client_is_packed(installed: Path) -> None:
 def test_the_one_file_for_pages_is_small_and_made_from_the_sources() -> None:
     """What a browser downloads: everything but files and texts, minified and packed by gzip."""
     sources = sorted((CLIENT / "src").glob("*.js"), key=lambda path: path.name)
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     built = (CLIENT / "loloha.min.js").read_bytes()
+    made_from = b"".join(path.read_bytes() for path in sources) + built
+    digest = hashlib.sha256(made_from).hexdigest()[:16]
     why = "it is older than src: npm install && npm run build in clients/js"
     assert json.loads((CLIENT / "package.json").read_text())["built"] == digest, why
     assert len(gzip.compress(built, 9, mtime=0)) < LARGEST

@@ -1,15 +1,17 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
-import { isAmount, isInteger, real, round as checkRound } from "./check.js";
-import { BudgetError, DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
+import { isAmount, isInteger, round as checkRound } from "./check.js";
+import { DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse } from "./json.js";
-import { byNumber, digest, hex, sha256, unhex } from "./number.js";
+import { afford, bound, checkLimit, claimOf, committedBefore, covers } from "./limit.js";
+import { amountText, byNumber, digest, hex, sha256, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
 import { SecureRng } from "./rng.js";
 import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-client";
-const VERSION = 2;
+/** Of a state that says what was committed before, and of one where what was spent before stands for it. */
+const [COMMITTED_VERSION, VERSION] = [3, 2];
 const SECRET_BYTES = 32;
 
 /** How many answered rounds a client remembers. */
@@ -18,14 +20,16 @@ export const KEPT_ROUNDS = 64;
 /** The secret state of one user. Do not copy it: a second copy would draw its own answers. */
 export class Client {
   #rng;
-  /** What `save` writes, but for its checksum. */
+  /** What `save` writes, but for its checksum, and for what was committed before. */
   #state;
+  /** What the user committed before this key, whatever the values were; NaN if it is not known. */
+  #committed;
 
   /**
    * @param {Protocol} protocol
    * @param {object} [options]
    * @param options.key what the server assigned; by default drawn here
-   * @param {number} [options.limit] hard limit on `loss`
+   * @param {number} [options.limit] hard limit on `loss`; it must cover the most that can ever be spent
    * @param options.rng for simulations and tests only
    * @param {object} [options.account] `account` of the same user's earlier client
    */
@@ -34,13 +38,15 @@ export class Client {
     this.#rng = rng;
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
     must(isKey, "key must be of the protocol (not shown)");
+    checkLimit(limit, account.committed ?? account.spent ?? 0, [claimOf(protocol)], protocol);
     this.#begin(key, account);
-    this.setLimit(limit);
+    this.#state.limit = bound(limit);
   }
 
   /** Start with an empty memo and, unless one is given, a new key. */
-  #begin(key, { spent = 0, answered = [] }) {
+  #begin(key, { spent = 0, answered = [], committed = spent }) {
     const { spec, longitudinal, encoding } = this.protocol;
+    this.#committed = committed;
     this.#state = {
       limit: null,
       ...this.#state,
@@ -61,18 +67,18 @@ export class Client {
   /**
    * The sanitised report {key, y} of `value`, 0..k-1, for one round.
    *
-   * A round is answered once: asking again gives the same report, whatever the value. `limit` is
-   * the client's own unless one is given, as where several clients share one.
+   * A round is answered once: asking again gives the same report, whatever the value.
    */
-  report(value, round, limit = this.limit) {
+  report(value, round) {
     const isIndex = isInteger(value, this.protocol.k - 1);
     must(isIndex, "value must be an index (not shown)", DomainError);
     checkRound("round", round);
     const state = this.#state;
     let sent = state.sent.find(([one]) => one === round);
     if (!sent) {
-      must(!this.hasAnswered(round), "round must be later", StateError);
-      sent = [round, ...this.#answer(value, limit)];
+      must(!this.hasAnswered(round), "round must be later, this one is answered", StateError);
+      afford(this.limit, this.committed + this.protocol.perReport);
+      sent = [round, ...this.#answer(value)];
       if (state.sent.push(sent) > KEPT_ROUNDS) state.sent.shift();
       state.reports += 1;
       state.answered = including(state.answered, [[round, round]]);
@@ -83,7 +89,7 @@ export class Client {
   }
 
   /** Key and answer: drawn afresh from the kept answer to the memo symbol, or, of one-round rules, alone. */
-  #answer(value, limit) {
+  #answer(value) {
     const { longitudinal, encoding, first, second } = this.protocol;
     const { memo, table } = this.#state;
     const draw = (from, thresholds) => encoding.answerPlain(encoding.draw(this.#rng, from, thresholds));
@@ -91,9 +97,6 @@ export class Client {
     let x = longitudinal && encoding.memoIndex(key, value);
     let [, kept] = memo.find(([one]) => one === x) ?? [];
     if (kept === undefined) {
-      // The tolerance only absorbs rounding: 3 x 0.1 is within a limit of 0.3.
-      const isWithin = this.#lossAfter(1) <= (limit ?? Infinity) * (1 + 1e-12);
-      must(isWithin, "limit must be higher; report nothing", BudgetError);
       if (!longitudinal) {
         key = encoding.drawKey(this.#rng);
         x = encoding.memoIndex(key, value);
@@ -117,9 +120,9 @@ export class Client {
     return this.#state.sent.map(([round]) => round);
   }
 
-  /** What was spent and which rounds were answered, for a later client of this user. */
+  /** What was spent and committed and which rounds were answered, for a later client of this user. */
   get account() {
-    return { spent: this.loss, answered: this.#state.answered };
+    return { spent: this.loss, answered: this.#state.answered, committed: this.committedBefore + this.#own };
   }
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
@@ -151,10 +154,37 @@ export class Client {
     return this.#state.limit;
   }
 
-  /** Replace the hard limit on `loss`; null takes it away. */
+  /** What the user has committed with this client; it depends on no value. NaN if it is not known. */
+  get committed() {
+    return this.#committed + this.#own;
+  }
+
+  /** What was committed before; where it is not known, what was spent stands for it. */
+  get committedBefore() {
+    return this.#committed || this.#state.spent_before;
+  }
+
+  /** What the key of this client commits: all that it can spend, or, of one-round rules, what its reports do. */
+  get #own() {
+    const { longitudinal, cap, loss } = this.protocol;
+    return longitudinal ? cap : this.#state.reports * loss;
+  }
+
+  /** What was spent before. */
+  get spentBefore() {
+    return this.#state.spent_before;
+  }
+
+  /** What a limit has to cover of it, one report at least. */
+  get claim() {
+    return this.#own || this.protocol.loss;
+  }
+
+  /** Replace the hard limit on `loss`, as the user asks; null takes it away. */
   setLimit(limit) {
-    if (limit !== null) real(this.protocol.loss)("limit", limit);
-    this.#state.limit = limit;
+    checkLimit(limit, this.committedBefore, [this.claim], this.protocol);
+    this.#state.limit = bound(limit);
+    this.#committed = this.committedBefore;
   }
 
   /**
@@ -164,10 +194,11 @@ export class Client {
    * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
    *   round that was counted and is answered again counts this user twice
    */
-  reset({ wait = false } = {}) {
-    const { spent, answered } = this.account;
-    this.#begin(null, { spent, answered: wait ? answered : undefined });
-    return forgotten(spent, this.protocol.cap);
+  reset({ wait = true } = {}) {
+    const { spent, answered, committed } = this.account;
+    afford(this.limit, this.committed + claimOf(this.protocol));
+    this.#begin(null, { spent, committed, answered: wait ? answered : undefined });
+    return forgotten(spent, this.protocol.cap, wait);
   }
 
   // -- persistence
@@ -179,7 +210,17 @@ export class Client {
 
   /** The same, ready for `canonical`. */
   async plain() {
-    return { ...this.#state, checksum: await sha256(canonical(this.#state)) };
+    // Release 0.2.0 would go by what was spent: it has to refuse what says more.
+    const isSaid = !Object.is(this.#committed, this.#implied);
+    const said = isSaid && { version: COMMITTED_VERSION, committed_before: this.#committed };
+    const plain = { ...this.#state, ...said };
+    return { ...plain, checksum: await sha256(canonical(plain)) };
+  }
+
+  /** What a state that does not say it, as those of release 0.2.0, committed before. */
+  get #implied() {
+    const { limit, spent_before } = this.#state;
+    return committedBefore(limit, this.protocol.longitudinal && spent_before > 0, spent_before);
   }
 
   /** The client that `save` wrote; it goes on exactly where that one was. */
@@ -189,11 +230,12 @@ export class Client {
 
   /** The client of a state that is parsed already. */
   static async restore(plain, { protocol, rng } = {}) {
-    const isKnown = plain?.type === TYPE && plain.version === VERSION;
+    const isKnown = plain?.type === TYPE && [VERSION, COMMITTED_VERSION].includes(plain.version);
     must(isKnown, UNKNOWN, StateError);
-    const client = new Client(new Protocol(plain.protocol), { limit: plain.limit });
-    client.#take(plain);
-    must((await client.plain()).checksum === plain.checksum);
+    const { checksum, ...state } = plain;
+    must((await sha256(canonical(state))) === checksum);
+    const client = new Client(new Protocol(state.protocol));
+    client.#take(state);
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
     must(isFor, "state must be of the protocol", StateError);
     client.#rng = rng ?? client.#rng;
@@ -201,17 +243,22 @@ export class Client {
   }
 
   /** Become what was written, if a client can be that. */
-  #take(plain) {
+  #take({ version, committed_before, ...plain }) {
     const { longitudinal, encoding, spec } = this.protocol;
     const { isKey, isAnswer, memoSymbols, memoCells } = encoding;
-    const state = this.#state;
-    for (const name of Object.keys(state)) state[name] = plain[name];
-    const { key, memo, sent, table, answered, reports, spent_before, secret } = state;
+    const state = { ...plain, version: VERSION };
+    const namesOf = (one) => String(Object.keys(one).sort());
+    must(namesOf(state) === namesOf(this.#state));
+    this.#state = state;
+    const { key, memo, sent, table, answered, reports, limit, spent_before, secret } = state;
+    this.#committed = committed_before ?? this.#implied;
     must(
       (longitudinal ? isKey(key) : key === null) &&
         isInteger(reports) &&
         areRounds(answered) &&
         isAmount(spent_before) &&
+        (version === VERSION ? committed_before === undefined : isAmount(committed_before)) &&
+        (limit === null || (isAmount(limit) && covers(limit, this.protocol.loss))) &&
         unhex(secret).length === SECRET_BYTES &&
         (!spec.memo || (table.length === memoSymbols && table.every(isAnswer))) &&
         memo.length <= memoCells &&
@@ -234,7 +281,14 @@ export class Client {
 
 /** What a user is told of a reset or a withdrawal. */
 export const deleted = (spent) =>
-  `Key, memo and reports are deleted. What was sent stays counted and ${spent} spent so far stays spent`;
+  `Key, memo and reports are deleted. What was sent stays counted and the ${amountText(spent)} spent so far stays spent`;
 
-export const forgotten = (spent, cap) =>
-  `${deleted(`the ${spent}`)}; new answers can spend ${cap} on top of it.`;
+export const again = (wait) =>
+  wait
+    ? "Rounds that were answered are not answered again."
+    : "A round that is answered again counts you twice.";
+
+export const forgotten = (spent, cap, wait) => {
+  const most = Number.isFinite(cap) ? `up to ${amountText(cap)}` : "more";
+  return `${deleted(spent)}; new reports can spend ${most} on top of it. ${again(wait)}`;
+};

@@ -72,14 +72,17 @@ export declare class Campaign {
 /** How many answered rounds a client remembers. */
 export declare const KEPT_ROUNDS: number;
 
-/** What was spent and which rounds were answered: intervals [first, last]. */
+/** What was spent and committed, and which rounds were answered: intervals [first, last]. */
 export interface Account {
   spent: number;
   answered: [number, number][];
+  /** What a limit has to cover of it, whatever the values were; by default what was spent. */
+  committed?: number;
 }
 
 export interface ClientOptions {
   key?: Key;
+  /** Hard limit on `loss`; it must cover the most that can ever be spent, of one-round rules a report. */
   limit?: number | null;
   rng?: Rng;
   /** Of the same user's earlier client. */
@@ -87,7 +90,7 @@ export interface ClientOptions {
 }
 
 export interface ResetOptions {
-  /** Wait for rounds that were not answered yet, so that no round counts this user twice. */
+  /** Wait for rounds that were not answered yet, so that no round counts this user twice; true by default. */
   wait?: boolean;
 }
 
@@ -100,15 +103,21 @@ export declare class Client {
   readonly cap: number;
   readonly limit: number | null;
   readonly account: Account;
+  /** What a limit has to cover so far, whatever the values were; NaN in a state of 0.2.0 that does not say it. */
+  readonly committed: number;
   /** The newest rounds that were answered, in the order of answering. */
   readonly sentRounds: number[];
-  /** The sanitised report of a value 0..k-1; a round is answered once. */
-  report(value: number, round: number, limit?: number | null): Report;
+  /**
+   * The sanitised report of a value 0..k-1; a round is answered once. A limit ends one-round rules after a
+   * number of reports that depends on no value (BudgetError), and never another client that enrolled under it.
+   */
+  report(value: number, round: number): Report;
   hasAnswered(round: number): boolean;
   /** Pseudonym for one round, 32 hexadecimal digits. */
   reporter(round: number): Promise<string>;
+  /** Replace the limit, as the user asks; null takes it away. */
   setLimit(limit: number | null): void;
-  /** Start as a new user; what was spent stays spent. Says what that costs. */
+  /** Start as a new user, if the limit covers one more; what was spent stays spent. Says what that costs. */
   reset(options?: ResetOptions): string;
   /** The whole state, secrets included; Python's `Client.load` reads it too. */
   save(): Promise<string>;

@@ -86,7 +86,7 @@ const TEXTS = {
 /** The text that a value is known by. */
 function textOf(value) {
   const text = TEXTS[typeof value]?.(value);
-  must(text && !Number.isNaN(value), "value must be there; report nothing", DomainError);
+  must(text && !Number.isNaN(value), "value must be given; report nothing", DomainError);
   return text;
 }
 

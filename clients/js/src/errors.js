@@ -3,33 +3,31 @@
 export class LolohaError extends Error {}
 
 /** Each kind states its name: minifiers rename classes. */
-export const [
-  /** A parameter of a protocol, campaign or call is missing, unknown or out of range. */
-  ParameterError,
-  /** A campaign document cannot be read, or is not the one that was agreed on. */
-  CampaignError,
-  /** A value is outside the campaign's domain; it is not shown. */
-  DomainError,
-  /** One more answer would take the loss above the user's limit. */
-  BudgetError,
-  /** A state is damaged, foreign, in use, or not there yet. */
-  StateError,
-  /** The collector gave no answer that settles anything. */
-  Unreachable,
-] = ["ParameterError", "CampaignError", "DomainError", "BudgetError", "StateError", "Unreachable"].map(
-  (name) =>
-    class extends LolohaError {
-      name = name;
-    },
-);
+const kind = (name) =>
+  class extends LolohaError {
+    name = name;
+  };
+
+/** A parameter of a protocol, campaign or call is missing, unknown or out of range. */
+export const ParameterError = kind("ParameterError");
+/** A campaign document cannot be read, or is not the one that was agreed on. */
+export const CampaignError = kind("CampaignError");
+/** A value is outside the campaign's domain; it is not shown. */
+export const DomainError = kind("DomainError");
+/** A report, or a reset, that the user's limit does not cover; never because of a value. */
+export const BudgetError = kind("BudgetError");
+/** A state is damaged, foreign, in use, or not there yet. */
+export const StateError = kind("StateError");
+/** The collector gave no answer that settles anything. */
+export const Unreachable = kind("Unreachable");
 
 /** Throws an error unless what must be so is so. */
 export function must(holds, message, Kind = ParameterError) {
   if (!holds) throw new Kind(message);
 }
 
-/** Where nobody agreed, or to another campaign, or to one that differs in a byte. */
-export const ANOTHER = "campaign must be the one agreed to; withdraw, ask the user anew";
+/** Of a campaign document or address. */
+export const ANOTHER = "campaign must be the one agreed to; withdraw first";
 /** Of a state. */
 export const UNKNOWN = "state must be known; use a newer release";
 

@@ -1,6 +1,8 @@
 /** What a user agrees to, in plain words; for one campaign or several. The same text as Python's. */
 
 import { must } from "./errors.js";
+import { claimOf, covers } from "./limit.js";
+import { sum } from "./number.js";
 
 /**
  * What reporting to all these campaigns together reveals, to be shown before a user agrees.
@@ -44,7 +46,15 @@ function together(campaigns) {
 }
 
 function most(campaigns, limit) {
-  const cap = sum(campaigns.map(({ protocol }) => protocol.cap));
+  const protocols = campaigns.map(({ protocol }) => protocol);
+  const cap = sum(protocols.map((protocol) => protocol.cap));
+  const need = sum(protocols.map(claimOf));
+  if (!covers(limit, need)) {
+    return (
+      `Budget: a limit of ${general(limit)} does not cover the ${general(need)} that can be spent: ` +
+      "nothing is reported under it."
+    );
+  }
   if (Math.min(cap, limit) === Infinity) {
     return "Budget: without a limit there is no most that can be spent.";
   }
@@ -57,8 +67,6 @@ function most(campaigns, limit) {
 
 /** What one report was asked to lose at most. */
 const first = ({ spec, loss }) => spec.eps_1 ?? loss;
-
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 const factor = (eps) =>
   eps < 700 ? `e^${general(eps)} = ${general(Math.exp(eps))}` : `e^${general(eps)}`;

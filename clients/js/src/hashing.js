@@ -67,7 +67,7 @@ function prime(k, g) {
 
 /** P = 2^31 - 1; the key is a 2^31 + b. */
 function affine(k, g) {
-  must(k <= 2 ** 22, "k must be smaller");
+  must(k <= 2 ** 22, "k must be at most 2^22");
   // JSON reads small ones as numbers.
   const split = (key) => [BigInt(key) >> 31n, BigInt(key) & BigInt(MERSENNE)].map(Number);
   return {

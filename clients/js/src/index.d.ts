@@ -8,10 +8,18 @@ export interface Storage {
   read(): Promise<string | null>;
   /** Store what `next` gives, whole or not at all: a text, null to delete, undefined for no change. */
   change(next: (text: string | null) => Promise<string | null | undefined>): Promise<void>;
+  /** Nobody changes it between the calls of `began` and of `ended`, or of what this gives, which ends it. */
+  hold?(began: () => void, ended: () => void): () => void;
 }
 
 export declare function memoryStorage(text?: string | null): Storage;
-export declare function indexedDbStorage(name?: string): Storage;
+export declare function indexedDbStorage(
+  name?: string,
+  options?: {
+    /** Seconds for one answer of the browser's storage; three times as long for another tab. */
+    timeout?: number;
+  },
+): Storage;
 
 export interface SenderOptions {
   /** Unix seconds. */
@@ -48,7 +56,7 @@ export interface Status {
 export interface AgreeOptions extends ResetOptions {
   /** Of all campaigns, or one for each address that has one. */
   token?: string | Readonly<Record<string, string>> | null;
-  /** Hard limit on `loss`. */
+  /** Hard limit on `loss`; it must cover all that can ever be spent. Infinity takes one away. */
   limit?: number | null;
 }
 
@@ -65,15 +73,15 @@ export declare class Sender {
   status(): Promise<Status>;
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign>;
   withdraw(): Promise<string>;
-  /** The round; null if the limit is reached. */
-  report(value: Value, options?: { round?: number }): Promise<number | null>;
+  /** The round. */
+  report(value: Value, options?: { round?: number }): Promise<number>;
   reportAll(
     values: Record<string, Value>,
     options?: { round?: number },
-  ): Promise<Record<string, number | null>>;
+  ): Promise<Record<string, number>>;
   deliver(): Promise<Delivery>;
   deliverAll(): Promise<Record<string, Delivery>>;
-  /** Send the queue when the page goes away; returns what ends that. */
+  /** Send what waits when the page goes away, unless another tab deleted it; returns what ends that. */
   deliverOnHide(page?: typeof globalThis): () => void;
   reset(options?: ResetOptions): Promise<string>;
 }

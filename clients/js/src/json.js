@@ -1,7 +1,7 @@
 /** JSON as Python writes it: canonical forms are bytes that both languages agree on. */
 
 /** Members whose numbers are written with a point, however round they are. */
-const REAL = /^(eps|m0$|limit$|spent)/;
+const REAL = /^(eps|m0$|limit$|spent|committed)/;
 
 /** Canonical JSON: sorted names, no spaces, as UTF-8 text. */
 export function canonical(plain, name) {
@@ -25,12 +25,22 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[\w.+-]+/g;
 // No text of a state has this character.
 const MARK = "\u0000";
 
+/** JSON with some of its tokens marked as texts. */
+const marked = (text, isMarked) =>
+  text.replace(TOKEN, (token) => (isMarked.test(token) ? `"\\u0000${token}"` : token));
+
 /** Reads JSON; integers that a double cannot hold become BigInt. */
 export function parse(text) {
-  const marked = text.replace(TOKEN, (token) => (/^-?\d{16,}$/.test(token) ? `"\\u0000${token}"` : token));
-  return JSON.parse(marked, (_, part) => {
+  return JSON.parse(marked(text, /^-?\d{16,}$/), (_, part) => {
     if (part?.[0] !== MARK) return part;
     const exact = BigInt(part.slice(1));
     return exact > 2n ** 53n ? exact : Number(exact);
   });
+}
+
+/** Reads JSON of which integers alone are numbers: what has a point or an exponent is a text. */
+export function parseIntegers(text) {
+  // First as it is: marks would mend what is no number.
+  JSON.parse(text);
+  return JSON.parse(marked(text, /^-?\d+[.eE]/));
 }

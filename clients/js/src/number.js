@@ -3,6 +3,12 @@
 /** Orders rows by the number that each begins with. */
 export const byNumber = ([one], [other]) => one - other;
 
+/** An amount for people: six digits at most. */
+export const amountText = (amount) => String(Number(amount.toPrecision(6)));
+
+/** The sum of numbers, in their order. */
+export const sum = (numbers, first = 0) => numbers.reduce((total, one) => total + one, first);
+
 /** How many bytes hold the integers up to `largest`. */
 export const bytesFor = (largest) => Math.ceil(largest.toString(16).length / 2);
 

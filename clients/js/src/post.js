@@ -1,23 +1,14 @@
 /** Requests to a collector, repeated with patience; what an answer settles. */
 
-import { tried } from "./check.js";
-import { ANOTHER, Unreachable, must } from "./errors.js";
+import { JSON_MEDIA, LARGEST_ANSWER, answerOf, answersOf, detailOf, fateOf, retryAfter } from "./answer.js";
+import { Unreachable, must } from "./errors.js";
 
 const LARGEST_DOCUMENT = 2 ** 26;
-const LARGEST_RECEIPT = 2 ** 16;
 const BUSY = /^(429|50[0234])$/;
-const JSON_MEDIA = "application/json";
-const MEDIA = /^application\/(problem\+)?json *(;|$)/i;
-const COUNTED = ["[1,0,[]]", "[0,1,[]]"];
-/**
- * Why a report is never counted. Others settle nothing: what cannot be read may have been mangled on
- * the way, or be for a later release of the collector, and early reports only have to wait.
- */
-const FINAL = ["foreign_campaign", "bad_reporter", "bad_key", "bad_y", "bad_ticket", "late", "conflict"];
 
 /** Whether it is a text of visible ASCII characters, which headers can carry. */
 export const isVisible = (text, longest = Infinity) =>
-  typeof text === "string" && text.length <= longest && /^[!-~]*$/.test(text);
+  typeof text === "string" && text.length <= longest && /^[!-~]+$/.test(text);
 
 /**
  * What asks a collector.
@@ -33,12 +24,16 @@ export function post({
   first = 0.5,
   longest = 30,
   timeout = 10,
+  clock,
   sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds)),
   fetch: asking = (...request) => fetch(...request),
 }) {
-  /** One answer; one that says so if there was none. */
-  async function once(url, { token, body, keepalive = false }) {
-    must(token === null || (token && isVisible(token)), "token must be visible ASCII");
+  /** By origin, since when, how long and after how many failures in a row nothing is to be asked. */
+  const rests = new Map();
+
+  /** One answer, to so many reports; one that says so if there was none. */
+  async function once(url, { token, body, keepalive = false, reports = 1 }) {
+    must(token === null || isVisible(token), "token must be visible ASCII");
     const isPost = body !== undefined;
     try {
       const response = await asking(url, {
@@ -56,76 +51,90 @@ export function post({
         referrerPolicy: "no-referrer",
         signal: AbortSignal.timeout(1000 * timeout),
       });
-      return answerOf(response, await bounded(response, isPost ? LARGEST_RECEIPT : LARGEST_DOCUMENT));
+      const text = await bounded(response, isPost ? LARGEST_ANSWER * reports : LARGEST_DOCUMENT);
+      return answerOf(response.status, response.headers, text, reports);
     } catch {
-      return { status: 503, detail: "it cannot be reached", after: 0 };
+      return { status: 503, json: { status: 503, detail: "it cannot be reached" } };
     }
   }
 
-  /** The answer to a request; with a body it is a POST. Asked only while `waits()` holds, if it is given. */
-  async function ask(url, asked, waits) {
-    for (let attempt = 1; ; attempt++) {
-      // No waiting where there is none to wait for: a page that goes away sends at once.
-      must(!waits || (await waits()), ANOTHER, Unreachable);
-      const answer = await once(url, asked);
-      const { status, detail, after } = answer;
-      if (!BUSY.test(status)) return answer;
-      const isLast = attempt >= attempts || after > longest || asked.keepalive;
-      must(!isLast, `collector must answer: ${detail}`, Unreachable);
-      // A random part, so that devices do not come back together.
-      const wait = Math.random() * Math.min(longest, first * 2 ** (attempt - 1));
-      await sleep(Math.max(wait, after));
-    }
+  /** Note how long a collector is to be left alone: as it asks, or longer each time. */
+  function rest(url, isBusy, { after, date }, least = 0) {
+    const { origin } = new URL(url);
+    const failures = (rests.get(origin)?.failures ?? 0) + 1;
+    const asked = retryAfter(after, date, now()) ?? 0;
+    // A random part, so that devices do not come back together.
+    const drawn = Math.random() * Math.min(longest, first * 2 ** (failures - 1));
+    if (isBusy) rests.set(origin, { since: now(), asked, seconds: Math.max(asked, drawn, least), failures });
+    else rests.delete(origin);
+  }
+
+  const now = () => Number(clock());
+
+  /** Seconds for which a collector has still to be left alone; `asked` for those that it asked for alone. */
+  function restOf(url, name = "seconds") {
+    const { since, [name]: seconds } = rests.get(new URL(url).origin) ?? {};
+    const passed = now() - since;
+    // A clock that went back, or shows nothing, says nothing.
+    return passed >= 0 ? seconds - passed : 0;
   }
 
   /**
-   * What became of a report: whether it is settled, by its count or a refusal; `stop` where nobody
-   * answered. One that is kept alive is a single request, which outlives the page.
+   * The answer to a request; with a body it is a POST.
+   *
+   * `begin(request)` begins each attempt, and may refuse to.
    */
-  async function send({ url, token }, message, waits, keepalive) {
+  async function ask(url, asked, begin = (request) => request()) {
+    for (let attempt = 1; ; attempt++) {
+      const wait = restOf(url, attempt === 1 ? "asked" : "seconds");
+      must(wait <= longest, `collector must be left alone for ${Math.ceil(wait)} s`, Unreachable);
+      if (wait > 0) await sleep(wait);
+      const answer = await begin(() => once(url, asked));
+      const isBusy = BUSY.test(answer.status);
+      rest(url, isBusy, answer);
+      if (!isBusy) return answer;
+      must(attempt < attempts, `collector must answer: ${detailOf(answer)}`, Unreachable);
+    }
+  }
+
+  /** What became of a report: see `fateOf`; `stop` where nobody answered. */
+  async function send({ url, token }, message, begin) {
     try {
-      const asked = { token, body: message, keepalive };
-      const { json, detail, isCounted, isRefused } = await ask(`${url}/reports`, asked, waits);
-      const { reporter } = JSON.parse(message);
-      // What names another report is an old answer, out of somebody's cache.
-      const isOurs = (json?.reporter ?? reporter) === reporter;
-      return { settled: isOurs && (isCounted || isRefused), isCounted, detail };
+      const answer = await ask(`${url}/reports`, { token, body: message }, begin);
+      return fateOf(answer, reporterOf(message));
     } catch ({ message: detail }) {
       return { detail, stop: true };
     }
   }
 
-  return { ask, send };
+  /** What became of several reports, sent once, by a request that outlives the page. */
+  async function leave(base, token, messages) {
+    const reports = messages.length;
+    // Pages come and go more often than collectors mend, or even answer.
+    rest(base, true, {}, longest);
+    const answer = await once(`${base}/v1/reports`, { token, body: `[${messages}]`, keepalive: true, reports });
+    const fates = answersOf(answer, reports).map((part, i) => fateOf(part, reporterOf(messages[i])));
+    rest(base, !fates.some(({ settled }) => settled), answer, longest);
+    return fates;
+  }
+
+  return { ask, send, leave, restOf };
 }
 
+const reporterOf = (message) => JSON.parse(message).reporter;
+
+/** The text of an answer, of so many bytes at most. */
 async function bounded({ body }, largest) {
   if (!body) return "";
-  const decoder = new TextDecoderStream("utf-8", { fatal: true, ignoreBOM: true });
-  const reader = body.pipeThrough(decoder).getReader();
-  for (let text = ""; ; ) {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const reader = body.getReader();
+  let text = "";
+  for (let size = 0; ; ) {
     const { done, value } = await reader.read();
-    if (done) return text;
-    text += value;
-    must(text.length <= largest);
+    if (done) return text + decoder.decode();
+    size += value.length;
+    if (size > largest) await reader.cancel();
+    must(size <= largest, "answer must be small", Unreachable);
+    text += decoder.decode(value, { stream: true });
   }
-}
-
-/** A status code is no receipt: only what this service says of a report settles it. */
-function answerOf({ status, headers }, text) {
-  // Undefined for the page of a gateway, for example.
-  const json = tried(JSON.parse, text);
-  const { accepted, duplicates, refused, type, reason } = json ?? {};
-  const [media, problem] = MEDIA.exec(headers.get("content-type")) ?? [];
-  const isProblem = problem && json?.status === status;
-  return {
-    status,
-    text,
-    json,
-    detail: isProblem ? String(json.detail).slice(0, 500) : `it answered ${status}`,
-    after: Number(headers.get("retry-after")) || 0,
-    // All of it must be there, of the types that a receipt has.
-    isCounted:
-      status === 200 && media && !problem && COUNTED.includes(JSON.stringify([accepted, duplicates, refused])),
-    isRefused: isProblem && status < 500 && FINAL.includes(reason) && type === `urn:loloha:problem:${reason}`,
-  };
 }

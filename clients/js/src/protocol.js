@@ -128,6 +128,8 @@ export class Protocol {
       first,
       second: eps_1 ? secondOf(spec, first, memoSymbols) : null,
     });
+    /** What a report commits, where the cap does not. */
+    this.perReport = eps ?? 0;
     /** Most that a user can ever spend. */
     this.cap = eps ? Infinity : this.spentBy(memoCells);
     const worth = !memo || this.cap <= memoCells * loss * (1 + 1e-9);

@@ -5,15 +5,17 @@
  * next one, has it written, and only then tells or sends of it.
  */
 
+import { detailOf } from "./answer.js";
 import { Campaign } from "./campaign.js";
-import { real, round as checkRound } from "./check.js";
-import { Client, deleted, forgotten } from "./client.js";
-import { ANOTHER, BudgetError, CampaignError, StateError, must } from "./errors.js";
+import { round as checkRound } from "./check.js";
+import { Client, again, deleted, forgotten } from "./client.js";
+import { ANOTHER, CampaignError, StateError, Unreachable, must } from "./errors.js";
+import { afford, bound, checkLimit, claimOf } from "./limit.js";
 import { encode } from "./message.js";
-import { byNumber } from "./number.js";
+import { byNumber, sum } from "./number.js";
+import { outbox } from "./outbox.js";
 import { post } from "./post.js";
-import { including } from "./rounds.js";
-import { assigned, fingerprintOf, lossOf, stateOf, sumOf, textOf } from "./state.js";
+import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, reader, remainsOf, textOf } from "./state.js";
 
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
 const FRUITLESS = 3;
@@ -23,10 +25,10 @@ const MOST_QUEUED = 1000;
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
 export class Sender {
   #storage;
+  #stateOf = reader();
   #clock;
   #post;
-  /** What may be sent when the page is hidden: enrolments that the storage holds. */
-  #outbox = [];
+  #outbox;
 
   /**
    * @param storage where the state is: `indexedDbStorage`, `fileStorage`, `memoryStorage`
@@ -37,7 +39,13 @@ export class Sender {
   constructor(storage, { clock = () => Date.now() / 1000, ...patience } = {}) {
     this.#storage = storage;
     this.#clock = clock;
-    this.#post = post(patience);
+    this.#post = post({ clock, ...patience });
+    this.#outbox = outbox({
+      storage,
+      stateOf: this.#stateOf,
+      post: this.#post,
+      settle: (reports) => this.#settle(reports),
+    });
   }
 
   /**
@@ -62,19 +70,22 @@ export class Sender {
    * @param {string | Record<string, string>} [options.token] the submit token of the campaigns, or one
    *   for each address that has one
    * @param {number} [options.limit] hard limit on what they spend together, and was spent with this
-   *   storage before; agreeing again with one replaces it
+   *   storage before: it must cover all that can ever be spent, whatever the values; agreeing again with
+   *   one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
    *   answered yet; if not, a round that is answered again counts this user twice
    * @returns {Promise<Campaign>} the first one
    */
-  async agree(url, { token = null, limit = null, wait = false } = {}) {
+  async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
     must(wanted.size && wanted.size === urls.length, "urls must differ");
     const known = await this.#read();
-    const enrolled = known.enrolments.length ? [] : await this.#enrol(urls, token, known, wait);
+    const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
     return this.#change((state) => {
-      if (!state.enrolments.length) state.enrolments = enrolled;
+      const isNew = !state.enrolments.length;
+      // Another tab may have answered rounds meanwhile.
+      if (isNew) state.enrolments = found.map((one) => enrolled(one, wait ? state.answered : {}));
       const { enrolments } = state;
       must(
         enrolments.length === wanted.size &&
@@ -82,35 +93,32 @@ export class Sender {
         ANOTHER,
         CampaignError,
       );
-      if (limit !== null) {
-        const least = sumOf(enrolments, ({ protocol }) => protocol.loss);
-        state.limit = real(least)("limit", limit);
-      }
+      if (isNew || limit !== null) agreeTo(limit, state);
       return enrolments[0].campaign;
     });
   }
 
-  async #enrol(urls, tokens, known, wait) {
-    const enrolled = [];
+  /** What collectors give of each campaign; nothing is asked for that the limit does not cover. */
+  async #ask(urls, tokens, limit, { committed }) {
+    const found = [];
     for (const url of urls) {
       const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
       const document = await this.#post.ask(`${url}/document`, { token });
-      must(document.status === 200, `collector must answer: ${document.detail}`, CampaignError);
+      must(document.status === 200, `collector must answer: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
-      let own = {};
-      if (campaign.keys === "assigned") {
-        const answer = await this.#post.ask(`${url}/keys`, { token, body: "" });
-        own = answer.status === 200 && assigned(campaign, answer.json);
-        must(own, `collector must answer with a key: ${answer.detail}`, CampaignError);
-      }
-      const { key, ticket = null } = own;
-      const answered = wait ? known.answered[campaign.fingerprint] : undefined;
-      const client = new Client(campaign.protocol, { key, account: { answered } });
-      enrolled.push({ url, token, ticket, campaign, client, queue: [] });
+      found.push({ url, token, ticket: null, campaign });
     }
-    const names = new Set(enrolled.map(({ campaign }) => campaign.name));
-    must(names.size === urls.length, "names must differ", CampaignError);
-    return enrolled;
+    must(haveNames(found), "names of campaigns must differ", CampaignError);
+    const protocols = found.map(({ campaign }) => campaign.protocol);
+    checkLimit(limit, committed, protocols.map(claimOf), protocols[1] ? undefined : protocols[0]);
+    for (const one of found) {
+      if (one.campaign.keys === "drawn") continue;
+      const answer = await this.#post.ask(`${one.url}/keys`, { token: one.token, body: "" });
+      const own = answer.status === 200 && assigned(one.campaign, answer.json);
+      must(own, `collector must answer: ${detailOf(answer)}`, CampaignError);
+      Object.assign(one, own);
+    }
+    return found;
   }
 
   /**
@@ -118,25 +126,16 @@ export class Sender {
    * rounds were answered.
    */
   async withdraw() {
-    let spent;
-    await this.#change(
-      (state) => {
-        const { enrolments, answered } = state;
-        for (const { campaign: { fingerprint }, client } of enrolments) {
-          answered[fingerprint] = including(answered[fingerprint] ?? [], client.account.answered);
-        }
-        Object.assign(state, { spent: lossOf(state), enrolments: [] });
-        spent ??= `the ${state.spent}`;
-      },
-      // Even a state that nobody can read is deleted.
-      () => {
-        spent = "what was";
-        return stateOf(null);
-      },
-    );
+    let lost = "";
+    const mend = (text) => {
+      // Even a state that nobody can read is deleted; what was spent before it is kept, if that can be read.
+      lost = "; what this damaged state spent is not known";
+      return remainsOf(text);
+    };
+    const spent = await this.#change((state) => Object.assign(state, ledgerAfter(state)).spent, mend);
     return (
-      `${deleted(spent)}; nothing more is reported. If you agree again, new answers are drawn on ` +
-      "top of it, and a round answered again counts you twice, unless you wait for the next one."
+      `${deleted(spent)}${lost}; nothing more is reported. If you agree again, new answers are drawn on top of ` +
+      `it. ${again(true)}`
     );
   }
 
@@ -146,8 +145,9 @@ export class Sender {
    * @param value a label of the campaign, or, where it asks for a range, a number in it
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
-   * @returns {Promise<number | null>} the round, one that was answered stays as it was; null if the
-   *   limit is reached
+   * @returns {Promise<number>} the round; one that was answered stays as it was
+   * @throws {BudgetError} if the limit leaves no more reports of one-round rules, or does not cover all that
+   *   can be spent, in a state of release 0.2.0; never because of the value
    */
   report(value, options) {
     return this.#change(async (state) => {
@@ -159,8 +159,8 @@ export class Sender {
   /**
    * As `report`, for several campaigns of one agreement: all are queued, or none is.
    *
-   * @param {Record<string, unknown>} values by name of the campaign; what is left of the limit goes
-   *   to the first ones first
+   * @param {Record<string, unknown>} values by name of the campaign
+   * @returns {Promise<Record<string, number>>} the rounds
    */
   reportAll(values, options) {
     return this.#change((state) => this.#answer(state, values, options));
@@ -171,24 +171,19 @@ export class Sender {
     const enrolments = agreed(state);
     for (const [name, value] of Object.entries(values)) {
       const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
-      must(enrolment, ANOTHER);
+      must(enrolment, "values must be for campaigns, by their names");
       const { campaign, client, ticket, queue } = enrolment;
       const now = round ?? campaign.roundAt(Number(this.#clock()));
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
       rounds[name] = checkRound("round", now);
       const index = campaign.index(value);
       if (client.hasAnswered(now)) continue;
-      // What the others leave of the limit.
-      const left = (state.limit ?? Infinity) - (lossOf(state) - client.loss);
-      try {
-        const report = client.report(index, now, left);
-        const message = encode(campaign, report, { round: now, reporter: await client.reporter(now), ticket });
-        // Of many that wait the oldest ones are late first. What they spent stays spent.
-        enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [now, message]].sort(byNumber);
-      } catch (error) {
-        if (!(error instanceof BudgetError)) throw error;
-        rounds[name] = null;
-      }
+      // It depends on no value, so that silence says nothing.
+      afford(state.limit, committedOf(state) + client.protocol.perReport);
+      const report = client.report(index, now);
+      const message = encode(campaign, report, { round: now, reporter: await client.reporter(now), ticket });
+      // Of many that wait the oldest ones are late first. What they spent stays spent.
+      enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [now, message]].sort(byNumber);
     }
     return rounds;
   }
@@ -211,11 +206,10 @@ export class Sender {
     const outcome = { sent: [], refused: {}, reason: "" };
     let fruitless = 0;
     for (const [round, message] of enrolment.queue) {
-      // Another tab may have sent it, or the user may have withdrawn.
-      const waits = async () => queueOf(await this.#read(), enrolment).flat().includes(message);
-      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message, waits);
+      const begin = (request) => this.#whileQueued(enrolment, message, request);
+      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message, begin);
       if (settled) {
-        await this.#settle(enrolment, message);
+        await this.#settle([{ enrolment, message }]);
         if (isCounted) outcome.sent.push(round);
         else outcome.refused[round] = detail;
         fruitless = 0;
@@ -231,81 +225,99 @@ export class Sender {
     return outcome;
   }
 
-  /** Take a report off the queue that the collector has settled. */
-  #settle(enrolment, message) {
+  /**
+   * Begin a request about a report that is queued, while nobody can delete it; its answer is not waited
+   * for meanwhile.
+   */
+  async #whileQueued(enrolment, message, request) {
+    let answer;
+    await this.#storage.change(async (text) => {
+      if (queueOf(await this.#stateOf(text), enrolment).some(([, one]) => one === message)) answer = request();
+    });
+    // Another tab may have settled it, or the user may have withdrawn.
+    must(answer, "queue must not change; deliver again", Unreachable);
+    return answer;
+  }
+
+  /** Take reports off their queues that the collector has settled; where they are there no more, nothing is changed. */
+  #settle(reports) {
     return this.#change((state) => {
-      // Where it is there no more, nothing is changed.
-      const queue = queueOf(state, enrolment);
-      queue.splice(0, Infinity, ...queue.filter(([, one]) => one !== message));
+      for (const { enrolment, message } of reports) {
+        const queue = queueOf(state, enrolment);
+        const place = queue.findIndex(([, one]) => one === message);
+        if (place >= 0) queue.splice(place, 1);
+      }
     });
   }
 
   /**
-   * Send the queue when the page goes away, by requests that outlive it.
+   * Send what is queued when the page goes away, in one request for each collector that outlives the page.
    *
-   * What became of them is not known then, so the reports stay queued and are sent again later,
-   * byte for byte: the collector counts each once.
+   * What became of it may not be known then, so the reports stay queued and are sent again later, byte
+   * for byte: the collector counts each once. What another tab has deleted is never sent.
    *
    * @returns {() => void} ends it
    */
   deliverOnHide(page = globalThis) {
-    const gone = new Set();
-    const leave = () => {
-      for (const enrolment of this.#outbox) {
-        for (const [, message] of enrolment.queue) {
-          if (gone.has(message)) continue;
-          gone.add(message);
-          this.#post
-            .send(enrolment, message, undefined, true)
-            .then(({ settled }) => settled && this.#settle(enrolment, message))
-            .catch(() => {})
-            .finally(() => gone.delete(message));
-        }
-      }
-    };
-    const hidden = () => page.document.visibilityState === "hidden" && leave();
-    // Its signal ends both.
+    const { open, close, leave } = this.#outbox;
+    const change = () => (page.document.visibilityState === "hidden" ? leave() : open());
+    // Its signal ends all.
     const listening = new AbortController();
     page.addEventListener("pagehide", leave, listening);
-    page.document.addEventListener("visibilitychange", hidden, listening);
-    this.status().catch(() => {});
-    return () => listening.abort();
+    page.addEventListener("pageshow", change, listening);
+    page.document.addEventListener("visibilitychange", change, listening);
+    change();
+    return () => {
+      listening.abort();
+      close();
+    };
   }
 
-  /** Forget keys, memos and queues, and start as a new user; says what that costs. */
-  reset(options) {
+  /**
+   * Forget keys, memos and queues, and start as a new user; says what that costs.
+   *
+   * @param {object} [options]
+   * @param {boolean} [options.wait] whether to wait for rounds that were not answered yet; if not, a
+   *   round that is answered again counts this user twice
+   */
+  reset({ wait = true } = {}) {
     return this.#change((state) => {
       const enrolments = agreed(state);
       const drawn = enrolments.every(({ campaign }) => campaign.keys === "drawn");
-      must(drawn, "keys must be assigned; withdraw, ask the user anew", StateError);
+      must(drawn, "keys must be assigned; withdraw first", StateError);
+      const protocols = enrolments.map(({ campaign }) => campaign.protocol);
+      afford(state.limit, sum(protocols.map(claimOf), committedOf(state)));
+      // What is forgotten here a later start that waits has to know.
+      const { answered } = ledgerAfter(state);
+      state.answered = answered;
       for (const one of enrolments) {
         one.queue = [];
-        one.client.reset(options);
+        const account = { ...one.client.account, answered: wait ? answered[one.campaign.fingerprint] : undefined };
+        one.client = new Client(one.campaign.protocol, { account });
       }
-      const cap = sumOf(enrolments, ({ protocol }) => protocol.cap);
-      return forgotten(lossOf(state), cap);
+      return forgotten(lossOf(state), sum(protocols.map(({ cap }) => cap)), wait);
     });
   }
 
   async #read() {
-    const state = await stateOf(await this.#storage.read());
-    this.#outbox = state.enrolments;
-    return state;
+    return this.#stateOf(await this.#storage.read());
   }
 
   /** Compute the next state, have it written, and only then tell of it. `mend` is for one that is damaged. */
   async #change(step, mend) {
     let state;
-    let told;
+    let result;
     await this.#storage.change(async (text) => {
-      state = await stateOf(text).catch(mend);
-      told = await step(state);
+      state = await this.#stateOf(text).catch((error) => {
+        if (!mend) throw error;
+        return mend(text);
+      });
+      result = await step(state);
       const made = await textOf(state);
       return made === text ? undefined : made;
     });
     must(state, "storage must call next", StateError);
-    this.#outbox = state.enrolments;
-    return told;
+    return result;
   }
 }
 
@@ -314,8 +326,24 @@ const roundOf = ([round]) => round;
 /** What waits of the same enrolment in another state; nothing if it is there no more. */
 const queueOf = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url)?.queue ?? [];
 
+/** A new enrolment, which leaves out rounds that were answered. */
+function enrolled({ key, ...one }, answered) {
+  const { protocol, fingerprint } = one.campaign;
+  return { ...one, client: new Client(protocol, { key, account: { answered: answered[fingerprint] } }), queue: [] };
+}
+
+/** Take a limit for all enrolments together, as the user asks. */
+function agreeTo(limit, state) {
+  const clients = state.enrolments.map(({ client }) => client);
+  // From here on what was spent stands for what is not known.
+  const committed = state.committed || state.spent;
+  checkLimit(limit, sum(clients.map(({ committedBefore }) => committedBefore), committed), clients.map(({ claim }) => claim));
+  for (const client of clients) client.setLimit(null);
+  Object.assign(state, { limit: bound(limit), committed });
+}
+
 function agreed({ enrolments }) {
-  must(enrolments.length, ANOTHER, StateError);
+  must(enrolments.length, "consent must be given first; ask the user", StateError);
   return enrolments;
 }
 

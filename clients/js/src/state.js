@@ -6,8 +6,11 @@ import { Client } from "./client.js";
 import { keyText } from "./encoding.js";
 import { StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse } from "./json.js";
+import { committedBefore } from "./limit.js";
+import { isReportOf } from "./message.js";
+import { sha256, sum } from "./number.js";
 import { isVisible } from "./post.js";
-import { areRounds } from "./rounds.js";
+import { areRounds, including } from "./rounds.js";
 
 const TYPE = "loloha-sender";
 const VERSION = 2;
@@ -24,51 +27,93 @@ const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
  *   campaign, client, queue}, of which the queue has [round, message], as it is or was sent, oldest first
  * @property {number | null} limit hard limit on what is spent
  * @property {number} spent under agreements before this one
- * @property {object} answered the rounds of these, by fingerprint
+ * @property {number} committed what a limit has to cover of these, whatever the values were; NaN if
+ *   it is not known
+ * @property {object} answered the rounds of these, and of resets, by fingerprint
  */
 
-/** The state that `textOf` wrote, or that of a storage with nothing in it. */
-export const stateOf = (text) =>
-  sound(async () => {
-    if (text === null) return { enrolments: [], limit: null, spent: 0, answered: {} };
+/** What a storage with nothing in it stands for. */
+const nothing = () => ({ enrolments: [], limit: null, spent: 0, committed: 0, answered: {} });
+
+/**
+ * What reads states: those that `textOf` wrote, and a storage with nothing in it.
+ *
+ * It checks each queued message once.
+ */
+export function reader() {
+  /** Messages that are known to be their client's, with its secret and the round. */
+  let checked = new Map();
+
+  const stateOf = async (text) => {
+    if (text === null) return nothing();
     const plain = parse(text);
     const { type, version, enrolments = [], answered_before = {} } = plain;
     const isAgreement = type === TYPE && version === VERSION;
     const isLedger = type === LEDGER && version === 1;
     must(isAgreement || isLedger, UNKNOWN, StateError);
-    const { limit, spent, answered } = isLedger
-      ? { ...plain, limit: null }
-      : { ...plain, spent: plain.spent_before, answered: answered_before };
+    const now = new Map();
+    const read = await Promise.all(enrolments.map((one) => enrolmentOf(one, now)));
+    const { limit = null, spent, committed = spent, answered } = isLedger
+      ? plain
+      : {
+          ...plain,
+          spent: plain.spent_before,
+          committed: plain.committed_before ?? implied(plain.limit, plain.spent_before, read),
+          answered: answered_before,
+        };
     must(
-      isAgreement === enrolments.length > 0 &&
+      isAgreement === read.length > 0 &&
+        haveNames(read) &&
+        [undefined, await checksumOf(plain)].includes(plain.checksum) &&
         isAmount(spent) &&
-        (limit === null || isAmount(limit)) &&
+        isAmount(committed || 0) &&
+        (limit === null || (isAmount(limit) && limit > 0)) &&
         Object.values(answered).every(areRounds),
     );
-    return { enrolments: await Promise.all(enrolments.map(enrolmentOf)), limit, spent, answered };
-  });
+    checked = now;
+    return { enrolments: read, limit, spent, committed, answered };
+  };
 
-async function enrolmentOf({ url, token, ticket, queue, ...plain }) {
-  const campaign = await Campaign.restore(plain.campaign, fingerprintOf(url));
-  const client = await Client.restore(plain.client, campaign);
-  must((token === null || isVisible(token)) && (ticket === null || isVisible(ticket, LONGEST_TICKET)));
-  for (const [round, text] of queue) {
-    must(isInteger(round) && client.hasAnswered(round) && JSON.parse(text).round === round);
+  async function enrolmentOf({ url, token, ticket, queue, ...plain }, now) {
+    const campaign = await Campaign.restore(plain.campaign, fingerprintOf(url));
+    const client = await Client.restore(plain.client, campaign);
+    must((token === null || isVisible(token)) && (ticket === null || isVisible(ticket, LONGEST_TICKET)));
+    const { key: ownKey, secret } = plain.client;
+    for (const [round, text] of queue) {
+      const whose = secret + round;
+      const isKnown = checked.get(text) === whose;
+      must(isInteger(round) && client.hasAnswered(round));
+      must(isKnown || (await isReportOf({ campaign, client, ownKey, ticket }, round, text)));
+      now.set(text, whose);
+    }
+    return { url, token, ticket, campaign, client, queue };
   }
-  return { url, token, ticket, campaign, client, queue };
+
+  return (text) => sound(() => stateOf(text));
 }
 
+/** What an agreement that does not say it, as those of release 0.2.0, committed before. */
+const implied = (limit, spent, enrolments) =>
+  committedBefore(limit, sum(enrolments.map(({ client }) => client.spentBefore), spent) > 0, spent);
+
+const checksumOf = ({ checksum, ...plain }) => sha256(canonical(plain));
+
 /** As text, secrets included; null where there is nothing to keep. */
-export async function textOf({ enrolments, limit, spent, answered }) {
-  if (!enrolments.length) return spent ? canonical({ type: LEDGER, version: 1, spent, answered }) : null;
-  return canonical({
+export async function textOf({ enrolments, limit, spent, committed, answered }) {
+  // What a state without it means is left out.
+  const said = (name, without) => !Object.is(committed, without) && { [name]: committed };
+  const ledger = { type: LEDGER, version: 1, spent, answered, ...said("committed", spent) };
+  if (!enrolments.length) return spent || committed || Object.keys(answered).length ? canonical(ledger) : null;
+  const plain = {
     type: TYPE,
     version: VERSION,
     limit,
     spent_before: spent,
+    ...said("committed_before", implied(limit, spent, enrolments)),
     enrolments: await Promise.all(enrolments.map(plainOf)),
     ...(Object.keys(answered).length && { answered_before: answered }),
-  });
+  };
+  return canonical({ ...plain, checksum: await checksumOf(plain) });
 }
 
 const plainOf = async (enrolment) => ({
@@ -77,11 +122,39 @@ const plainOf = async (enrolment) => ({
   client: await enrolment.client.plain(),
 });
 
-export const sumOf = (enrolments, numberOf) =>
-  enrolments.reduce((sum, { client }) => sum + numberOf(client), 0);
+/** What is left once consent ends: what was spent, committed and answered; no key, no memo, no report. */
+export function ledgerAfter({ enrolments, spent, committed, answered }) {
+  const ledger = { ...nothing(), spent, committed: committed || spent, answered: { ...answered } };
+  for (const { campaign: { fingerprint }, client } of enrolments) {
+    const { account } = client;
+    ledger.spent += account.spent;
+    // One that never reported has told nothing, and its key is gone.
+    ledger.committed += client.sentRounds.length ? account.committed : client.committedBefore;
+    ledger.answered[fingerprint] = including(ledger.answered[fingerprint] ?? [], account.answered);
+  }
+  return ledger;
+}
+
+/** What can still be read, in a state that is damaged, of what was spent and answered before it. */
+export function remainsOf(text) {
+  const { spent_before, spent = spent_before, answered_before, answered = answered_before, ...plain } = Object(tried(parse, text));
+  const { committed_before = spent, committed = committed_before } = plain;
+  return {
+    ...nothing(),
+    ...(isAmount(spent) && { spent, committed: isAmount(committed) ? committed : spent }),
+    ...(tried(() => Object.values(answered).every(areRounds)) && { answered }),
+  };
+}
 
 /** Everything spent so far: the losses of all campaigns add up. */
-export const lossOf = ({ enrolments, spent }) => spent + sumOf(enrolments, ({ loss }) => loss);
+export const lossOf = ({ enrolments, spent }) => sum(enrolments.map(({ client }) => client.loss), spent);
+
+/** Everything committed so far, NaN if it is not known. */
+export const committedOf = ({ enrolments, committed }) => sum(enrolments.map(({ client }) => client.committed), committed);
+
+/** Whether each campaign has a name of its own. */
+export const haveNames = (enrolments) =>
+  new Set(enrolments.map(({ campaign }) => campaign.name)).size === enrolments.length;
 
 /** The fingerprint that an address ends with. */
 export function fingerprintOf(url) {

@@ -1,22 +1,33 @@
 /**
- * Where a state is kept. A storage has two methods:
+ * Where a state is kept. A storage has two methods, and may have a third:
  *
- *   read()        the text, or null
- *   change(next)  calls `await next(text)` while nobody else changes it, and stores what that gives,
- *                 durably and whole or not at all: a text, null to delete, undefined for no change
+ *   read()              the text, or null
+ *   change(next)        calls `await next(text)` while nobody else changes it, and stores what that gives,
+ *                       durably and whole or not at all: a text, null to delete, undefined for no change
+ *   hold(began, ended)  gives what ends it. Between the calls of `began` and of `ended`, or its end, nobody
+ *                       changes anything: what was read since then may be acted on at once.
  */
 
+import { tried } from "./check.js";
 import { StateError, must } from "./errors.js";
 
 /** Keeps a state while the process lives: for tests, and where a user wants nothing kept. */
 export function memoryStorage(text = null) {
-  return storage(
-    turns(),
-    async () => text,
-    async (made) => {
-      text = made;
+  const holders = new Set();
+  const write = async (made) => {
+    text = made;
+    const all = [...holders];
+    holders.clear();
+    all.forEach((ended) => ended());
+  };
+  return {
+    ...storage(turns(), async () => text, write),
+    hold(began, ended) {
+      holders.add(ended);
+      began();
+      return () => holders.delete(ended);
     },
-  );
+  };
 }
 
 /** A storage of which `locked` runs one task at a time; `write` gets a text, or null to delete. */
@@ -40,43 +51,105 @@ export function turns() {
 }
 
 const STORE = "state";
+/** Seconds between two calls to let go of a state. */
+const CALL_AGAIN = 0.1;
 
 /**
- * Keeps a state in the browser's IndexedDB; one writer at a time across all tabs.
+ * Keeps a state in the browser's IndexedDB; one writer at a time across all tabs and workers.
  *
  * @param {string} name one for each user and campaign
+ * @param {object} [options]
+ * @param {number} [options.timeout] seconds for one answer of the browser's storage; three times as long
+ *   for one of another tab
  */
-export function indexedDbStorage(name = "loloha") {
+export function indexedDbStorage(name = "loloha", { timeout = 10 } = {}) {
   const { indexedDB, navigator } = globalThis;
   const isAble = indexedDB && navigator?.locks;
-  must(isAble, "page must be https, with IndexedDB and locks", StateError);
+  must(
+    isAble,
+    "page must be https, with IndexedDB and locks",
+    StateError,
+  );
   const place = `loloha ${name}`;
 
-  /** Run one transaction, and wait until it is on the disk. */
-  const transact = async (mode, act) => {
-    try {
+  /** Run one transaction, and wait until it is on the disk, but not for ever. */
+  async function transact(mode, act) {
+    let transaction;
+    const late = AbortSignal.timeout(1000 * timeout);
+    const run = async () => {
       const opening = indexedDB.open(place, 1);
       opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
       const database = await settled(opening);
-      const transaction = database.transaction(STORE, mode, { durability: "strict" });
+      // What comes after all must not be done any more: others may be at it by then.
+      if (!late.aborted) transaction = database.transaction(STORE, mode, { durability: "strict" });
       // It ends with the transaction.
       database.close();
       const request = act(transaction.objectStore(STORE));
       await settled(transaction);
       return request.result ?? null;
-    } catch (error) {
-      throw new StateError(`state must be within reach, got ${error?.name ?? "an error"}; nothing was changed`);
-    }
-  };
+    };
+    const end = new Promise((_, fail) => {
+      late.onabort = () => {
+        fail(late.reason);
+        // What is being committed cannot be taken back, and comes before whatever is asked next.
+        tried(() => transaction.abort());
+      };
+    });
+    return Promise.race([run(), end]);
+  }
 
-  return storage(
-    (task) => navigator.locks.request(place, task),
+  /** Run a task alone, and wait for that as long as answers of another tab may take. */
+  async function locked(task) {
+    const calls = new BroadcastChannel(place);
+    const call = () => calls.postMessage(STORE);
+    // Again and again: who begins to hold just now may not hear the first one.
+    const calling = setInterval(call, 1000 * CALL_AGAIN);
+    const waiting = { signal: AbortSignal.timeout(3000 * timeout) };
+    call();
+    try {
+      return await navigator.locks.request(place, waiting, () => {
+        clearInterval(calling);
+        return task();
+      });
+    } finally {
+      clearInterval(calling);
+      calls.close();
+    }
+  }
+
+  const { read, change } = storage(
+    locked,
     () => transact("readonly", (store) => store.get(STORE)),
     (made) =>
-      transact("readwrite", (store) =>
-        made === null ? store.delete(STORE) : store.put(made, STORE),
-      ),
+      transact("readwrite", (store) => (made === null ? store.delete(STORE) : store.put(made, STORE))),
   );
+  return {
+    read: () => read().catch(unreachable),
+    change: (next) => change(next).catch(unreachable),
+    hold(began, ended) {
+      const calls = new BroadcastChannel(place);
+      const waiting = new AbortController();
+      let free;
+      const until = new Promise((done) => {
+        free = done;
+      });
+      const release = () => {
+        calls.close();
+        waiting.abort();
+        free();
+      };
+      const begin = () => {
+        calls.onmessage = () => {
+          release();
+          ended();
+        };
+        began();
+        return until;
+      };
+      navigator.locks.request(place, { mode: "shared", signal: waiting.signal }, begin).catch(() => {});
+      return release;
+    },
+  };
 }
 
 /** What a request or a transaction comes to. */
@@ -85,3 +158,9 @@ const settled = (asked) =>
     asked.onsuccess = asked.oncomplete = () => done(asked.result);
     asked.onerror = asked.onabort = ({ target }) => fail(target.error);
   });
+
+/** What the browser says of its storage and locks, as an error of ours. */
+function unreachable(error) {
+  const isTheirs = error instanceof DOMException || !error;
+  throw isTheirs ? new StateError(`state must be within reach, got ${error?.name}; close tabs`) : error;
+}

@@ -1,9 +1,8 @@
 /** The one file for pages is the client: same names, same draws, same messages. */
 
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import test from "node:test";
-import { INTERNAL } from "../internal.js";
 import * as built from "../loloha.min.js";
 import * as source from "../src/index.js";
 import { canonical } from "../src/json.js";
@@ -34,18 +33,6 @@ test("its reports are the same", async () => {
   }
 });
 
-/** What everybody but the sources calls by name: types that ship, and members of what is exchanged. */
-test("nothing that others name has a short name", () => {
-  const types = ["core", "index"].map((name) => readFileSync(new URL(`../src/${name}.d.ts`, import.meta.url), "utf8"));
-  const code = types.join("").replace(/\/\*.*?\*\//gs, "");
-  const folder = new URL("../../../src/loloha/conform/schema/", import.meta.url);
-  const schemas = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8"));
-  for (const name of INTERNAL) {
-    assert.ok(!RegExp(`\\b${name}\\b`).test(code), name);
-    assert.ok(!schemas.some((text) => RegExp(`"${name}"\\s*:`).test(text)), name);
-  }
-});
-
 test("each goes on with the state of the other", async () => {
   const collector = new Collector(await published());
   const storage = source.memoryStorage();
@@ -57,6 +44,6 @@ test("each goes on with the state of the other", async () => {
     assert.deepEqual([sent, waiting], [[round], []]);
   }
   await sender(built).withdraw();
-  assert.deepEqual(Object.keys(JSON.parse(await storage.read())), ["answered", "spent", "type", "version"]);
+  assert.deepEqual(Object.keys(JSON.parse(await storage.read())), ["answered", "committed", "spent", "type", "version"]);
   assert.ok((await sender(source).status()).loss > 0);
 });

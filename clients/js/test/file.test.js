@@ -94,7 +94,7 @@ test(`killed ${KILLS} times: nothing twice, nothing lost, no second draw`, async
     if (Math.random() < 0.3) return request.socket.destroy();
     const counted = before === undefined ? 1 : 0;
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ accepted: counted, duplicates: 1 - counted, refused: [] }));
+    response.end(JSON.stringify({ accepted: counted, duplicates: 1 - counted, refused: [], reporter }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = `http://127.0.0.1:${server.address().port}${new URL(url).pathname}`;

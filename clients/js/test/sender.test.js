@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  BudgetError,
+  Campaign,
   CampaignError,
   Client,
   DomainError,
@@ -11,9 +11,11 @@ import {
   Sender,
   StateError,
   Unreachable,
+  encode,
   memoryStorage,
 } from "../src/index.js";
-import { Collector, HOUR, START, problem, published, receipt } from "../testing/collector.js";
+import { canonical, parse } from "../src/json.js";
+import { Collector, HOUR, START, problem, published, receipt, sealed } from "../testing/collector.js";
 
 /** A sender with a collector of its own; waits are noted, not waited. */
 async function made({ storage = memoryStorage(), changes, agree = true, ...options } = {}) {
@@ -137,7 +139,7 @@ test("only what this service alone says settles a report", async (context) => {
   for (const kind of ["late", "conflict", "bad_key", "bad_ticket", "foreign_campaign"]) {
     await context.test(`${kind} drops it`, async () => {
       const { sender, collector } = await made();
-      collector.answers = [() => problem(422, kind)];
+      collector.answers = [(message) => problem(422, kind, {}, message)];
       await sender.report("a");
       const { refused, waiting } = await sender.deliver();
       assert.deepEqual([refused, waiting], [{ 0: `it is ${kind}` }, []]);
@@ -145,7 +147,7 @@ test("only what this service alone says settles a report", async (context) => {
   }
   await context.test("a duplicate is counted", async () => {
     const { sender, collector } = await made();
-    collector.answers = [() => receipt(0)];
+    collector.answers = [(message) => receipt(message, 0)];
     await sender.report("a");
     assert.deepEqual((await sender.deliver()).sent, [0]);
   });
@@ -201,7 +203,7 @@ test("what is withdrawn or reset while it is delivered is sent no more, and not 
   collector.answers = [
     async (message) => {
       await sender.withdraw();
-      await sender.agree(collector.url);
+      await sender.agree(collector.url, { wait: false });
       for (let round = 0; round < 2; round++) await sender.report("a", { round });
       return receipt(message);
     },
@@ -314,27 +316,7 @@ test("a token that no header can carry is refused, and never shown", async () =>
   assert.equal(collector.requests.at(-1).headers.Authorization, undefined);
 });
 
-test("a limit holds, and is replaced as the user asks", async () => {
-  const { sender, collector } = await made({ agree: false });
-  await assert.rejects(sender.agree(collector.url, { limit: 1 }), ParameterError);
-  await sender.agree(collector.url, { limit: 2 });
-  const said = [];
-  for (const [round, value] of [[0, "a"], [1, "b"], [2, "c"], [3, "a"]]) {
-    said.push(await sender.report(value, { round }));
-  }
-  // One cell of two is paid for: what falls into the other one is not reported.
-  assert.equal(said[3], 3);
-  assert.ok(said.every((round, i) => round === i || round === null));
-  const { loss, answered } = await sender.status();
-  assert.deepEqual([loss, answered], [2, said.filter((round) => round !== null)]);
-  await sender.agree(collector.url, { limit: 4 });
-  assert.equal((await sender.status()).limit, 4);
-  for (const [i, value] of ["a", "b", "c"].entries()) {
-    assert.equal(await sender.report(value, { round: 10 + i }), 10 + i);
-  }
-});
-
-test("withdrawal deletes all but what was spent and which rounds were answered", async () => {
+test("withdrawal deletes all but what was spent and committed and which rounds were answered", async () => {
   const { sender, storage, collector } = await made({ agree: false });
   await sender.withdraw();
   assert.equal(await storage.read(), null);
@@ -346,40 +328,70 @@ test("withdrawal deletes all but what was spent and which rounds were answered",
     "What was sent stays counted",
     "the 2 spent so far stays spent",
     "new answers are drawn",
-    "counts you twice, unless you wait for the next one",
+    "Rounds that were answered are not answered again",
   ]) {
     assert.ok(said.includes(text), text);
   }
   const kept = JSON.parse(await storage.read());
   const fingerprint = collector.url.slice(-64);
-  assert.deepEqual(kept, { type: "loloha-spent", version: 1, spent: 2, answered: { [fingerprint]: [[0, 0]] } });
+  assert.deepEqual(kept, {
+    type: "loloha-spent",
+    version: 1,
+    spent: 2,
+    committed: 4,
+    answered: { [fingerprint]: [[0, 0]] },
+  });
   await sender.withdraw();
   assert.deepEqual(JSON.parse(await storage.read()), kept);
   const { consent, loss } = await sender.status();
   assert.deepEqual([consent, loss], [false, 2]);
   await assert.rejects(sender.deliver(), StateError);
-  // Who agrees again has that spent already, and may wait for rounds that were not answered.
-  await sender.agree(collector.url, { limit: 4, wait: true });
+  // Who agrees again has that spent already, and waits for rounds that were not answered.
+  await sender.agree(collector.url, { limit: 8 });
   assert.equal(await sender.report("b", { round: 0 }), 0);
   assert.deepEqual((await sender.status()).waiting, []);
   assert.equal(await sender.report("b", { round: 1 }), 1);
   assert.equal((await sender.status()).loss, 4);
   await sender.withdraw();
-  await sender.agree(collector.url, { limit: 4 });
-  assert.equal(await sender.report("b", { round: 0 }), null);
+  await sender.agree(collector.url, { wait: false });
+  await sender.report("b", { round: 0 });
+  assert.deepEqual((await sender.status()).waiting, [0], "asked for: it counts this user twice");
+});
+
+test("rounds that were answered are not answered again, whatever ended in between", async () => {
+  const { sender, collector } = await made();
+  const waiting = async () => (await sender.status()).waiting;
+  await sender.report("a", { round: 0 });
+  assert.match(await sender.reset({ wait: false }), /counts you twice/);
+  await sender.report("a", { round: 1 });
+  // A reset that waits, or a new agreement, knows of the rounds that an earlier one did not wait for.
+  assert.match(await sender.reset(), /2 spent so far|4 spent so far/);
+  for (const round of [0, 1]) await sender.report("a", { round });
+  assert.deepEqual(await waiting(), []);
+  await sender.report("a", { round: 2 });
+  await sender.reset({ wait: false });
+  await sender.withdraw();
+  await sender.agree(collector.url);
+  for (const round of [0, 1, 2]) await sender.report("a", { round });
+  assert.deepEqual(await waiting(), []);
+  assert.equal(await sender.report("a", { round: 3 }), 3);
+  assert.deepEqual(await waiting(), [3]);
 });
 
 test("a queue is bounded, and its oldest report goes", async () => {
   const { sender, storage } = await made();
   await sender.report("a", { round: 0 });
-  const state = JSON.parse(await storage.read());
+  const state = parse(await storage.read());
   const [enrolment] = state.enrolments;
-  const message = JSON.parse(enrolment.queue[0][1]);
-  const client = await Client.load(JSON.stringify(enrolment.client));
-  for (let round = 1; round < 1000; round++) client.report(0, round);
-  enrolment.client = JSON.parse(await client.save());
-  enrolment.queue = Array.from({ length: 1000 }, (_, round) => [round, JSON.stringify({ ...message, round })]);
-  const full = new Sender(memoryStorage(JSON.stringify(state)), { clock: () => START });
+  const client = await Client.load(canonical(enrolment.client));
+  const campaign = await Campaign.restore(enrolment.campaign);
+  for (let round = 1; round < 1000; round++) {
+    const report = client.report(0, round);
+    const reporter = await client.reporter(round);
+    enrolment.queue.push([round, encode(campaign, report, { round, reporter })]);
+  }
+  enrolment.client = parse(await client.save());
+  const full = new Sender(memoryStorage(await sealed(state)), { clock: () => START });
   const { loss } = await full.status();
   for (const round of [2000, 1500]) assert.equal(await full.report("a", { round }), round);
   const { waiting, loss: after } = await full.status();
@@ -389,12 +401,66 @@ test("a queue is bounded, and its oldest report goes", async () => {
   assert.equal((await full.status()).waiting[0], 2, "its round is not answered again");
 });
 
+test("a message that was changed is not sent", async () => {
+  const joint = { type: "rappor", version: 1, k: 3, eps_inf: 2, eps_1: 1 };
+  const grr = { type: "blh", version: 1, k: 3, eps: 1, hash: "linear" };
+  for (const changes of [{}, { protocol: joint }, { protocol: grr }, { keys: "assigned" }]) {
+    const { sender, storage, collector } = await made({ changes });
+    for (const round of [0, 1]) await sender.report("a", { round });
+    // It is known which reports are sound, and checked again for every text.
+    await sender.status();
+    const good = await storage.read();
+    const state = parse(good);
+    const [enrolment] = state.enrolments;
+    const message = JSON.parse(enrolment.queue[0][1]);
+    const flipped = (text) => text.replace(/.$/, (digit) => (digit === "0" ? "1" : "0"));
+    const wrong = [
+      { campaign: "0".repeat(64) },
+      { round: 1 },
+      { reporter: "0".repeat(32) },
+      { reporter: message.reporter.toUpperCase() },
+      { y: flipped(message.y) },
+      { y: "" },
+      { version: 2 },
+      { ticket: "7".repeat(31) },
+      { more: 1 },
+      { key: "01" === message.key ? "02" : "01" },
+    ];
+    for (const change of wrong) {
+      const [[round], ...rest] = enrolment.queue;
+      const queue = [[round, JSON.stringify({ ...message, ...change })], ...rest];
+      const text = await sealed({ ...state, enrolments: [{ ...enrolment, queue }] });
+      await storage.change(async () => text);
+      await assert.rejects(sender.deliver(), StateError, JSON.stringify(change));
+      await assert.rejects(new Sender(memoryStorage(text)).status(), StateError, JSON.stringify(change));
+    }
+    // Spaces and the order of members are free: Python writes others.
+    const [[round, sound], ...rest] = enrolment.queue;
+    const reversed = Object.fromEntries(Object.entries(JSON.parse(sound)).reverse());
+    const queue = [[round, JSON.stringify(reversed, null, 1)], ...rest];
+    await storage.change(() => sealed({ ...state, enrolments: [{ ...enrolment, queue }] }));
+    assert.deepEqual((await sender.deliver()).sent, [0, 1]);
+    assert.equal(collector.messages.length, 2);
+  }
+});
+
+test("a message of a client that was reset is not its successor's", async () => {
+  const { sender, storage } = await made();
+  await sender.report("a");
+  const [{ queue }] = parse(await storage.read()).enrolments;
+  await sender.reset();
+  const state = parse(await storage.read());
+  state.enrolments[0].queue = queue;
+  await storage.change(() => sealed(state));
+  await assert.rejects(sender.deliver(), StateError);
+});
+
 test("a queue holds reports of its rounds, and nothing else", async () => {
   const { sender, storage } = await made();
   await sender.report("a");
-  const good = JSON.parse(await storage.read());
+  const good = parse(await storage.read());
   for (const queue of [[[0, "x"]], [[0, "7"]], [[0, "{}"]], [["0", good.enrolments[0].queue[0][1]]], [[0, JSON.stringify({ reporter: "0".repeat(32) })]]]) {
-    const text = JSON.stringify({ ...good, enrolments: [{ ...good.enrolments[0], queue }] });
+    const text = await sealed({ ...good, enrolments: [{ ...good.enrolments[0], queue }] });
     await assert.rejects(new Sender(memoryStorage(text)).status(), StateError, text);
   }
 });
@@ -419,6 +485,36 @@ test("a state that nobody can read is refused, and deleted when the user withdra
   }
 });
 
+test("what was spent before a state that is damaged outlives its withdrawal, and what is lost is said", async () => {
+  const { sender, collector, storage } = await made();
+  await sender.report("a");
+  await sender.withdraw();
+  const ledger = await storage.read();
+  await sender.agree(collector.url);
+  await sender.report("a", { round: 1 });
+  const state = parse(await storage.read());
+  for (const [text, kept] of [
+    [canonical({ ...state, checksum: "0".repeat(64) }), ledger],
+    [canonical({ ...state, limit: -1 }), ledger],
+    [canonical({ ...state, enrolments: 7 }), ledger],
+    [canonical({ ...state, version: 3 }), ledger],
+    [canonical({ ...state, spent_before: -2 }), null],
+    [canonical(state).slice(1), null],
+    ["", null],
+  ]) {
+    const damaged = memoryStorage(text);
+    const other = new Sender(damaged);
+    await assert.rejects(other.status(), StateError, text);
+    const said = await other.withdraw();
+    assert.match(said, /what this damaged state spent is not known/);
+    if (kept) assert.match(said, /the 2 spent so far stays spent/);
+    const left = await damaged.read();
+    if (kept) assert.equal(left, kept);
+    else assert.ok(left === null || parse(left).spent === 0, left);
+  }
+  assert.ok(!(await sender.withdraw()).includes("damaged"));
+});
+
 /** Two campaigns on one collector, under one agreement. */
 async function two(limit = null) {
   const [hours, pages] = [await published(), await published({ name: "pages" })];
@@ -431,8 +527,8 @@ async function two(limit = null) {
 }
 
 test("several campaigns under one limit: the sum of their losses is bounded", async () => {
-  await assert.rejects(two(3), ParameterError);
-  const { sender, one, other, storage, urls } = await two(4);
+  await assert.rejects(two(7), ParameterError);
+  const { sender, one, other, storage, urls } = await two(8);
   await assert.rejects(sender.report("a"), StateError);
   await assert.rejects(sender.deliver(), StateError);
   await assert.rejects(sender.reportAll({ hours: "a", unknown: "b" }), ParameterError);
@@ -441,21 +537,22 @@ test("several campaigns under one limit: the sum of their losses is bounded", as
   assert.deepEqual(await sender.reportAll({ hours: "a", pages: "b" }), { hours: 0, pages: 0 });
   assert.equal((await sender.status()).loss, 4);
   for (let round = 1; round < 6; round++) {
-    for (const value of "abc") await sender.reportAll({ hours: value, pages: value }, { round });
+    const value = "abc"[round % 3];
+    await sender.reportAll({ hours: value, pages: value }, { round });
   }
   const { loss, campaigns } = await sender.status();
-  assert.deepEqual([loss, campaigns.map((each) => each.loss)], [4, [2, 2]]);
+  assert.deepEqual([loss, campaigns.map((each) => each.loss)], [8, [4, 4]]);
   const outcomes = await sender.deliverAll();
   assert.deepEqual(Object.keys(outcomes), ["hours", "pages"]);
   assert.equal(one.messages.length, outcomes.hours.sent.length);
   assert.equal(other.messages.length, outcomes.pages.sent.length);
-  await sender.agree([...urls].reverse(), { limit: 8 });
-  assert.equal((await sender.status()).limit, 8);
+  await sender.agree([...urls].reverse(), { limit: 16 });
+  assert.equal((await sender.status()).limit, 16);
   await assert.rejects(sender.agree(urls[0]), CampaignError);
   await assert.rejects(sender.agree([urls[0], urls[0]]), ParameterError);
   await assert.rejects(sender.agree([]), ParameterError);
-  assert.match(await sender.reset(), /4 spent so far stays spent/);
-  assert.match(await sender.withdraw(), /4 spent so far stays spent/);
+  assert.match(await sender.reset(), /the 8 spent so far stays spent/);
+  assert.match(await sender.withdraw(), /the 8 spent so far stays spent/);
   assert.deepEqual(Object.keys(JSON.parse(await storage.read()).answered).length, 2);
 });
 
@@ -520,26 +617,112 @@ test("memory never runs ahead of the storage", async () => {
   assert.equal(new Set(collector.messages).size, 2);
 });
 
-test("a page that goes away sends its queue once, and settles what is answered", async () => {
-  const { sender, collector } = await made();
+/** What a page has that `deliverOnHide` listens to. */
+function madePage() {
   const page = new EventTarget();
   page.document = Object.assign(new EventTarget(), { visibilityState: "visible" });
+  page.become = (state) => {
+    page.document.visibilityState = state;
+    page.document.dispatchEvent(new Event("visibilitychange"));
+  };
+  return page;
+}
+
+/** Lets all that is under way come to an end. */
+async function idle(storage) {
+  for (let i = 0; i < 50; i++) {
+    await storage.change(async () => undefined);
+    await new Promise(setImmediate);
+  }
+}
+
+test("a page that goes away sends its queue once, and settles what is answered", async () => {
+  const { sender, collector, storage } = await made();
+  const page = madePage();
   await sender.report("a");
   const stop = sender.deliverOnHide(page);
-  page.document.dispatchEvent(new Event("visibilitychange"));
+  await sender.status();
+  page.become("visible");
   assert.equal(collector.messages.length, 0);
-  page.document.visibilityState = "hidden";
-  page.document.dispatchEvent(new Event("visibilitychange"));
+  page.become("hidden");
   page.dispatchEvent(new Event("pagehide"));
   assert.equal(collector.messages.length, 1, "at once, without waiting for anything");
-  assert.equal(collector.requests.at(-1).keepalive, true);
-  for (let i = 0; i < 50 && (await sender.status()).waiting.length; i++) await new Promise(setImmediate);
+  const { url, keepalive } = collector.requests.at(-1);
+  assert.deepEqual([url, keepalive], ["https://reports.example/v1/reports", true]);
+  await idle(storage);
   assert.deepEqual((await sender.status()).waiting, []);
   await sender.report("a", { round: 1 });
   stop();
   page.dispatchEvent(new Event("pagehide"));
+  await idle(storage);
   assert.equal(collector.messages.length, 1);
   await sender.withdraw();
+});
+
+test("a page that goes away sends nothing that another sender has deleted", async () => {
+  // Where a storage can be held, as the browser's can, and where a page can only ask it.
+  const askedOnly = ({ read, change }) => ({ read, change });
+  for (const kind of [(storage) => storage, askedOnly]) {
+    for (const end of ["withdraw", "reset"]) {
+      const storage = kind(memoryStorage());
+      const { sender, collector, clock } = await made({ storage });
+      const others = [1, 2].map(() => new Sender(storage, { clock: () => clock.now, fetch: collector.fetch }));
+      const pages = [sender, ...others].map((one) => {
+        const page = madePage();
+        one.deliverOnHide(page);
+        return page;
+      });
+      await sender.report("a");
+      for (const one of others) await one.status();
+      await idle(storage);
+      await others[0][end]();
+      for (const page of pages) page.become("hidden");
+      for (const page of pages) page.dispatchEvent(new Event("pagehide"));
+      await idle(storage);
+      assert.deepEqual(collector.messages, [], end);
+      // What is queued after that leaves with any of them.
+      if (end === "withdraw") await others[0].agree(collector.url, { wait: false });
+      for (const page of pages) page.become("visible");
+      await others[1].report("b", { round: 5 });
+      for (const one of [sender, ...others]) await one.status();
+      await idle(storage);
+      pages[0].become("hidden");
+      await idle(storage);
+      assert.deepEqual(collector.messages.map((message) => JSON.parse(message).round), [5], end);
+      assert.deepEqual((await sender.status()).waiting, []);
+    }
+  }
+});
+
+test("a page that goes away asks for little, and not again while the collector wants rest", async () => {
+  const { sender, collector, clock, storage } = await made();
+  for (let round = 0; round < 300; round++) await sender.report("a", { round });
+  const page = madePage();
+  sender.deliverOnHide(page);
+  const posts = () => collector.requests.filter(({ keepalive }) => keepalive);
+  const away = async () => {
+    page.become("visible");
+    await sender.status();
+    page.become("hidden");
+    page.dispatchEvent(new Event("pagehide"));
+    await idle(storage);
+    page.become("visible");
+    return posts().length;
+  };
+  collector.answers = [() => problem(503, "unavailable", { "retry-after": "60" })];
+  assert.equal(await away(), 1);
+  assert.ok(posts()[0].body.length <= 65536, "what browsers let outlive a page");
+  assert.equal(JSON.parse(posts()[0].body).length, 100);
+  assert.deepEqual([await away(), await away()], [1, 1]);
+  clock.now += 61;
+  assert.equal(await away(), 2);
+  clock.now += 61;
+  collector.answers = [receipt];
+  assert.deepEqual([await away(), (await sender.status()).waiting.length], [3, 200]);
+  assert.deepEqual((await sender.status()).waiting[0], 100, "the oldest ones first");
+  // What settles nothing is left alone as well.
+  collector.answers = [() => Response.json({})];
+  assert.deepEqual([await away(), await away()], [4, 4]);
 });
 
 test("nothing secret is printed", async () => {

@@ -1,6 +1,8 @@
 /** What tests of the sender share: a campaign, a collector that says what it is told to, a clock. */
 
 import { Campaign } from "../src/index.js";
+import { canonical } from "../src/json.js";
+import { sha256 } from "../src/number.js";
 
 export const START = 1_767_225_600;
 export const HOUR = 3600;
@@ -23,20 +25,27 @@ export const DOCUMENT = {
   keys: "drawn",
 };
 
+/** A state with the checksum that belongs to it, as text. */
+export async function sealed({ checksum, ...plain }) {
+  return canonical({ ...plain, checksum: await sha256(canonical(plain)) });
+}
+
 /** A document as a collector sends it, and its address. */
 export async function published(changes = {}) {
-  const { canonical } = await import("../src/json.js");
   const campaign = await Campaign.restore({ ...DOCUMENT, ...changes });
   const url = `https://reports.example/v1/campaigns/${campaign.fingerprint}`;
   return { text: canonical(campaign.plain), url };
 }
 
-export const receipt = (accepted = 1) =>
-  Response.json({ accepted, duplicates: 1 - accepted, refused: [] });
+const reporterOf = (message) => (message === undefined ? undefined : JSON.parse(message).reporter);
 
-export function problem(status, kind, headers = {}) {
+/** Answers to a message. */
+export const receipt = (message, accepted = 1) =>
+  Response.json({ accepted, duplicates: 1 - accepted, refused: [], reporter: reporterOf(message) });
+
+export function problem(status, kind, headers = {}, message) {
   const body = { type: `urn:loloha:problem:${kind}`, title: "", status, detail: `it is ${kind}`, reason: kind };
-  return new Response(JSON.stringify(body), {
+  return new Response(JSON.stringify({ ...body, reporter: reporterOf(message) }), {
     status,
     headers: { "content-type": "application/problem+json", ...headers },
   });
@@ -57,10 +66,21 @@ export class Collector {
     this.requests.push({ url, ...init });
     if (url === `${this.url}/document`) return new Response(this.text);
     if (url === `${this.url}/keys`) return this.keys();
-    this.messages.push(init.body);
-    const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-    return answer();
+    const { pathname } = new URL(url);
+    if (pathname !== "/v1/reports") return this.#answer(init.body);
+    const messages = JSON.parse(init.body).map((one) => JSON.stringify(one));
+    const answers = await Promise.all(messages.map((one) => this.#answer(one)));
+    const away = answers.find(({ status }) => status >= 429);
+    if (away) return away;
+    const parts = answers.map(async (one) => ({ status: one.status, body: await one.json() }));
+    return Response.json({ answers: await Promise.all(parts) });
   };
+
+  #answer(message) {
+    this.messages.push(message);
+    const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+    return answer(message);
+  }
 
   keys = () => Response.json({ key: "03", ticket: "7".repeat(32) });
 }
