@@ -255,7 +255,9 @@ def inversion(
 ) -> Inversion:
     """The test behind the intervals, of one round or of many at once; see `standard_errors`."""
     channel = Channel.realised(protocol)
-    known = np.where(reach, reach, np.nan)
+    # Nearly always one number for all bins: then so are variance and unit.
+    same = (reach == reach[..., :1]).all()
+    known = np.where(reach, reach, np.nan)[..., : 1 if same else None]
     if scatter is None:
         scatter = Scatter.through(lambda f: spread(channel, n, known, f))
     unit = 1 / (known * channel.contrast)
