@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from loloha.study.comparison import compare
     from loloha.study.population import simulate
 
-__version__ = "0.2.0"
+__version__ = "0.2.1"
 
 # Documented names of modules, and the room that each lives in: `loloha.client` is
 # `loloha.device.client`, the same module under both names.
