@@ -49,6 +49,7 @@ check: $(VENV)/.installed docs ## lint, format, types, documentation, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright --level error tests/user.py
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
 # -E reads every page again: one read before would keep its warnings to itself.

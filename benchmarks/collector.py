@@ -20,9 +20,9 @@ import numpy as np
 
 import loloha
 from benchmarks.measure import Row
-from loloha.device.collector import Collector
-from loloha.device.sender import Connection, Patience
-from loloha.rules.campaign import Campaign, Range, Schedule
+from loloha.campaign import Campaign, Range, Schedule
+from loloha.sender.collector import Collector
+from loloha.sender.sender import Connection, Patience
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 
 KEY = "the key of the benchmark"

@@ -11,8 +11,8 @@ import numpy as np
 
 import loloha
 from benchmarks.measure import Row
+from loloha.campaign import Campaign, Labels, Schedule
 from loloha.cli import live
-from loloha.rules.campaign import Campaign, Labels, Schedule
 
 K, ROUNDS, USERS = 1000, 100, 2000
 SIZE = f"{ROUNDS} rounds x {K} values, empty browser cache"
@@ -67,7 +67,7 @@ def _campaign() -> Campaign:
 
 
 def _fill(url: str, campaign: Campaign) -> None:
-    from loloha.study.fleet import run_fleet
+    from loloha.population.fleet import run_fleet
 
     values = np.random.default_rng(1).zipf(1.3, size=(USERS, ROUNDS)) % K
     run_fleet(url, campaign, values, rng=2)

@@ -28,8 +28,8 @@ import numpy as np
 
 import loloha
 from loloha.engines import Engine, make_engine
+from loloha.hashing import is_prime
 from loloha.reportlog import ReportLog, generate
-from loloha.rules.hashing import is_prime
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 EPS = {"eps_inf": 2.0, "eps_1": 1.0}

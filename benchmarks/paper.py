@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import Row, Time, best
-from loloha.study.paper.cell import measure
-from loloha.study.paper.contender import CONTENDERS, PUBLISHED, TIGHT
-from loloha.study.paper.grid import Cell, Grid, locate, points
-from loloha.study.paper.workload import material, prepare
+from loloha_lab.paper.cell import measure
+from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, TIGHT
+from loloha_lab.paper.grid import Cell, Grid, locate, points
+from loloha_lab.paper.workload import material, prepare
 
 CORES = 2
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -6,10 +6,10 @@ from typing import Any
 import loloha
 from benchmarks.measure import Row, Time, best, peak, timed
 from benchmarks.server import direct_counting
-from loloha.rules.rng import SimulationRng
-from loloha.study.datasets import Dataset, acs_standin, adult, syn
-from loloha.study.population import simulate
-from loloha.study.samplers import History
+from loloha.datasets import Dataset, acs_standin, adult, syn
+from loloha.population import simulate
+from loloha.population.samplers import History
+from loloha.rng import SimulationRng
 
 # Users whose reports the straightforward method makes, in rounds of their own.
 FEW_USERS = {"symbols": 200, "bits": 3}

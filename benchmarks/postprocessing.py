@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 
 import loloha
-from loloha.server.estimate import Estimate
-from loloha.server.postprocess import (
+from loloha.datasets import DataError, Dataset
+from loloha.postprocess import (
     clip_and_renormalise,
     iterative_bayesian_update,
     project_simplex,
     smooth_ordered,
 )
+from loloha.server.estimate import Estimate
 from loloha.server.tally import Tally
-from loloha.study.datasets import DataError, Dataset
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 EPS_INF, ALPHA, RUNS, ROUNDS = (1.0, 2.0, 4.0), 0.5, 2, 2

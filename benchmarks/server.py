@@ -7,8 +7,8 @@ import numpy as np
 
 import loloha
 from benchmarks.measure import MILLISECONDS, Row, best, peak, timed
-from loloha.rules.counting.decode import linear_support
-from loloha.rules.hashing import LinearHash
+from loloha.counting.decode import linear_support
+from loloha.hashing import LinearHash
 
 REPORTS = 1_000_000
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from collecting import ADMIN, ADMIN_KEY, Clock
-from loloha.rules.campaign import Campaign
-from loloha.study.samplers import Draws, History, sample_reports
+from loloha.campaign import Campaign
+from loloha.population.samplers import Draws, History, sample_reports
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

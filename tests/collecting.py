@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import loloha
-from loloha.device.client import Client
-from loloha.rules.campaign import Campaign, Labels, Schedule
-from loloha.rules.rng import SimulationRng
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.client import Client
+from loloha.rng import SimulationRng
 from loloha.server.tally import Tally
 from loloha.wire import encode
 from loloha.wire.batch import Batch, Reader

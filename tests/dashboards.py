@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 import loloha
 from browsing import PATIENCE
 from collecting import campaign
-from loloha.rules.campaign import Campaign, Labels
+from loloha.campaign import Campaign, Labels
 
 Open = Callable[..., Any]
 

@@ -18,9 +18,9 @@ from typing import Any, Self
 import pytest
 
 from collecting import START
-from loloha.device.connection import Answer, Unreachable
-from loloha.device.sender import Sender
-from loloha.rules.campaign import Campaign
+from loloha.campaign import Campaign
+from loloha.sender.connection import Answer, Unreachable
+from loloha.sender.sender import Sender
 
 JSON = {"content-type": "application/json"}
 
@@ -116,9 +116,9 @@ class Disk:
     @contextmanager
     def installed(self) -> Iterator[Disk]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("loloha.device.file.os", self.os)
-            patch.setattr("loloha.device.file.fcntl", self.fcntl)
-            patch.setattr("loloha.device.file.FileIO", self.file)
+            patch.setattr("loloha.client.file.os", self.os)
+            patch.setattr("loloha.client.file.fcntl", self.fcntl)
+            patch.setattr("loloha.client.file.FileIO", self.file)
             yield self
 
 

@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 import loloha
-from loloha.device.collector import Collector as Client
-from loloha.device.connection import Connection, Patience, Unreachable
-from loloha.rules.campaign import Campaign, Range, Schedule
+from loloha.campaign import Campaign, Range, Schedule
+from loloha.sender.collector import Collector as Client
+from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from torture import KEY, Batch, Collector, free_port, make_batches, scratch_store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from loloha.device.state import checksum
-from loloha.rules.protocols import (
+from loloha.client.state import checksum
+from loloha.protocols import (
     GRR,
     LGRR,
     OLOLOHA,

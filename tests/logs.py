@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from loloha import OLOLOHA, BiLOLOHA, DBitFlipPM
+from loloha.protocols import REGISTRY, Protocol
 from loloha.reportlog import ReportLog, from_arrow
-from loloha.rules.protocols import REGISTRY, Protocol
-from loloha.rules.rng import SimulationRng
+from loloha.rng import SimulationRng
 
 K = 11
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}

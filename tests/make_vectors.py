@@ -18,10 +18,10 @@ from typing import Any
 from answer_vectors import answer_vectors
 from laws.variants import FLAGSHIPS
 from limit_vectors import limit_vectors
+from loloha.channels import BitChannel, SymbolChannel, TableChannel
 from loloha.errors import ParameterError
-from loloha.rules.channels import BitChannel, SymbolChannel, TableChannel
-from loloha.rules.hashing import FAMILIES, MERSENNE_31, HashFamily
-from loloha.rules.protocols import (
+from loloha.hashing import FAMILIES, MERSENNE_31, HashFamily
+from loloha.protocols import (
     GRR,
     LGRR,
     OLH,
@@ -30,8 +30,8 @@ from loloha.rules.protocols import (
     DBitFlipPM,
     protocol_from_dict,
 )
-from loloha.rules.report import Answer, Key
-from loloha.rules.rng import SCALE, Rng
+from loloha.report import Answer, Key
+from loloha.rng import SCALE, Rng
 from value_vectors import value_vectors
 
 VECTORS = Path(__file__).parent / "vectors"

@@ -56,7 +56,7 @@ class Copy:
     @contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
         """The copy with the bug in it."""
-        path = self.folder / "src" / "loloha" / mutant.file
+        path = (self.folder / "src" / "loloha" / mutant.file).resolve()
         sound = path.read_text()
         if sound.count(mutant.old) != 1:
             raise SystemExit(f"{mutant.file} must hold the old text of {mutant.bug!r} once")

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha.rules.law import exact_law
-from loloha.rules.rng import SCALE, Rng
-from loloha.study.samplers import History, sample, sample_reports
-from loloha.study.samplers.enumerated import EnumeratedDraws
+from loloha.law import exact_law
+from loloha.population.samplers import History, sample, sample_reports
+from loloha.population.samplers.enumerated import EnumeratedDraws
+from loloha.rng import SCALE, Rng
 
 Law = dict[Any, Fraction]
 
@@ -106,13 +106,13 @@ def population_law(protocol: Any, values: Any) -> Law:
 
 def numpy_only(patch: pytest.MonkeyPatch) -> None:
     """Let NumPy do all the work, as where numba is not installed."""
-    patch.setattr("loloha.rules.counting.compiled._load", lambda name: None)
+    patch.setattr("loloha.counting.compiled._load", lambda name: None)
 
 
 def always_compiled(patch: pytest.MonkeyPatch) -> None:
     """Let compiled loops do even the smallest work."""
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    patch.setattr("loloha.rules.counting.compiled.WORTH_LOADING", 0)
+    patch.setattr("loloha.counting.compiled.WORTH_LOADING", 0)
 
 
 WAYS = {"numpy": numpy_only, "numba": always_compiled}

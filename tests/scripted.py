@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loloha.errors import ParameterError
-from loloha.rules.rng import SCALE, Rng
+from loloha.rng import SCALE, Rng
 
 
 class ScriptedRng(Rng):

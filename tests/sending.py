@@ -8,7 +8,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 
 from collecting import HOUR, campaign
-from loloha.device.sender import Patience
+from loloha.sender.sender import Patience
 from serving import create, get
 
 ONCE = Patience(attempts=1)

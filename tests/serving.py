@@ -10,12 +10,12 @@ from typing import Any
 import uvicorn
 
 from collecting import ADMIN_KEY
+from loloha.campaign import Campaign
 from loloha.collector.connections import bounded
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
-from loloha.device.collector import Collector
-from loloha.device.sender import Connection
-from loloha.rules.campaign import Campaign
+from loloha.sender.collector import Collector
+from loloha.sender.sender import Connection
 
 
 class Served:

@@ -8,7 +8,7 @@ import pytest
 
 import loloha
 from loloha.errors import LolohaError, MergeError
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 PROTOCOL = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laws import CASES, Case, client, device, oracle, server, shipped, specification
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 # Two users, each with a whole table of three symbols: a hundred times the outcomes that g = 2 has.
 TWO_USERS = {"reset_draws_a_new_key_and_memo", "clients_are_independent"}

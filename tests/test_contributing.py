@@ -10,8 +10,8 @@ from test_docs import blocks
 # What iterates the registry, but for the vectors: those are CONTRIBUTING's fourth step.
 LAWS = "test_conformance.py wire/test_wire.py"
 SUITES = (
-    f"{LAWS} study/test_population_law.py study/test_generation.py "
-    "collector/test_store.py engines/test_engines.py design/test_planning.py"
+    f"{LAWS} population/test_population_law.py population/test_generation.py "
+    "collector/test_store.py engines/test_engines.py planning/test_planning.py"
 )
 
 
@@ -22,11 +22,11 @@ def copy(root: Path, tmp_path: Path) -> Copy:
     (source,) = (block.text for block in blocks(steps) if "class MGRR" in block.text)
     copy = Copy(tmp_path)
     assert copy.holds_what_is_imported()
-    home = tmp_path / "src" / "loloha" / "rules" / "protocols"
+    home = tmp_path / "src" / "loloha" / "protocols"
     copy.write(home / "memoised.py", source)
     registry = (home / "__init__.py").read_text()
-    imported = "from loloha.rules.protocols.memoised import MGRR\n"
-    after = "from loloha.rules.protocols.oneshot"
+    imported = "from loloha.protocols.memoised import MGRR\n"
+    after = "from loloha.protocols.oneshot"
     changed = registry.replace(after, imported + after)
     changed = changed.replace(
         "        DBitFlipPM,\n    )", "        DBitFlipPM,\n        MGRR,\n    )"

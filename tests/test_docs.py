@@ -182,8 +182,8 @@ def test_what_an_application_does_runs(
     """docs/client.md against a collector, with a user who agrees."""
     pytest.importorskip("fastapi", reason="the collector's extra is not installed")
     from collecting import ADMIN_KEY, HOUR, campaign
+    from loloha.campaign import Labels, Schedule
     from loloha.collector.settings import Settings
-    from loloha.rules.campaign import Labels, Schedule
     from serving import Served, create, get
 
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -23,22 +23,18 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 # Runs on a user's device, where only Python can be counted on.
 DEVICE = {
-    "errors", "rules.checks", "rules.hashing", "rules.law", "rules.report", "rules.rng",
-    "rules.channels", "rules.encodings", "rules.protocols", "rules", "device",
-    "device.client", "device.connection", "device.file", "device.limit", "device.process",
-    "device.rounds", "device.state",
-    "wire.message", "wire.refusal",
+    "errors", "checks", "hashing", "law", "report", "rng", "channels", "encodings", "protocols",
+    "campaign", "client", "sender", "sender.connection", "wire.message", "wire.refusal",
 }  # fmt: skip
 # The two objects that a protocol hands out lie above it: imported where they are made.
 DOORS = {
-    ("loloha.rules.protocols.base", "device.client"),
-    ("loloha.rules.protocols.base", "server"),
-    ("loloha.rules.dyadic", "device"),
-    ("loloha.rules.dyadic", "server"),
+    ("loloha.protocols.base", "client"),
+    ("loloha.protocols.base", "server"),
     # A name that is documented here and lives above.
-    ("loloha.reportlog", "study"),
+    ("loloha.reportlog", "population"),
+    ("loloha_lab.dyadic.protocol", "loloha_lab"),
 }
-STRANGERS = {("study", "collector"), ("collector", "study")}
+STRANGERS = {("population", "collector"), ("collector", "population")}
 
 SQL = {"sqlalchemy", "alembic", "sqlite3", "psycopg", "duckdb", "pyspark"}
 SQL_HOMES = ("loloha.engines", "loloha.collector.store", "loloha.collector.migrations")
@@ -46,12 +42,12 @@ HTTP = {
     "http", "urllib", "socket", "socketserver", "ssl",
     "aiohttp", "fastapi", "httpx", "httpx2", "requests", "starlette", "urllib3", "uvicorn",
 }  # fmt: skip
-HTTP_HOMES = {"collector", "cli", "__main__", "device", "device.connection"}
+HTTP_HOMES = {"collector", "cli", "__main__", "sender", "sender.connection", "loloha_lab"}
 CLOCKS = {"time", "datetime"}
 # What waits and retries.
-CLOCK_HOMES = {"device", "device.connection"}
+CLOCK_HOMES = {"sender", "sender.connection"}
 # Hold and parse dates, but never ask for today's.
-DATES = ("loloha.rules.campaign", "loloha.study.datasets")
+DATES = ("loloha.campaign", "loloha.datasets")
 READING_THE_CLOCK = {"now", "utcnow", "today"}
 
 
@@ -105,6 +101,8 @@ def dynamic_import(call: ast.Call, place: str) -> Iterator[Import]:
 def part_of(target: str) -> str | None:
     """Which part of loloha a dotted name belongs to, None if to none."""
     root, _, rest = target.partition(".")
+    if root == "loloha_lab":
+        return root
     if root != "loloha":
         return None
     while rest and rest not in RANK:
@@ -122,7 +120,7 @@ def misplaced(module: str, source: str, protocols: frozenset[str]) -> list[str]:
     for one in imports(tree):
         found += [(one.line, problem) for problem in misplaced_import(module, own, one)]
     found += reads_the_clock(module, tree)
-    if own != "rules.protocols":
+    if own != "protocols":
         found += asks_for_a_name(tree, protocols)
     found += asks_for_a_class(module, tree)
     return [f"{module}:{line}: {problem}" for line, problem in sorted(set(found))]
@@ -179,7 +177,7 @@ def asks_for_a_name(tree: ast.AST, protocols: frozenset[str]) -> Iterator[tuple[
 
 def asks_for_a_class(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Where the code asks what an encoding or a channel is, instead of a table or the thing."""
-    if module.startswith(("loloha.rules.encodings", "loloha.rules.channels")):
+    if module.startswith(("loloha.encodings", "loloha.channels")):
         return
     for node in ast.walk(tree):
         match node:
@@ -204,7 +202,7 @@ def registered() -> frozenset[str]:
     """Names of all protocols, read from the classes that define them."""
     return frozenset(
         statement.value.value
-        for path in sorted((SOURCE / "loloha" / "rules" / "protocols").glob("*.py"))
+        for path in sorted((SOURCE / "loloha" / "protocols").glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
         for statement in node.body
@@ -220,7 +218,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = sorted((SOURCE / "loloha").rglob("*.py"))
+FILES = sorted(SOURCE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=map(module_name, FILES))
@@ -234,7 +232,7 @@ def test_all_protocols_are_known_by_name() -> None:
 
 
 def test_the_picture_shows_every_room_and_none_that_is_not_there() -> None:
-    modules = {name.partition(".")[2] for name in map(module_name, FILES)} - {""}
+    modules = {part_of(name) or "" for name in map(module_name, FILES)} - {""}
     assert {part.partition(".")[0] for part in modules | {"loloha"}} == {
         part.partition(".")[0] for part in RANK
     }
@@ -243,9 +241,10 @@ def test_the_picture_shows_every_room_and_none_that_is_not_there() -> None:
 
 
 def test_the_page_says_of_every_room_what_it_may_know() -> None:
-    rooms = {part.partition(".")[0] for part in RANK} - {"loloha", "__main__"}
-    table = ARCHITECTURE.split("| room |")[1].split("\n\n")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == rooms
+    rooms = {part.partition(".")[0] for part in RANK} - {"loloha", "__main__", "_moved"}
+    table = ARCHITECTURE.split("| package |")[1].split("\n\n")[0]
+    cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == rooms
 
 
 def test_the_page_names_places_that_are_there() -> None:
@@ -253,12 +252,16 @@ def test_the_page_names_places_that_are_there() -> None:
         r"`([\w/]+(?:\.py|/))`", ARCHITECTURE.split("### Where is")[1].split("##")[0]
     )
     assert len(places) > 10
-    assert [place for place in places if not (SOURCE / "loloha" / place).exists()] == []
+    assert [
+        place
+        for place in places
+        if not ((SOURCE / "loloha" / place).exists() or (SOURCE / place).exists())
+    ] == []
 
 
 def test_the_page_names_every_table_of_encodings() -> None:
     tables = {
-        str(path.relative_to(SOURCE / "loloha"))
+        str(path.relative_to(SOURCE)).removeprefix("loloha/")
         for path in FILES
         if re.search(r": dict\[(tuple\[)?type\[Encoding\]", path.read_text())
     }
@@ -310,56 +313,58 @@ def planted(name: str, module: str, source: str, says: str) -> object:
 
 
 FAULTS = [
-    planted("a layer up", "loloha.rules.rng", "from loloha.rules.channels import Pair",
+    planted("a layer up", "loloha.rng", "from loloha.channels import Pair",
             "layer above"),
     planted("up, in a function", "loloha.server.tally", "def f():\n import loloha.wire",
             "layer above"),
-    planted("up, as a module", "loloha.rules.channels", "from loloha.rules import encodings",
+    planted("up, as a module", "loloha.channels", "from loloha import encodings",
             "layer above"),
-    planted("up, for types", "loloha.rules.hashing",
+    planted("up, for types", "loloha.hashing",
             "if TYPE_CHECKING:\n from loloha.server.tally import Tally", "layer above"),
-    planted("up, by name", "loloha.wire", "import_module('loloha.study.paper.grid')",
+    planted("up, by name", "loloha.wire", "import_module('loloha_lab.paper.grid')",
             "layer above"),
     planted("the lazy package", "loloha.wire", "from loloha import OLOLOHA", "layer above"),
     planted("the command line", "loloha", "from loloha.cli import main", "layer above"),
-    planted("a door at the top", "loloha.rules.protocols.base",
-            "from loloha.device.client import Client", "layer above"),
-    planted("a door elsewhere", "loloha.rules.protocols.grr",
-            "def f():\n from loloha.device.client import Client", "layer above"),
-    planted("relative", "loloha.study.datasets.uci", "from . import dataset", "written in full"),
+    planted("a door at the top", "loloha.protocols.base",
+            "from loloha.client import Client", "layer above"),
+    planted("a door elsewhere", "loloha.protocols.grr",
+            "def f():\n from loloha.client import Client", "layer above"),
+    planted("relative", "loloha.datasets.uci", "from . import dataset", "written in full"),
     planted("no place", "loloha.utils", "", "place in LAYERS"),
     planted("up, inside a room", "loloha.server.tally", "from loloha.wire import text",
             "layer above"),
-    planted("up, by a documented name", "loloha.rules.rng", "import loloha.client", "layer above"),
-    planted("paper knows collector", "loloha.study.paper.grid",
+    planted("up, by a documented name", "loloha.rng", "import loloha.client", "layer above"),
+    planted("population knows collector", "loloha.population.fleet",
             "from loloha.collector import store", "must not know"),
-    planted("collector knows paper", "loloha.collector.service",
-            "import loloha.study.paper", "must not know"),
-    planted("numpy on the device", "loloha.rules.encodings", "import numpy as np", "device code"),
-    planted("numpy through us", "loloha.rules.hashing",
-            "from loloha.rules.counting.arrays import Ints", "device code"),
-    planted("numpy in a class", "loloha.device.client", "class A:\n import numpy", "device code"),
-    planted("numpy if present", "loloha.rules.law",
+    planted("collector knows the laboratory", "loloha.collector.service",
+            "import loloha_lab.paper", "layer above"),
+    planted("collector knows populations", "loloha.collector.service",
+            "import loloha.population", "must not know"),
+    planted("numpy on the device", "loloha.encodings", "import numpy as np", "device code"),
+    planted("numpy through us", "loloha.hashing",
+            "from loloha.arrays import Ints", "device code"),
+    planted("numpy in a class", "loloha.client", "class A:\n import numpy", "device code"),
+    planted("numpy if present", "loloha.law",
             "try:\n import numpy\nexcept ImportError:\n pass", "device code"),
-    planted("numpy where types are not checked", "loloha.rules.rng",
+    planted("numpy where types are not checked", "loloha.rng",
             "if TYPE_CHECKING:\n pass\nelse:\n import numpy", "device code"),
     planted("SQL in the service", "loloha.collector.service", "import sqlalchemy", "SQL"),
     planted("SQL in a command", "loloha.cli.tally", "def f():\n import duckdb", "SQL"),
-    planted("HTTP in a campaign", "loloha.rules.campaign",
+    planted("HTTP in a campaign", "loloha.campaign",
             "from urllib.request import urlopen", "HTTP"),
     planted("HTTP in an engine", "loloha.engines.spark", "import http.client", "HTTP"),
-    planted("a clock in the client", "loloha.device.client", "import time", "clocks"),
+    planted("a clock in the client", "loloha.client", "import time", "clocks"),
     planted("a clock in the wire", "loloha.wire", "from datetime import datetime", "clocks"),
-    planted("today in a campaign", "loloha.rules.campaign",
+    planted("today in a campaign", "loloha.campaign",
             "from datetime import datetime\nx = datetime.now()", "read the clock"),
-    planted("today as a label", "loloha.study.datasets.table",
+    planted("today as a label", "loloha.datasets.table",
             "import datetime\nx = datetime.date.today()", "read the clock"),
     planted("asks for a name", "loloha.server.tally", "if p.name == 'rappor': pass", "'rappor'"),
     planted("asks for one of them", "loloha.cli.run",
             "b = name in ('grr', 'ololoha')", "'ololoha'"),
-    planted("asks for a class", "loloha.study.population",
+    planted("asks for a class", "loloha.population",
             "b = isinstance(p.encoding, Hashed | Symbols)", "no Hashed must"),
-    planted("asks for one of two", "loloha.design.change",
+    planted("asks for one of two", "loloha.privacy.change",
             "if isinstance(channel, (int, BitChannel)): pass", "no BitChannel must"),
     planted("asks for a kind", "loloha.wire.batch", "b = encoding.kind == 'bits'", "no kind must"),
     planted("asks for its kind", "loloha.wire.batch",
@@ -381,23 +386,23 @@ def test_a_planted_fault_is_seen(module: str, source: str, says: str) -> None:
     ("module", "source"),
     [
         (
-            "loloha.rules.channels",
-            "from fractions import Fraction\nfrom loloha.rules.rng import Rng",
+            "loloha.channels",
+            "from fractions import Fraction\nfrom loloha.rng import Rng",
         ),
         (
-            "loloha.rules.encodings",
-            "def f():\n import numpy as np\n from loloha.rules.counting import kernels",
+            "loloha.encodings",
+            "def f():\n import numpy as np\n from loloha.counting import kernels",
         ),
         (
-            "loloha.rules.encodings",
-            "if TYPE_CHECKING:\n from loloha.rules.counting.arrays import Ints",
+            "loloha.encodings",
+            "if TYPE_CHECKING:\n from loloha.arrays import Ints",
         ),
-        ("loloha.rules.protocols.base", "def f():\n from loloha.device.client import Client"),
-        ("loloha.rules.protocols.grr", "from loloha.rules.protocols.base import Protocol"),
-        ("loloha.rules.protocols.grr", "if name == 'grr': pass"),
-        ("loloha.rules.campaign", "from datetime import datetime\nx = datetime.fromisoformat(s)"),
-        ("loloha.study.datasets.label", "from datetime import date"),
-        ("loloha.device.sender", "import time, http.client"),
+        ("loloha.protocols.base", "def f():\n from loloha.client import Client"),
+        ("loloha.protocols.grr", "from loloha.protocols.base import Protocol"),
+        ("loloha.protocols.grr", "if name == 'grr': pass"),
+        ("loloha.campaign", "from datetime import datetime\nx = datetime.fromisoformat(s)"),
+        ("loloha.datasets.label", "from datetime import date"),
+        ("loloha.sender.sender", "import time, http.client"),
         ("loloha.wire", "from loloha import __version__"),
         ("loloha.collector.store", "import sqlalchemy, time"),
         ("loloha.cli.run", "import loloha\nfrom loloha import collector, study\nimport time"),

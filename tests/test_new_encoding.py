@@ -10,28 +10,28 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.channels import BitChannel, SymbolChannel
 from loloha.collector.store.cell import add_to_part, split, whole
 from loloha.conform import case
-from loloha.design.change import change_area, link_area
-from loloha.design.prospect import prospect
-from loloha.design.shuffling import shuffled
-from loloha.design.transcript import eps_2
-from loloha.design.verdict import verdict
+from loloha.encodings import Encoding, OneHot, Symbols
 from loloha.engines import tally
 from loloha.engines.sql import DIALECTS, statement
 from loloha.errors import LolohaError, ParameterError
+from loloha.law import exact_law, loss_between
+from loloha.planning.prospect import prospect
+from loloha.planning.verdict import verdict
+from loloha.postprocess import iterative_bayesian_update
+from loloha.privacy.change import change_area, link_area
+from loloha.privacy.shuffling import shuffled
+from loloha.privacy.transcript import eps_2
+from loloha.protocols import REGISTRY
 from loloha.reportlog import ReportLog, generate
-from loloha.rules.campaign import Campaign, Labels, Schedule
-from loloha.rules.channels import BitChannel, SymbolChannel
-from loloha.rules.encodings import Encoding, OneHot, Symbols
-from loloha.rules.law import exact_law, loss_between
-from loloha.rules.protocols import REGISTRY
-from loloha.rules.rng import Rng, SimulationRng
-from loloha.server.postprocess import iterative_bayesian_update
-from loloha.study import attacks
+from loloha.rng import Rng, SimulationRng
 from loloha.wire import encode
 from loloha.wire.batch import Reader
 from loloha.wire.columns import encode_many
+from loloha_lab import attacks
 
 K, N = 11, 60
 

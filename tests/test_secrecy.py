@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from laws.variants import FLAGSHIPS, Variant
-from loloha.device.client import KEPT_ROUNDS, Client
-from loloha.device.state import checksum
+from loloha.client.client import KEPT_ROUNDS, Client
+from loloha.client.state import checksum
 from loloha.errors import LolohaError
-from loloha.rules.protocols import Protocol
-from loloha.rules.report import Report
-from loloha.rules.rng import SimulationRng
+from loloha.protocols import Protocol
+from loloha.report import Report
+from loloha.rng import SimulationRng
 
 every_protocol = pytest.mark.parametrize("variant", FLAGSHIPS, ids=str)
 

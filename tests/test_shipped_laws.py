@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.channels import symbol_channel
 from loloha.conform import laws
+from loloha.encodings import Symbols
 from loloha.errors import LawError, LolohaError, ParameterError
-from loloha.rules.channels import symbol_channel
-from loloha.rules.encodings import Symbols
 
 
 class Rolled(Symbols):
@@ -73,7 +73,7 @@ def test_a_broken_law_is_seen_and_named(broken: type[loloha.LGRR], law: str) -> 
 
 def test_a_population_that_skips_a_round_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "loloha.study.samplers.symbol._told_in_place", lambda chain, kept, draws: kept
+        "loloha.population.samplers.symbol._told_in_place", lambda chain, kept, draws: kept
     )
     with pytest.raises(LawError, match="law of its clients"):
         laws.check(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0))

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import make_vectors
+from loloha.campaign.domain import domain_from_plain
 from loloha.errors import DomainError
-from loloha.rules.campaign.domain import domain_from_plain
-from loloha.rules.hashing import hash_family
-from loloha.rules.protocols import REGISTRY, protocol_from_dict
-from loloha.rules.rng import SCALE
+from loloha.hashing import hash_family
+from loloha.protocols import REGISTRY, protocol_from_dict
+from loloha.rng import SCALE
 from scripted import ScriptedRng
 
 

@@ -32,9 +32,9 @@ import numpy as np
 import sqlalchemy as sql
 
 import loloha
-from loloha.device.collector import Collector as Client
-from loloha.device.sender import Connection, Patience, Unreachable
-from loloha.rules.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.sender.collector import Collector as Client
+from loloha.sender.sender import Connection, Patience, Unreachable
 from loloha.server.tally import Tally
 
 KEY = "the key of the torture test"

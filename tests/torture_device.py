@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 import loloha
-from loloha.device.collector import Collector as Client
-from loloha.device.connection import Connection, Patience, Unreachable
-from loloha.device.sender import Sender
-from loloha.rules.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.sender.collector import Collector as Client
+from loloha.sender.connection import Connection, Patience, Unreachable
+from loloha.sender.sender import Sender
 from torture import KEY, YEARS, Collector, free_port, scratch_store
 
 DEVICES, HOUR, PAST = 3, 3600, 40

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from loloha.campaign.domain import Domain, domain_from_plain
 from loloha.errors import DomainError
-from loloha.rules.campaign.domain import Domain, domain_from_plain
 
 # Labels as a campaign's document has them, and values as JSON: a missing one is refused.
 TEXTS = ["caf\u00e9", " cafe\u0301 ", "", " ", None, "other", "Caf\u00e9", "x"]

@@ -8,10 +8,9 @@ import json
 import sys
 from typing import Any
 
+import loloha
 from loloha.protocols import Protocol
 from loloha.rng import SimulationRng
-
-import loloha
 
 
 class Wrapped:

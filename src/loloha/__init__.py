@@ -7,20 +7,21 @@ loads anything outside the standard library.
 from __future__ import annotations
 
 import importlib
-import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from loloha import _moved
+
 if TYPE_CHECKING:
-    from loloha.design import limits, privacy
-    from loloha.design.planning import plan
-    from loloha.design.sizing import plan_for
-    from loloha.design.sweep import sweep
-    from loloha.device.client import Client
+    from loloha import datasets, postprocess, privacy
+    from loloha.client import Client
     from loloha.errors import LolohaError
-    from loloha.rules.dyadic import DyadicLH
-    from loloha.rules.protocols import (
+    from loloha.planning import limits
+    from loloha.planning.planning import plan
+    from loloha.planning.sizing import plan_for
+    from loloha.planning.sweep import sweep
+    from loloha.population.comparison import compare
+    from loloha.population.population import simulate
+    from loloha.protocols import (
         BLH,
         GRR,
         LGRR,
@@ -37,51 +38,56 @@ if TYPE_CHECKING:
         Protocol,
         protocol,
     )
-    from loloha.rules.report import Report
-    from loloha.server import postprocess
+    from loloha.report import Report
     from loloha.server.estimate import Estimate, variance
     from loloha.server.mean import mean
     from loloha.server.tally import Tally
-    from loloha.study import datasets
-    from loloha.study.comparison import compare
-    from loloha.study.population import simulate
 
 __version__ = "0.2.1"
 
-# Documented names of modules, and the room that each lives in: `loloha.client` is
-# `loloha.device.client`, the same module under both names.
-_ROOMS = {
-    "rules": "campaign channels checks encodings hashing law protocols report rng",
-    "rules.counting": "arrays compiled decode kernels",
-    "device": "client sender",
-    "server": "estimate postprocess tally",
-    "design": "frontier limits loss planning privacy prospect sizing",
-    "study": "attacks datasets dyadic evaluation figure paper population samplers",
-}
-_MODULES = {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()} | {
-    "sender.connection": "device.connection",
-    "sender.device": "device.sender",
-    "sender.file": "device.file",
-    "sender.fleet": "study.fleet",
-    "wire.arrow": "wire.columns",
-}
-_NAMES = {
+_HOMES = {
     "Client": "client",
-    "DyadicLH": "rules.dyadic",
-    "Estimate": "estimate",
+    "Estimate": "server.estimate",
     "LolohaError": "errors",
-    "Protocol": "protocols",
     "Report": "report",
-    "Tally": "tally",
-    "compare": "study.comparison",
+    "Tally": "server.tally",
+    "compare": "population.comparison",
+    "limits": "planning",
     "mean": "server.mean",
-    "plan": "planning",
-    "plan_for": "sizing",
-    "sweep": "design.sweep",
-    "protocol": "protocols",
-    "simulate": "population",
-    "variance": "estimate",
+    "plan": "planning.planning",
+    "plan_for": "planning.sizing",
+    "simulate": "population.population",
+    "sweep": "planning.sweep",
+    "variance": "server.estimate",
 }
+"""The module of each public name; those that are not here are protocols or modules."""
+_MODULES = (
+    "audit",
+    "campaign",
+    "channels",
+    "checks",
+    "client",
+    "collector",
+    "conform",
+    "datasets",
+    "encodings",
+    "engines",
+    "errors",
+    "figure",
+    "hashing",
+    "law",
+    "planning",
+    "population",
+    "postprocess",
+    "privacy",
+    "protocols",
+    "report",
+    "reportlog",
+    "rng",
+    "sender",
+    "server",
+    "wire",
+)
 
 __all__ = [
     "BLH",
@@ -98,7 +104,6 @@ __all__ = [
     "BiLOLOHA",
     "Client",
     "DBitFlipPM",
-    "DyadicLH",
     "Estimate",
     "LolohaError",
     "Protocol",
@@ -117,51 +122,17 @@ __all__ = [
     "sweep",
     "variance",
 ]
-# All others are protocols.
-_NAMES |= dict.fromkeys(set(__all__) - _NAMES.keys() - _MODULES.keys(), "protocols")
-
-
-class _Documented:
-    """Finds a module by its documented name, and hands out the one that lives in its room."""
-
-    def __init__(self, home: str) -> None:
-        self.home = home
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, rest = name.partition(".")
-        if package != __name__:
-            return None
-        head = ".".join(rest.split(".")[:2])
-        for known in (head, head.partition(".")[0]):
-            if known in _MODULES:
-                home = f"{__name__}.{_MODULES[known]}{rest[len(known) :]}"
-                return ModuleSpec(name, _Documented(home))  # type: ignore[arg-type]  # a loader by methods
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.home)
-        self.spec = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        # It ran when it was imported; the import system has just renamed its specification.
-        module.__spec__ = self.spec
-
-
-sys.meta_path.insert(0, _Documented)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        home = _NAMES[name]
-        found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(home, home)}"), name)
-        globals()[name] = found
-        return found
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'loloha' has no attribute {name!r}")
+    if name in __all__:
+        home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'protocols')}")
+        globals()[name] = public = getattr(home, name)
+        return public
+    return _moved.attribute(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -15,7 +15,7 @@ from loloha import __version__, errors
 from loloha.cli import console, main, reference
 from loloha.cli.application import COMMANDS, Program, app
 from loloha.cli.command import Commands
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 MAIN = "from loloha.cli import main; raise SystemExit(main())"
 # The one runs until it is stopped and has no result, the other's is JSON anyway.
@@ -255,8 +255,7 @@ def test_a_protocol_of_other_parameters_is_listed_too(
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
-    from loloha import OLOLOHA
-    from loloha.design import privacy
+    from loloha import OLOLOHA, privacy
 
     found = privacy.explain(OLOLOHA(k=16, eps_inf=2.0, eps_1=1.0))
     assert main(["explain", "OLOLOHA", *PARAMETERS]) == 0
@@ -401,7 +400,7 @@ def test_in_a_terminal_a_bar_shows_the_share(
 def test_data(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from loloha.study import datasets
+    from loloha import datasets
 
     assert main(["data", "list"]) == 0
     table = capsys.readouterr().out

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import loloha
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.cli import main
 from loloha.cli.source import in_flags
-from loloha.rules.campaign import Campaign, Labels, Range, Schedule
 
 RUN = ["run", "--protocol", "grr", "--eps", "4", "--seed", "1"]
 

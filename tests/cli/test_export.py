@@ -48,7 +48,7 @@ class Shown:
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loloha.device.collector.Collector", lambda url: Shown(list(range(11))))
+    monkeypatch.setattr("loloha.sender.collector.Collector", lambda url: Shown(list(range(11))))
 
 
 def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:

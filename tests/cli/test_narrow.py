@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import loloha
 from loloha.cli import console
 from loloha.cli.application import app
-from loloha.design import planning
+from loloha.planning import planning
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch, width: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loloha.cli import main
-from loloha.device.client import Client
+from loloha.client import Client
 from loloha.errors import StateError
 from test_docs import LOOKED_UP, commands, name_of
 
@@ -69,7 +69,7 @@ def test_one_label_and_all_others_are_a_domain(capsys: pytest.CaptureFixture[str
 def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
     fails: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loloha.device.connection.Patience.wait", lambda *_: None)
+    monkeypatch.setattr("loloha.sender.connection.Patience.wait", lambda *_: None)
     monkeypatch.setenv("LOLOHA_ADMIN_KEY", "a secret of the tests")
     line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to"]
     said = fails(*line, "http://127.0.0.1:9")

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from loloha import LGRR, OLOLOHA, DBitFlipPM, LolohaError
 from loloha.cli import parameter
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import loloha
 from loloha import LolohaError
 from loloha.cli import main
 from loloha.cli.folder import FILES
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 PAGES = """user,mon,tue,wed
 ann,start,start,
@@ -56,8 +56,8 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time of a small run, and have tests of their own."""
-    monkeypatch.setattr("loloha.study.trial.draw_run", lambda *_, **__: None)
-    monkeypatch.setattr("loloha.study.trial.save", lambda *_: [])
+    monkeypatch.setattr("loloha.population.trial.draw_run", lambda *_, **__: None)
+    monkeypatch.setattr("loloha.population.trial.save", lambda *_: [])
 
 
 def rows(out: Path) -> list[dict[str, str]]:
@@ -169,7 +169,7 @@ def test_metrics_say_what_was_done_and_how_well(
     assert saved["coverage"] == pytest.approx(np.mean(inside))
     for row in table:
         n, f = int(row["n"]), np.array([float(row["estimate"])])
-        ends = loloha.estimate.inversion(protocol, n, f, np.array([n])).interval(0.8)
+        ends = loloha.server.estimate.inversion(protocol, n, f, np.array([n])).interval(0.8)
         np.testing.assert_allclose(
             np.ravel(ends), [float(row["lower"]), float(row["upper"])], rtol=1e-9
         )
@@ -363,7 +363,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from loloha.study import datasets
+    from loloha import datasets
 
     monkeypatch.setattr(datasets, "table", lambda *_, **__: pytest.fail("was read"))
     (tmp_path / "full").mkdir()
@@ -409,7 +409,7 @@ def test_a_run_cut_short_leaves_nothing(
         monkeypatch.setattr(loloha, "simulate", fail, raising=False)
     else:
         # The tables are written by then.
-        monkeypatch.setattr("loloha.study.trial.draw_run", fail)
+        monkeypatch.setattr("loloha.population.trial.draw_run", fail)
     assert main(["run", str(pages), *OLOLOHA, "--out", str(out)]) == code
     assert "Results" not in capsys.readouterr().out
     assert list(out.parent.iterdir()) == []

@@ -61,8 +61,8 @@ def test_results_stay_where_a_picture_fails(
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError("a library of pictures")
 
-    monkeypatch.setattr("loloha.study.trial.draw_run", fail)
-    monkeypatch.setattr("loloha.study.comparison.Comparison.plot", fail)
+    monkeypatch.setattr("loloha.population.trial.draw_run", fail)
+    monkeypatch.setattr("loloha.population.comparison.Comparison.plot", fail)
     assert main(["run", "t.csv", *RUN, "--out", "out", "--json"]) == 0
     printed = capsys.readouterr()
     assert "picture could not be drawn (ValueError)" in printed.err

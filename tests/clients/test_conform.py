@@ -11,14 +11,14 @@ import pytest
 
 from collecting import ADMIN_KEY, START, Clock, campaign
 from javascript import CLIENT, node
+from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
 from loloha.conform import PortError, case, conform, connect
 from loloha.conform.suite import GROUPS
-from loloha.device.sender import Sender
 from loloha.errors import CampaignError, ParameterError
-from loloha.rules.campaign import Campaign
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
+from loloha.sender.sender import Sender
 from serving import Served, create
 
 

@@ -4,10 +4,10 @@ import json
 import subprocess
 
 from javascript import CLIENT, node
+from loloha.campaign import Campaign, Schedule
 from loloha.conform import case
-from loloha.device.consent import explain_all
-from loloha.rules.campaign import Campaign, Schedule
-from loloha.rules.protocols import OLOLOHA, RAPPOR, DBitFlipPM
+from loloha.protocols import OLOLOHA, RAPPOR, DBitFlipPM
+from loloha.sender.consent import explain_all
 
 SCRIPT = """
 import { readFileSync } from "node:fs";

@@ -10,9 +10,9 @@ import pytest
 from collecting import ADMIN_KEY, START, Clock, campaign, clients, messages
 from loloha.collector.settings import Settings
 from loloha.conform import SCHEMAS, case, schema
-from loloha.device.connection import Connection
 from loloha.errors import ParameterError
-from loloha.rules.rng import SimulationRng
+from loloha.rng import SimulationRng
+from loloha.sender.connection import Connection
 from loloha.wire.message import encode
 from serving import Served, create
 

@@ -29,13 +29,13 @@ from dashboards import (
     tabled,
     walk,
 )
+from loloha.campaign import Campaign
 from loloha.collector import workers
 from loloha.collector.desk import Desk
 from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
-from loloha.rules.campaign import Campaign
 
 
 @pytest.fixture

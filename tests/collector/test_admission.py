@@ -11,6 +11,7 @@ import pytest
 
 import loloha
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
+from loloha.campaign import Labels
 from loloha.collector import admission, form, together
 from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
 from loloha.collector.middleware import take_off
@@ -20,7 +21,6 @@ from loloha.collector.service import Application, create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.terms import Terms
-from loloha.rules.campaign import Labels
 
 JSON = {"content-type": "application/json"}
 READS = {"GET", "HEAD", "OPTIONS"}

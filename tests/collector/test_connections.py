@@ -11,11 +11,11 @@ import pytest
 
 import loloha
 from collecting import ADMIN_KEY, Clock, campaign, clients, messages
+from loloha.campaign import Labels
 from loloha.collector import connections
 from loloha.collector.connections import BoundedProtocol
 from loloha.collector.settings import Settings
-from loloha.device.collector import Collector
-from loloha.rules.campaign import Labels
+from loloha.sender.collector import Collector
 from serving import Served, create, get
 
 

@@ -26,7 +26,7 @@ from dashboards import (
     until,
     walk,
 )
-from loloha.rules.campaign import Campaign
+from loloha.campaign import Campaign
 
 pytestmark = pytest.mark.browser
 

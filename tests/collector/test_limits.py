@@ -22,6 +22,7 @@ from collecting import (
     created,
     messages,
 )
+from loloha.campaign import Range
 from loloha.collector import stored_campaign
 from loloha.collector.admission import BYTES_A_REQUEST, host_name
 from loloha.collector.admitted import Admitted
@@ -35,7 +36,6 @@ from loloha.collector.store import Store
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.collector.workers import Workers
-from loloha.rules.campaign import Range
 
 LINES = "application/x-ndjson"
 EVERYTHING = {"minimum_cohort": 1, "late_seconds": 40 * HOUR}

@@ -24,7 +24,7 @@ from collecting import ADMIN, ADMIN_KEY, START, Clock, campaign, clients, messag
 from dashboards import small
 from loloha.collector.dashboard import asset
 from loloha.collector.settings import Settings
-from loloha.device.collector import Collector
+from loloha.sender.collector import Collector
 from serving import Served
 
 DOCS = Path(__file__).parents[2] / "docs" / "collector.md"

@@ -19,7 +19,7 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.errors import CampaignError
-from loloha.rules.protocols import REGISTRY
+from loloha.protocols import REGISTRY
 
 NOW = START + 60
 LINES = "application/x-ndjson"

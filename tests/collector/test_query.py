@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from collecting import ADMIN_KEY, campaign, clients, created, messages
+from loloha import checks
 from loloha.errors import ParameterError
-from loloha.rules import checks
 
 ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 

@@ -23,7 +23,7 @@ from collecting import (
     expected,
     messages,
 )
-from loloha.rules.campaign import Range
+from loloha.campaign import Range
 from uploading import EVERYTHING, fill, send
 
 # -- results

@@ -9,6 +9,7 @@ import pytest
 import loloha
 from collecting import HOUR, START, batch, campaign, clients, messages
 from laws.variants import VARIANTS
+from loloha.campaign import Labels
 from loloha.collector import commit, queue, work
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
@@ -16,8 +17,7 @@ from loloha.collector.store import Store
 from loloha.collector.submission import Receipt, SmallUpload, Submission
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
-from loloha.rules.campaign import Labels
-from loloha.rules.rng import SimulationRng
+from loloha.rng import SimulationRng
 from loloha.wire import encode, text
 from loloha.wire.batch import Reader
 

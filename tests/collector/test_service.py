@@ -23,11 +23,11 @@ from collecting import (
     expected,
     messages,
 )
+from loloha.campaign import Schedule
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.secret import hashed
 from loloha.collector.store import Store
-from loloha.rules.campaign import Schedule
-from loloha.rules.report import Report
+from loloha.report import Report
 from loloha.wire import Refusal, encode
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import key_from_text

@@ -18,6 +18,7 @@ import loloha
 from collecting import HOUR, START, Clock, batch, campaign, clients, expected, messages
 from laws import oracle
 from laws.variants import example
+from loloha.campaign import Campaign, Labels, Range
 from loloha.collector.guard import ROW_BYTES
 from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_part, pack_part, split, unpack_part
@@ -26,10 +27,9 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, Submission
 from loloha.collector.terms import Terms
 from loloha.errors import ParameterError, StoreError
-from loloha.rules.campaign import Campaign, Labels, Range
-from loloha.rules.protocols import REGISTRY
-from loloha.rules.report import Report
-from loloha.rules.rng import SimulationRng
+from loloha.protocols import REGISTRY
+from loloha.report import Report
+from loloha.rng import SimulationRng
 from loloha.wire import Refusal, encode
 from loloha.wire.batch import Batch
 
@@ -75,7 +75,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
 
 def other_answers(entry: StoredCampaign, some: list[Any], round: int) -> list[bytes]:
     """Other reports under the same pseudonyms."""
-    from loloha.rules.report import Report
+    from loloha.report import Report
     from loloha.wire import encode
 
     changed = []

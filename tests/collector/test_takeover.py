@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sql
 
 from collecting import ADMIN_KEY, Clock, campaign, clients, created, messages
+from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.errors import StoreError
-from loloha.rules.campaign import Campaign
 from serving import Served, create, get
 
 LINES = "application/x-ndjson"
@@ -181,7 +181,7 @@ def test_a_commit_that_hangs_shows_in_health_meanwhile(
 
 
 def post(url: str, path: str, encoded: list[bytes]) -> Any:
-    from loloha.device.connection import Connection
+    from loloha.sender.connection import Connection
 
     with Connection(url, timeout=300) as connection:
         headers = {"Content-Type": LINES}
@@ -189,7 +189,7 @@ def post(url: str, path: str, encoded: list[bytes]) -> Any:
 
 
 def raw(url: str, path: str) -> Any:
-    from loloha.device.connection import Connection
+    from loloha.sender.connection import Connection
 
     with Connection(url, timeout=300) as connection:
         return connection._once("GET", path, None, {})

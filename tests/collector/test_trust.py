@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import torture
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.collector.settings import Settings
-from loloha.device.sender import Connection, Patience
-from loloha.rules.report import Report
+from loloha.report import Report
+from loloha.sender.sender import Connection, Patience
 from loloha.wire import encode
 from serving import Served, create, get
 

@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from loloha import OLOLOHA, DBitFlipPM, population
+from loloha.campaign import Campaign, Labels, Schedule
 from loloha.cli import main
 from loloha.engines.base import Engine
 from loloha.engines.saved import find, load, save
 from loloha.reportlog import ReportLog
-from loloha.rules.campaign import Campaign, Labels, Schedule
 
 K = 5
 PROTOCOL = OLOLOHA(k=K, eps_inf=4.0, eps_1=3.0)

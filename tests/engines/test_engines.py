@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from loloha import OLOLOHA, BiLOLOHA
+from loloha.datasets import ExtraError
 from loloha.engines import REGISTRY, make_engine, sql, tally
 from loloha.engines.base import library
 from loloha.engines.result import by_round
 from loloha.engines.spark import local_session
 from loloha.errors import ParameterError, WireError
-from loloha.rules.report import Report
-from loloha.study.datasets import ExtraError
+from loloha.report import Report
 
 PROTOCOL = BiLOLOHA(k=11, eps_inf=2.0, eps_1=1.0)
 

@@ -9,7 +9,7 @@ from loloha import BiLOLOHA
 from loloha.cli import main
 from loloha.engines import tally
 from loloha.reportlog import ReportLog, generate
-from loloha.rules.rng import SimulationRng
+from loloha.rng import SimulationRng
 
 K = 10**6
 COMMON = {7: 0.5, 999_999: 0.3, 524_288: 0.2}

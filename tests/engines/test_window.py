@@ -14,13 +14,13 @@ import loloha
 from loloha.engines import linked, tally
 from loloha.engines.window import Scores, decode
 from loloha.errors import ParameterError, WireError
+from loloha.law import exact_law
+from loloha.population import linked as linked_reports
+from loloha.population.generation import generate
 from loloha.reportlog import ReportLog
-from loloha.rules.law import exact_law
 from loloha.server.estimate import temporal_covariance
 from loloha.server.mean import mean, mean_variance
-from loloha.study.generation import generate
-from loloha.study.population import linked as linked_reports
-from loloha.study.window_table import CASES, row, text
+from loloha_lab.tables.window import CASES, row, text
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 SMALL = [
@@ -217,7 +217,7 @@ def test_simulated_errors_are_the_stated_ones(method: str) -> None:
 
 @pytest.mark.long
 def test_the_documented_table_is_regenerated() -> None:
-    """``python -m loloha.study.window_table > docs/window-table.md`` writes it again."""
+    """``python -m loloha_lab.tables.window > docs/window-table.md`` writes it again."""
     assert (DOCS / "window-table.md").read_text() == text()
 
 

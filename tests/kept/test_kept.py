@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from loloha.device.client import Client
-from loloha.device.sender import Sender
+from loloha.campaign import Campaign
+from loloha.client import Client
 from loloha.engines import make_engine
 from loloha.engines.saved import find, load
 from loloha.reportlog import ReportLog
-from loloha.rules.campaign import Campaign
+from loloha.sender.sender import Sender
 from loloha.wire.batch import Reader
 from make_vectors import Draws, plain
 

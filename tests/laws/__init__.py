@@ -7,9 +7,9 @@ import pytest
 
 from laws import oracle
 from laws.variants import Variant
-from loloha.device.client import Client
-from loloha.rules.report import Report
-from loloha.rules.rng import SimulationRng
+from loloha.client import Client
+from loloha.report import Report
+from loloha.rng import SimulationRng
 
 # Failures in the modules below show both sides of a comparison, as in a test.
 pytest.register_assert_rewrite("laws.client", "laws.device", "laws.server", "laws.specification")

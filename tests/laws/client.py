@@ -9,9 +9,9 @@ import pytest
 from laws import law, longitudinal, oracle, walk
 from laws.variants import FLAGSHIPS, VARIANTS
 from loloha.errors import BudgetError, ParameterError
-from loloha.rules.law import exact_law
-from loloha.rules.protocols import Protocol
-from loloha.rules.rng import Rng, SimulationRng
+from loloha.law import exact_law
+from loloha.protocols import Protocol
+from loloha.rng import Rng, SimulationRng
 
 
 def keyed(protocol: Any) -> bool:

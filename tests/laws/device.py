@@ -10,8 +10,8 @@ import pytest
 
 from laws import at_most_bits, law, longitudinal, oracle
 from laws.variants import VARIANTS
-from loloha.rules.law import exact_law, loss_between
-from loloha.rules.rng import Rng
+from loloha.law import exact_law, loss_between
+from loloha.rng import Rng
 
 
 def tight(protocol: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import xxhash
 
-from loloha.rules.hashing import AffineHash, XXHash
+from loloha.hashing import AffineHash, XXHash
 
 if TYPE_CHECKING:
     import pytest

@@ -10,8 +10,8 @@ import loloha
 from laws import law, oracle, walk
 from laws.device import reporting
 from laws.variants import FLAGSHIPS, VARIANTS
-from loloha.rules.law import exact_law
-from loloha.rules.report import Report
+from loloha.law import exact_law
+from loloha.report import Report
 
 
 def enumerable(protocol: Any) -> bool:

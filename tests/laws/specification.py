@@ -12,7 +12,7 @@ import loloha
 from laws import law
 from laws.variants import FLAGSHIPS
 from loloha.errors import ParameterError
-from loloha.rules.protocols import protocol_from_dict
+from loloha.protocols import protocol_from_dict
 
 
 @law(FLAGSHIPS)

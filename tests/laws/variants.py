@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from loloha.errors import ParameterError
-from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.protocols import REGISTRY, Protocol
 
 # What each parameter is tried with. A protocol with a parameter of another name is tried with its
 # default; one without a default needs a row here.

@@ -6,7 +6,7 @@ COLLECTOR = [
     Mutant(
         "small uploads wait for all large ones",
         "collector/commit.py",
-        "self._next_is_small = waiting is self._large",
+        "self._next_is_small = line is self._large",
         "self._next_is_small = False",
         "collector/test_commit.py -k take_turns",
     ),
@@ -27,8 +27,8 @@ COLLECTOR = [
     Mutant(
         "reports that came after a failure go out with those of before",
         "collector/store/store.py",
-        "                if not reports:\n",
-        "                if True:\n",
+        "        elif place in marked:\n",
+        "        elif False:\n",
         "collector/test_kept_reports.py -k came_after",
     ),
     Mutant(
@@ -83,14 +83,14 @@ COLLECTOR = [
     Mutant(
         "what waits is lost when it is published",
         "collector/store/counts.py",
-        "self._write(connection, cell, stored, round, add_parts(shown, more, total))",
-        "self._write(connection, cell, stored, round, add_parts(more, shown, total))",
+        "self._write(connection, cell, stored, add_parts(shown, more, total))",
+        "self._write(connection, cell, stored, add_parts(more, shown, total))",
         "collector/test_publication.py -k added_exactly",
     ),
     Mutant(
         "pseudonyms of closed rounds stay in the log of the store",
         "collector/store/store.py",
-        "        if self._record.has_deleted:\n",
+        "        if self._record.has_deleted and not more:\n",
         "        if False:\n",
         "collector/test_publication.py -k leave_the_files",
     ),

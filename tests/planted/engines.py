@@ -33,17 +33,17 @@ WINDOWS = [
     ),
     Mutant(
         "the price of one table is that of independent answers",
-        "design/statement.py",
+        "privacy/statement.py",
         "return protocol.spent(max(1, protocol.encoding.memo_cells - 1))",
         "return protocol.asked_memo",
-        "design/test_tables.py -k exchanged",
+        "lab/test_frontier_tables.py -k exchanged",
     ),
     Mutant(
         "moves are said to be hidden where each cell has its own answer",
-        "design/statement.py",
+        "privacy/statement.py",
         "not channel.joint or channel.constant:",
         "not channel.joint or channel.g:",
-        "design/test_tables.py -k hidden_is_said",
+        "lab/test_frontier_tables.py -k hidden_is_said",
     ),
     Mutant(
         "a key of two users joins their reports",

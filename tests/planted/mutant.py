@@ -15,14 +15,14 @@ class Mutant(NamedTuple):
 
 
 CLIENT, HASHING, CHANNELS = (
-    "device/test_client.py",
-    "rules/test_hashing.py",
-    "rules/test_channels.py",
+    "client/test_client.py",
+    "hashing/test_hashing.py",
+    "channels/test_channels.py",
 )
 TALLY, PROTOCOLS, ENCODINGS = (
     "server/test_tally.py",
-    "rules/test_protocols.py",
-    "rules/test_encodings.py",
+    "protocols/test_protocols.py",
+    "encodings/test_encodings.py",
 )
 
 
@@ -31,5 +31,5 @@ def law(name: str) -> str:
     return f"test_conformance.py -k {name}"
 
 
-POPULATION_LAW, POPULATION = "study/test_population_law.py", "study/test_population.py"
-DRAWS = "study/samplers/test_draws.py"
+POPULATION_LAW, POPULATION = "population/test_population_law.py", "population/test_population.py"
+DRAWS = "population/samplers/test_draws.py"

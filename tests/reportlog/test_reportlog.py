@@ -14,8 +14,8 @@ import pytest
 
 from loloha import LGRR, BiLOLOHA, DBitFlipPM
 from loloha.errors import ParameterError, WireError
+from loloha.report import LARGEST_ROUND
 from loloha.reportlog import FORMAT, VERSION, ReportLog, from_arrow, schema, to_arrow
-from loloha.rules.report import LARGEST_ROUND
 
 PROTOCOL = BiLOLOHA(k=11, eps_inf=2.0, eps_1=1.0)
 OTHER = BiLOLOHA(k=11, eps_inf=2.0, eps_1=1.5)

@@ -15,9 +15,9 @@ from scipy import stats
 
 import loloha
 from loloha.errors import ParameterError
-from loloha.rules.law import exact_law
-from loloha.rules.protocols import REGISTRY, Protocol
-from loloha.rules.rng import SCALE, Rng, SimulationRng
+from loloha.law import exact_law
+from loloha.protocols import REGISTRY, Protocol
+from loloha.rng import SCALE, Rng, SimulationRng
 from loloha.server.estimate import (
     Estimate,
     normal_quantile,

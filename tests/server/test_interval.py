@@ -10,11 +10,11 @@ from scipy import stats
 
 import loloha
 from loloha.errors import ParameterError
-from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.protocols import REGISTRY, Protocol
 from loloha.server.estimate import Estimate
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.variance import Channel
-from loloha.study.coverage_table import coverage, grid, text
+from loloha_lab.tables.coverage import coverage, grid, text
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETTINGS = [
@@ -106,7 +106,7 @@ def test_intervals_of_sampled_buckets_know_who_sampled_them(n: int, reach: int, 
 
 
 def test_the_table_of_the_docs_is_what_it_says() -> None:
-    """``python -m loloha.study.coverage_table > docs/coverage-table.md`` writes it again."""
+    """``python -m loloha_lab.tables.coverage > docs/coverage-table.md`` writes it again."""
     assert (DOCS / "coverage-table.md").read_text() == text()
 
 
@@ -122,8 +122,8 @@ def test_a_normal_interval_would_not_pass() -> None:
 def ends(protocol: Protocol, n: int, **options: Any) -> tuple[Any, Any]:
     """The interval of each possible support of a value."""
     support, reach = np.arange(n + 1), np.full(n + 1, n)
-    found = loloha.estimate.inversion(
-        protocol, n, loloha.estimate.unbiased(protocol, support, reach), reach
+    found = loloha.server.estimate.inversion(
+        protocol, n, loloha.server.estimate.unbiased(protocol, support, reach), reach
     )
     low, high = found.interval(**{"level": 0.95, **options})
     return low, high

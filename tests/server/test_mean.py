@@ -10,7 +10,7 @@ import pytest
 
 import loloha
 from loloha.errors import MergeError, ParameterError
-from loloha.rules.law import exact_law
+from loloha.law import exact_law
 from loloha.server.estimate import temporal_covariance, variance
 from loloha.server.mean import mean, mean_variance
 

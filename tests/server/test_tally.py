@@ -16,9 +16,9 @@ import loloha
 from laws.server import columns
 from laws.variants import FLAGSHIPS, Variant
 from loloha.errors import MergeError, WireError
-from loloha.rules.protocols import Protocol
-from loloha.rules.report import Report
-from loloha.rules.rng import SimulationRng
+from loloha.protocols import Protocol
+from loloha.report import Report
+from loloha.rng import SimulationRng
 from loloha.server.tally import FORMAT, MOST_REPORTS, VERSION, Tally
 
 PROTOCOL = loloha.OLOLOHA(k=11, eps_inf=2.0, eps_1=1.0, g=3)

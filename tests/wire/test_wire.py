@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from laws.variants import example
 from loloha import reportlog
+from loloha.campaign import Campaign, Labels, Schedule
 from loloha.errors import WireError
-from loloha.rules.campaign import Campaign, Labels, Schedule
-from loloha.rules.protocols import REGISTRY
-from loloha.rules.rng import SimulationRng
+from loloha.protocols import REGISTRY
+from loloha.rng import SimulationRng
 from loloha.wire import Refusal, Widths, encode
 from loloha.wire.batch import Batch, Reader
 from loloha.wire.columns import encode_many

@@ -83,7 +83,7 @@ def revoke(
 @contextmanager
 def _opened(url: str | None, *, makes: bool = False) -> Iterator[Store]:
     """The store, which stays with the collector that has it; one that is not there is no typo."""
-    from loloha.rules import checks
+    from loloha import checks
 
     checks.library("loloha.collector.settings", "admin", "collector")
     from loloha.collector.settings import Settings

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +28,6 @@ from loloha.cli import (
     log,
     plan,
     protocols,
-    reproduce,
     run,
     serve,
     tally,
@@ -51,10 +53,11 @@ COMMANDS: tuple[Any, ...] = (
     tally.tally,
     estimate.estimate,
     log.group,
-    reproduce.reproduce,
     conform.conform,
 )
 """Functions, each a command by its name, and groups of them."""
+GROUP = "loloha.commands"
+"""The entry points by which a package adds commands: name = module:function."""
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -126,7 +129,22 @@ def program(
     """Take the options that stand before a command."""
 
 
-for command in COMMANDS:
+def _installed() -> Iterator[Any]:
+    """Commands that installed packages add, each a function; what cannot be loaded is left out."""
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            yield point.load()
+        except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+            source = point.dist.name if point.dist else "an installed package"
+            warnings.warn(
+                f"command {point.name!r} of {source} is left out: it cannot be loaded "
+                f"({type(error).__name__}: {error})",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+for command in (*COMMANDS, *_installed()):
     if isinstance(command, Commands):
         app.add_typer(command)
     else:

@@ -13,7 +13,7 @@ from loloha.cli.console import AsJson
 from loloha.cli.parameter import Name, find_protocol, with_parameters
 
 if TYPE_CHECKING:
-    from loloha.study.audit import Audit
+    from loloha.audit import Audit
 
 
 @with_parameters()
@@ -40,8 +40,8 @@ def audit(
 
     Exit code 1 if more is revealed than is allowed. It proves violations, never their absence.
     """
-    from loloha.study.audit import ClientDevice, CommandDevice
-    from loloha.study.audit import audit as run
+    from loloha.audit import ClientDevice, CommandDevice
+    from loloha.audit import audit as run
 
     rules = find_protocol(protocol, parameters).from_params(parameters)
     with ExitStack() as stack:

@@ -16,7 +16,7 @@ from loloha.cli.table_file import new_file
 from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.rules.campaign import Campaign, Domain
+    from loloha.campaign import Campaign, Domain
 
 ADMIN_KEY = "LOLOHA_ADMIN_KEY"
 DOMAIN, SCHEDULE, TERMS = "Domain", "Rounds", "The collector's terms"
@@ -124,7 +124,7 @@ def create(
     parameters: dict[str, Any],
 ) -> None:
     """Create a campaign. It can never be changed: other parameters are another campaign."""
-    from loloha.design.verdict import require_fit_keys, require_strong_privacy, verdict
+    from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
 
     domain = _domain(labels, range_, bins, other)
     campaign = _campaign(name, protocol, parameters, domain, start, seconds, assign_keys)
@@ -157,7 +157,7 @@ def create(
 @group.command()
 def show(campaign: Address, *, as_json: AsJson = False) -> None:
     """Show a campaign: its rules, when its rounds begin, what it protects."""
-    from loloha.design import privacy
+    from loloha import privacy
 
     found = _read(campaign)
     if as_json:
@@ -199,8 +199,8 @@ def _campaign(
 ) -> Campaign:
     import time
 
-    from loloha.rules.campaign import Campaign, Schedule
-    from loloha.rules.campaign.schedule import from_text
+    from loloha.campaign import Campaign, Schedule
+    from loloha.campaign.schedule import from_text
 
     rules = find_protocol(protocol, parameters, known=("k",)).from_params(
         {**parameters, "k": domain.k}
@@ -218,7 +218,7 @@ def _campaign(
 def _domain(
     labels: str | None, range_: tuple[float, float] | None, bins: int | None, other: str | None
 ) -> Domain:
-    from loloha.rules.campaign import Labels, Range
+    from loloha.campaign import Labels, Range
 
     if labels is not None and range_ is None and bins is None:
         return Labels(tuple(_labels(labels, other)), other)
@@ -230,7 +230,7 @@ def _domain(
 
 
 def _labels(given: str, other: str | None) -> list[str | int]:
-    from loloha.study.datasets.domain import read_domain
+    from loloha.datasets.domain import read_domain
 
     if "," not in given and Path(given).is_file():
         labels = read_domain(Path(given)).labels
@@ -250,7 +250,7 @@ def _send(
     token: bool,
     accept_weak_privacy: bool,
 ) -> dict[str, Any]:
-    from loloha.device.collector import Collector
+    from loloha.sender.collector import Collector
 
     key = os.environ.get(ADMIN_KEY)
     given = {name: term for name, term in terms.items() if term is not None}
@@ -299,11 +299,11 @@ def _show_verdict(found: dict[str, Any] | None) -> None:
 
 
 def _read(address: str) -> Campaign:
-    from loloha.rules.campaign import Campaign
+    from loloha.campaign import Campaign
 
     if "://" not in address:
         return Campaign.from_json(Path(address).read_bytes())
-    from loloha.device.collector import Collector
+    from loloha.sender.collector import Collector
 
     with Collector(address) as collector:
         return collector.document()

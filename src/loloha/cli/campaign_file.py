@@ -11,8 +11,8 @@ import typer
 from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.rules.campaign import Campaign
-    from loloha.rules.protocols import Protocol
+    from loloha.campaign import Campaign
+    from loloha.protocols import Protocol
 
 File = Annotated[
     Path,
@@ -32,8 +32,8 @@ def load(path: Path) -> Campaign | Protocol:
     CampaignError
         If it cannot be read, or is neither a campaign nor a protocol.
     """
-    from loloha.rules.campaign import Campaign
-    from loloha.rules.protocols import REGISTRY, protocol_from_dict
+    from loloha.campaign import Campaign
+    from loloha.protocols import REGISTRY, protocol_from_dict
 
     try:
         plain = json.loads(path.read_bytes())
@@ -55,7 +55,7 @@ def load(path: Path) -> Campaign | Protocol:
 
 def labels(campaign: Campaign | Protocol) -> list[str] | None:
     """A label for each estimated value, None where only its number is known."""
-    from loloha.rules.protocols import Protocol
+    from loloha.protocols import Protocol
 
     if isinstance(campaign, Protocol) or campaign.protocol.bins != campaign.protocol.k:
         return None

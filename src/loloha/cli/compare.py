@@ -13,7 +13,7 @@ from loloha.cli.console import AsJson
 from loloha.cli.folder import unwritable
 
 if TYPE_CHECKING:
-    from loloha.study.comparison import Comparison
+    from loloha.population.comparison import Comparison
 
 KEPT = "runs.ndjson"
 SHOWN = (
@@ -61,7 +61,7 @@ def compare(
     Writes comparison.csv and .parquet, and comparison.png and .svg, to DIR.
     """
     import loloha
-    from loloha.study.comparison import PROTOCOLS
+    from loloha.population.comparison import PROTOCOLS
 
     with console.working("reading the table"):
         dataset = source.load_from(table, domain, range_, bins, **reading)
@@ -121,7 +121,7 @@ def _save(found: Comparison, out: Path) -> None:
 def _draw(found: Comparison, out: Path) -> None:
     from matplotlib.figure import Figure
 
-    from loloha.study.figure import save
+    from loloha.figure import save
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)

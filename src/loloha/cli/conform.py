@@ -32,8 +32,8 @@ def conform(
     says how. Its documents, thresholds, values, lives, states and exact laws are compared, and its
     own draws are audited. Ends with 1 if anything differs.
     """
+    from loloha.audit.program import words_of
     from loloha.conform import suite
-    from loloha.study.audit.program import words_of
 
     with console.working("compare") as progress:
         results = suite.conform(

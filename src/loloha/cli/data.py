@@ -17,7 +17,7 @@ group = Commands(name="data", no_args_is_help=True, help="List and fetch data se
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the data sets that loloha knows, beside any table of your own."""
-    from loloha.study.datasets import CATALOGUE
+    from loloha.datasets import CATALOGUE
 
     if as_json:
         console.show_json([entry._asdict() for entry in CATALOGUE])
@@ -45,7 +45,7 @@ def fetch(
     as_json: AsJson = False,
 ) -> None:
     """Download a public data set once, and verify what is there already."""
-    from loloha.study import datasets
+    from loloha import datasets
 
     with console.working(f"fetching {name}"):
         path = datasets.fetch(name, state, cache, url=url, timeout=timeout)

@@ -16,9 +16,9 @@ from loloha.cli.summary import show_summary, show_top
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
-    from loloha.rules.protocols import Protocol
-    from loloha.study.datasets import Dataset
-    from loloha.study.trial import Trial
+    from loloha.datasets import Dataset
+    from loloha.population.trial import Trial
+    from loloha.protocols import Protocol
 
 ROUNDS = 24
 EPS_INF, EPS_1 = 4.0, 2.0
@@ -92,8 +92,8 @@ def _live(
     as_json: bool,
 ) -> None:
     from loloha.cli import live
-    from loloha.device.collector import Collector
-    from loloha.study.trial import Trial
+    from loloha.population.trial import Trial
+    from loloha.sender.collector import Collector
 
     began = time.monotonic()
     campaign = live.hourly(NAME, protocol, dataset)

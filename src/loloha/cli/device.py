@@ -13,7 +13,7 @@ from loloha.cli.console import AsJson
 from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
-    from loloha.device.sender import Delivery, Sender
+    from loloha.sender.sender import Delivery, Sender
 
 TOKEN = "LOLOHA_TOKEN"
 
@@ -62,9 +62,9 @@ def report(
 
     The value itself is never sent. A round is answered once.
     """
-    from loloha.device.agreement_file import AgreementFile
-    from loloha.device.file import DAMAGED
-    from loloha.device.sender import Sender
+    from loloha.client.file import DAMAGED
+    from loloha.sender.agreement_file import AgreementFile
+    from loloha.sender.sender import Sender
 
     if withdraw and (value is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")

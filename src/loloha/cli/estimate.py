@@ -124,7 +124,7 @@ def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | Non
 
 
 def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:
-    from loloha.rules import checks
+    from loloha import checks
 
     if top is not None:
         checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
@@ -153,7 +153,7 @@ def _part(
     """Columns of one round; the most frequent values first where not all are asked for."""
     import numpy as np
 
-    from loloha.server.postprocess import project_simplex
+    from loloha.postprocess import project_simplex
 
     bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
     chosen = np.arange(len(found.frequencies))

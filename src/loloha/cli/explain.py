@@ -30,7 +30,7 @@ def explain(
     parameters: dict[str, Any],
 ) -> None:
     """Say what a protocol with these parameters protects, what it leaks, and what it spends."""
-    from loloha.design import privacy
+    from loloha import privacy
 
     rules = find_protocol(protocol, parameters).from_params(parameters)
     found = privacy.explain(rules)

@@ -13,7 +13,7 @@ from loloha.cli.console import AsJson
 from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
-    from loloha.device.collector import Collector
+    from loloha.sender.collector import Collector
 
 NEWEST = 1000
 
@@ -35,7 +35,7 @@ def export(
     """
     import pyarrow
 
-    from loloha.device.collector import Collector
+    from loloha.sender.collector import Collector
     from loloha.server.frame import series_to_frame
 
     table_file.check(out, force)

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from loloha.checks import counted
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.device import TOKEN
 from loloha.cli.source import Table, load_for, with_reading
 from loloha.errors import ParameterError
-from loloha.rules.checks import counted
 
 
 @with_reading
@@ -41,8 +41,8 @@ def fleet(
     For trying a collector out. Labels of the table must be labels of the campaign; a campaign with
     a label for others takes all.
     """
-    from loloha.device.collector import Collector
-    from loloha.study.fleet import run_fleet
+    from loloha.population.fleet import run_fleet
+    from loloha.sender.collector import Collector
 
     with Collector(campaign) as collector:
         found, takes = collector.document(), collector.open_rounds()

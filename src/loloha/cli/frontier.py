@@ -11,14 +11,14 @@ from loloha.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loloha.design.frontier import Point
+    from loloha.planning.frontier import Point
 
 
 def show(
     k: int | None, eps_inf: float | None, family: str | None, out: Path | None, *, as_json: bool
 ) -> None:
     """Print V* over eps_2, and draw it."""
-    from loloha.design.frontier import frontier
+    from loloha.planning.frontier import frontier
 
     if k is None or eps_inf is None:
         raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
@@ -44,8 +44,8 @@ def _draw(found: Sequence[Point], title: str, out: Path) -> None:
     """One picture, the same bytes every time."""
     from matplotlib.figure import Figure
 
-    from loloha.design.frontier import plot
-    from loloha.study.figure.style import our_look, write
+    from loloha.figure.style import our_look, write
+    from loloha.planning.frontier import plot
 
     with our_look():
         figure = Figure(layout="constrained")

@@ -21,10 +21,10 @@ from loloha.cli import console
 from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
-    from loloha.rules.campaign import Campaign
-    from loloha.rules.protocols import Protocol
-    from loloha.study.datasets import Dataset
-    from loloha.study.simulation import Simulation
+    from loloha.campaign import Campaign
+    from loloha.datasets import Dataset
+    from loloha.population.simulation import Simulation
+    from loloha.protocols import Protocol
 
 HOUR, DAY = 3600, 86_400
 _PATIENCE = 60.0
@@ -126,7 +126,7 @@ def _drain(stream: IO[str]) -> None:
 
 def hourly(name: str, protocol: Protocol, dataset: Dataset) -> Campaign:
     """A campaign of one round an hour, the last of which is running now."""
-    from loloha.rules.campaign import Campaign, Labels, Schedule
+    from loloha.campaign import Campaign, Labels, Schedule
 
     now = int(time.time())
     start = now - now % HOUR - (dataset.tau - 1) * HOUR
@@ -142,7 +142,7 @@ def create(running: Running, campaign: Campaign, rounds: int) -> str:
     LolohaError
         If the collector refuses it.
     """
-    from loloha.device.collector import Collector
+    from loloha.sender.collector import Collector
 
     terms = {"late_seconds": rounds * HOUR + DAY}
     with Collector(running.url, token=running.admin_key) as collector:
@@ -157,7 +157,7 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
     LolohaError
         Unless the collector counts each of them once.
     """
-    from loloha.study.fleet import run_fleet
+    from loloha.population.fleet import run_fleet
 
     total = int((dataset.values >= 0).sum())
     task = f"{dataset.n} users report {dataset.tau} rounds over HTTP"
@@ -177,8 +177,8 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
 
     Users' losses are left out: only devices know them.
     """
-    from loloha.device.collector import Collector
-    from loloha.study.simulation import Simulation
+    from loloha.population.simulation import Simulation
+    from loloha.sender.collector import Collector
 
     protocol = campaign.protocol
     with Collector(url) as collector:

@@ -100,8 +100,8 @@ def generate(
 
 def _values(agreed: Any, table: str, domain: Any, reading: dict[str, Any]) -> Any:
     """What the users hold, as indices of what was agreed on, int[n, tau]."""
+    from loloha.campaign import Campaign
     from loloha.reportlog import rules
-    from loloha.rules.campaign import Campaign
 
     if isinstance(agreed, Campaign):
         return load_for(agreed, table, domain, **reading)

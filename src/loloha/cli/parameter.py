@@ -14,7 +14,7 @@ import typer
 
 from loloha.cli.command import with_options
 from loloha.errors import ParameterError
-from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.protocols import REGISTRY, Protocol
 
 Name = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="Name of a protocol; see `loloha protocols`.")

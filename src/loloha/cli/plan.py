@@ -10,12 +10,12 @@ import typer
 from loloha.cli import console
 from loloha.cli import frontier as frontier_
 from loloha.cli.console import AsJson
-from loloha.design import rounded
 from loloha.errors import ParameterError
+from loloha.privacy import rounded
 
 if TYPE_CHECKING:
-    from loloha.design.planning import Plan
-    from loloha.design.sizing import Requirement, Sizing
+    from loloha.planning.planning import Plan
+    from loloha.planning.sizing import Requirement, Sizing
 
 BACKWARDS = "Planning backwards"
 ALPHA = 0.5
@@ -208,7 +208,7 @@ def _show_attributes(
     as_json: bool,
 ) -> None:
     """Print both ways to ask about several attributes, and the better one."""
-    from loloha.design.attributes import plan_attributes
+    from loloha.planning.attributes import plan_attributes
 
     found = plan_attributes(k, n, eps_inf, eps_1, attributes=attributes, weigh=weigh, **options)
     if as_json:
@@ -262,8 +262,8 @@ def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None
     ``of_a_user``: how many attributes each user reports, where there are several; losses and bytes
     are then those of one attribute and those of the user.
     """
-    from loloha.design.creation import parameters
-    from loloha.design.plan import users_of_a_key
+    from loloha.planning.creation import parameters
+    from loloha.planning.recommendation import users_of_a_key
 
     level = f"{100 * found.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
@@ -315,7 +315,7 @@ def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None
 
 def _show_made(found: Plan) -> None:
     """Print what makes the recommended protocol: it need not be what its budgets alone make."""
-    from loloha.design.verdict import weaknesses
+    from loloha.planning.verdict import weaknesses
 
     if found.command is None or found.recommendation is None:
         return

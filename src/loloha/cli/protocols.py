@@ -7,7 +7,7 @@ from typing import Any
 from loloha.cli import console
 from loloha.cli.console import AsJson
 from loloha.cli.parameter import parameters_of, required
-from loloha.rules.protocols import REGISTRY, Protocol
+from loloha.protocols import REGISTRY, Protocol
 
 # Enough to make one of each, and so to see what it sends; no number of it is shown.
 EXAMPLE = {"k": 16, "eps_inf": 2.0, "eps_1": 1.0, "eps": 1.0}

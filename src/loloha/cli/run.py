@@ -14,9 +14,9 @@ from loloha.cli.parameter import find_protocol, with_parameters
 from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
-    from loloha.rules.protocols import Protocol
-    from loloha.study.datasets import Dataset
-    from loloha.study.trial import Trial
+    from loloha.datasets import Dataset
+    from loloha.population.trial import Trial
+    from loloha.protocols import Protocol
 
 LARGEST_SEED = (1 << 63) - 1
 
@@ -77,7 +77,7 @@ def run_and_save(
     import numpy as np
 
     import loloha
-    from loloha.study.trial import Trial
+    from loloha.population.trial import Trial
 
     if seed is None:
         console.say("randomness: the operating system's (--seed makes a run repeatable)")
@@ -108,8 +108,8 @@ def save(found: Trial, folder: Path, top: int) -> None:
 
 def check(top: int, level: float, seed: int | None) -> None:
     """Refuse what only the end of a long run would trip over."""
-    from loloha.rules import checks
-    from loloha.study.figure import MOST_PANELS
+    from loloha import checks
+    from loloha.figure import MOST_PANELS
 
     checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
     checks.level(level)

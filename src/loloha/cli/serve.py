@@ -75,7 +75,7 @@ def serve(
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
     shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set.
     """
-    from loloha.rules import checks
+    from loloha import checks
 
     checks.library("loloha.collector.settings", "serve", "collector")
     from loloha.collector.settings import Settings

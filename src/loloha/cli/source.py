@@ -16,9 +16,9 @@ from loloha.cli.command import with_options
 from loloha.errors import DomainError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.rules.campaign import Campaign
-    from loloha.rules.campaign import Domain as Agreed
-    from loloha.study.datasets import Dataset
+    from loloha.campaign import Campaign
+    from loloha.campaign import Domain as Agreed
+    from loloha.datasets import Dataset
 
 _ARGUMENT = re.compile(
     r"\b(layout|user|round|value|domain|on_unknown)="
@@ -92,14 +92,14 @@ def load(
     data : Path, optional
         Where the files of Adult or of the person weights lie.
     **options
-        Those given, as for `loloha.study.datasets.table`.
+        Those given, as for `loloha.datasets.table`.
 
     Raises
     ------
     LolohaError
         If there is no such table, it is malformed, or an option does not go with it.
     """
-    from loloha.study import datasets
+    from loloha import datasets
 
     given = dict(options)
     if domain is not None:
@@ -143,7 +143,7 @@ def agreed_domain(
     ParameterError
         If both are given, one of the two is missing, or the table is no file.
     """
-    from loloha.rules.campaign import Range as Parts
+    from loloha.campaign import Range as Parts
 
     if ends is None and bins is None:
         return domain
@@ -186,7 +186,7 @@ def load_for(campaign: Campaign, table: str, domain: str | Agreed | None, **read
 
 def _table(path: str, given: dict[str, Any]) -> Dataset:
     """A user's file; what the loader warns of is told in a line each."""
-    from loloha.study import datasets
+    from loloha import datasets
 
     if not Path(path).exists():
         raise datasets.DataError(

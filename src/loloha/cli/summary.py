@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loloha.cli import console
 
 if TYPE_CHECKING:
-    from loloha.study.trial import Trial
+    from loloha.population.trial import Trial
 
 
 def show_summary(found: Trial) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from loloha.campaign import Campaign, Labels
+from loloha.campaign.schedule import to_text
 from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
@@ -18,10 +20,8 @@ from loloha.collector.secret import hashed, new_secret
 from loloha.collector.settings import Settings
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
-from loloha.design.verdict import require_fit_keys, require_strong_privacy, verdict
 from loloha.errors import LolohaError
-from loloha.rules.campaign import Campaign, Labels
-from loloha.rules.campaign.schedule import to_text
+from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 JSON = "application/json"

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from loloha import postprocess
+from loloha.campaign.schedule import to_text
 from loloha.collector import shape
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.rules.campaign.schedule import to_text
-from loloha.server import postprocess
 from loloha.server.estimate import Estimate
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Floats
+    from loloha.arrays import Floats
 
 NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
 _MOST_NUMBERS = 1 << 21

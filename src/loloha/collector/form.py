@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from loloha import privacy
+from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, shape
 from loloha.collector.answer import cut, in_pieces
 from loloha.collector.desk import Desk
@@ -19,8 +21,6 @@ from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.design import privacy
-from loloha.rules.campaign.schedule import to_text
 from loloha.server.frame import SERIES, series_to_frame, write_csv
 
 Form = Literal["json", "csv", "parquet"]

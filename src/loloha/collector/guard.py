@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Ints
+    from loloha.arrays import Array, Ints
 
 ROW_BYTES = 24
 _SMALLEST = 1 << 10

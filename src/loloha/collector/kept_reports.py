@@ -13,14 +13,14 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from loloha import reportlog
+from loloha.campaign import Campaign
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StoreError
 from loloha.reportlog.folder import readable
 from loloha.reportlog.writer import PARTIAL
-from loloha.rules.campaign import Campaign
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array
+    from loloha.arrays import Array
 
 
 class KeptReports:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, form, shape
 from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
@@ -15,8 +16,7 @@ from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.rules.campaign.schedule import to_text
-from loloha.rules.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
     import msgspec

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.rules.report import Key
+from loloha.report import Key
 from loloha.wire import Refusal
 from loloha.wire.batch import Batch
 from loloha.wire.message import TICKET_BYTES

@@ -17,11 +17,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from loloha.campaign import Schedule
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import MOST_OPEN, Terms
 from loloha.collector.words import told
 from loloha.errors import ParameterError
-from loloha.rules.campaign import Schedule
 
 SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from loloha.rules.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND
 
 Count = Annotated[int, Meta(ge=0)]
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
+from loloha.campaign import Campaign
 from loloha.collector.label import Index
 from loloha.collector.terms import Terms
 from loloha.collector.work import upload_work
-from loloha.rules.campaign import Campaign
 from loloha.wire.batch import Reader
 
 MOST_WORK = 1 << 25

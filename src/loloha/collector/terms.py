@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
+from loloha import checks
+from loloha.campaign import Schedule
 from loloha.errors import CampaignError, ParameterError
-from loloha.rules import checks
-from loloha.rules.campaign import Schedule
 
 MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""

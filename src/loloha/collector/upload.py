@@ -18,9 +18,9 @@ from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
-from loloha.design.verdict import require_fit_keys
 from loloha.errors import CampaignError, StoreError, WireError
-from loloha.rules.rng import SecureRng
+from loloha.planning.verdict import require_fit_keys
+from loloha.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.message import REPORTER_BYTES, key_text
 

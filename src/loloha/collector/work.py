@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loloha.rules.counting.arrays import Ints
-    from loloha.rules.encodings import Encoding
+    from loloha.arrays import Ints
+    from loloha.encodings import Encoding
 
 CELLS = 4096
 """Counts that are stored, read and written together: a part."""

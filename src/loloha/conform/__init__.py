@@ -9,9 +9,9 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from loloha import checks
 from loloha.conform.port import Port, PortError, connect
 from loloha.conform.suite import Result, conform
-from loloha.rules import checks
 
 __all__ = ["SCHEMAS", "Port", "PortError", "Result", "conform", "connect", "schema"]
 

@@ -10,9 +10,9 @@ from dataclasses import MISSING, fields
 from itertools import product
 from typing import Any
 
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.errors import ParameterError
-from loloha.rules.campaign import Campaign, Labels, Range, Schedule
-from loloha.rules.protocols import BLH, GRR, OLOLOHA, OUE, REGISTRY, BiLOLOHA, Protocol
+from loloha.protocols import BLH, GRR, OLOLOHA, OUE, REGISTRY, BiLOLOHA, Protocol
 
 START = 1_767_225_600
 HOUR = Schedule(START, 3600)
@@ -85,7 +85,7 @@ def short_lives() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:
 
 
 def _some_key(protocol: Protocol) -> Any:
-    from loloha.rules.rng import SimulationRng
+    from loloha.rng import SimulationRng
 
     return protocol.enroll(SimulationRng(0))
 

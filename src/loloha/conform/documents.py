@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+from loloha.campaign import Campaign
 from loloha.conform import case
 from loloha.conform.difference import Difference, differs, is_off
 from loloha.conform.port import Port
+from loloha.encodings import Channel
 from loloha.errors import LolohaError
-from loloha.rules.campaign import Campaign
-from loloha.rules.encodings import Channel
-from loloha.rules.protocols import BiLOLOHA
+from loloha.protocols import BiLOLOHA
 
 
 def documents(port: Port) -> Iterator[Difference]:

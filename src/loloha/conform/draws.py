@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
+from loloha.audit import audit, clopper_pearson, report_of
+from loloha.audit.device import History, Transcript
 from loloha.conform import case
 from loloha.conform.difference import Difference
 from loloha.conform.port import Port, PortError
 from loloha.errors import AuditError
-from loloha.rules.law import exact_law
-from loloha.rules.protocols import Protocol
-from loloha.rules.rng import Rng
-from loloha.study.audit import audit, clopper_pearson, report_of
-from loloha.study.audit.device import History, Transcript
+from loloha.law import exact_law
+from loloha.protocols import Protocol
+from loloha.rng import Rng
 
 USERS = 400
 CONFIDENCE = 1 - 1e-10

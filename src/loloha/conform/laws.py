@@ -20,20 +20,20 @@ from typing import Any
 
 import numpy as np
 
+from loloha import checks
+from loloha.channels import exp_below
+from loloha.client import Client
 from loloha.conform import case
-from loloha.device.client import Client
 from loloha.errors import BudgetError, DomainError, LawError, ParameterError, StateError
-from loloha.rules import checks
-from loloha.rules.channels import exp_below
-from loloha.rules.law import exact_law, loss_between
-from loloha.rules.protocols import Protocol, protocol_from_dict
-from loloha.rules.protocols import protocol as registered
-from loloha.rules.report import Report
-from loloha.rules.rng import Rng, SimulationRng
+from loloha.law import exact_law, loss_between
+from loloha.population.samplers import History, sample
+from loloha.population.samplers.enumerated import EnumeratedDraws, RunByClients
+from loloha.protocols import Protocol, protocol_from_dict
+from loloha.protocols import protocol as registered
+from loloha.report import Report
+from loloha.rng import Rng, SimulationRng
 from loloha.server.tally import Tally
 from loloha.server.variance import variance
-from loloha.study.samplers import History, sample
-from loloha.study.samplers.enumerated import EnumeratedDraws, RunByClients
 from loloha.wire.message import encode, key_from_text
 
 Law = Callable[[Protocol], None]

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from loloha.campaign import Campaign
+from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.conform import case
 from loloha.conform.difference import Difference, differs, is_off
 from loloha.conform.port import Port
-from loloha.device.client import KEPT_ROUNDS, Client
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
-from loloha.rules.campaign import Campaign
-from loloha.rules.law import exact_law
-from loloha.rules.protocols import GRR, LGRR, Protocol
-from loloha.rules.rng import Rng, SimulationRng
+from loloha.law import exact_law
+from loloha.protocols import GRR, LGRR, Protocol
+from loloha.rng import Rng, SimulationRng
 from loloha.wire.message import encode
 
 FEWEST = 3

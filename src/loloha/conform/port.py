@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from loloha.audit.program import Program
 from loloha.errors import LolohaError
-from loloha.rules.rng import Rng
-from loloha.study.audit.program import Program
+from loloha.rng import Rng
 
 LONGEST_LINE = 1 << 22
 LOOK_EVERY = 0.2

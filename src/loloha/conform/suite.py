@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from loloha import checks
 from loloha.conform import documents, draws, lives
 from loloha.conform.difference import Difference
 from loloha.conform.port import Port, connect
-from loloha.rules import checks
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+from loloha import checks
 from loloha.engines.base import Engine, RoundTally
 from loloha.reportlog import ReportLog
-from loloha.rules import checks
 
 REGISTRY = {"duckdb": "DuckDB", "local": "Local", "spark": "Spark"}
 """Name of the engine, which is its module's too -> class."""

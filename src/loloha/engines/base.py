@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from loloha import checks
 from loloha.errors import ParameterError, WireError
+from loloha.protocols import Protocol
 from loloha.reportlog import Contents, LogFile, ReportLog
 from loloha.reportlog.folder import rows_of
-from loloha.rules import checks
-from loloha.rules.protocols import Protocol
 from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.arrays import Ints
 
 # Rows of results that an engine is asked for at once: some 1 GiB.
 MOST_PLACES = 1 << 24

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
+from loloha.protocols import Protocol
 from loloha.reportlog import LogFile
 from loloha.reportlog.folder import rows_of
-from loloha.rules.protocols import Protocol
 
 ROWS_A_QUERY = 1 << 20
 # Each is a SELECT of its own: with more, planning them takes longer than counting.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Bools, Bytes, Ints
+    from loloha.arrays import Array, Bools, Bytes, Ints
 
 
 class Admitted(NamedTuple):

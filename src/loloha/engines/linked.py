@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.encodings import Hashed
 from loloha.engines.base import library
 from loloha.engines.guard import admit
 from loloha.engines.local import Local
 from loloha.engines.window import Window, decodable, decode
 from loloha.errors import ParameterError
+from loloha.protocols import Protocol
 from loloha.reportlog import LogFile, ReportLog, from_arrow
-from loloha.rules.encodings import Hashed
-from loloha.rules.protocols import Protocol
 from loloha.server.mean import mean
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Bools, Ints
+    from loloha.arrays import Bools, Ints
 
 __all__ = ["join", "window"]
 

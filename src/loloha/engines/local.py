@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from loloha.encodings import Encoding
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.guard import admit, among, repeated, starts_of
+from loloha.protocols import Protocol
 from loloha.reportlog import REPORTER_BYTES, LogFile, column, from_arrow
 from loloha.reportlog.arrow import answers_from_arrow
 from loloha.reportlog.folder import rows_of
-from loloha.rules.encodings import Encoding
-from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Ints
+    from loloha.arrays import Array, Ints
 
 BATCH_BYTES = 1 << 21
 """Small enough that memory is used again, and stays in the cache: twice the speed of 2^24."""

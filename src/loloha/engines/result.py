@@ -10,7 +10,7 @@ import numpy as np
 from loloha.engines.base import RoundCounts
 from loloha.engines.sql import counts_of
 from loloha.errors import WireError
-from loloha.rules.protocols import Protocol
+from loloha.protocols import Protocol
 
 COLUMNS = ("round", "place", "n", "duplicates", "conflicts")
 TOTAL = "total"

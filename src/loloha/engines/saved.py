@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loloha.errors import WireError
-from loloha.rules.protocols import Protocol
-from loloha.rules.report import LARGEST_ROUND
+from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 from loloha.server.tally import Tally, opened
 
 SUMMARY = "summary.json"

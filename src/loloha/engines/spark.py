@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library, plain_path
 from loloha.engines.result import by_round
+from loloha.protocols import Protocol
 from loloha.reportlog import LogFile, schema
-from loloha.rules.protocols import Protocol
 
 # Nothing of a session that we start ourselves can be reached from outside this machine.
 LOCAL = {

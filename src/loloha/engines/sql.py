@@ -25,17 +25,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha import checks
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.engines.base import plain_path
 from loloha.engines.dialect import DIALECTS, Dialect
 from loloha.errors import ParameterError
+from loloha.hashing import MERSENNE_31, AffineHash, HashFamily, PrimeHash
+from loloha.protocols import Protocol
 from loloha.reportlog import column
-from loloha.rules import checks
-from loloha.rules.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
-from loloha.rules.hashing import MERSENNE_31, AffineHash, HashFamily, PrimeHash
-from loloha.rules.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.arrays import Ints
 
 EVERY_REPORT = -1
 _DIGITS = "'0123456789ABCDEF'"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha import checks
+from loloha.encodings import Hashed, Symbols
 from loloha.errors import ParameterError, WireError
-from loloha.rules import checks
-from loloha.rules.encodings import Hashed, Symbols
-from loloha.rules.protocols import Protocol
-from loloha.rules.protocols.base import speakable
+from loloha.protocols import Protocol
+from loloha.protocols.base import speakable
 from loloha.server.estimate import normal_quantile
 from loloha.server.interval import Inversion, Scatter
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Floats, Ints
+    from loloha.arrays import Array, Floats, Ints
 
 __all__ = ["Scores", "Window", "decode"]
 

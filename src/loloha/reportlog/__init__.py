@@ -38,7 +38,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Populations lie above logs; the name is documented here.
     if name == "generate":
-        from loloha.study.generation import generate
+        from loloha.population.generation import generate
 
         return generate
     raise AttributeError(f"module 'loloha.reportlog' has no attribute {name!r}")

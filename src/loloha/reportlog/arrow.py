@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha import checks
+from loloha.campaign import Campaign
+from loloha.encodings import Encoding
 from loloha.errors import WireError
+from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 from loloha.reportlog import column
-from loloha.rules import checks
-from loloha.rules.campaign import Campaign
-from loloha.rules.encodings import Encoding
-from loloha.rules.protocols import Protocol
-from loloha.rules.report import LARGEST_ROUND
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Bytes, Ints
+    from loloha.arrays import Array, Bytes, Ints
 
 FORMAT, VERSION = "loloha-reports", 1
 METADATA = b"loloha"

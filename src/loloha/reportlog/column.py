@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from loloha.encodings import Encoding, Kind
 from loloha.errors import WireError
-from loloha.rules.encodings import Encoding, Kind
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Bytes, Ints
+    from loloha.arrays import Array, Bytes, Ints
 
 
 class _Columns(NamedTuple):

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from loloha import checks
+from loloha.campaign import Campaign
 from loloha.errors import ParameterError, WireError
+from loloha.protocols import Protocol
+from loloha.report import LARGEST_ROUND
 from loloha.reportlog.arrow import DIGEST_DIGITS, METADATA, origin, rules, schema
 from loloha.reportlog.writer import Writer
-from loloha.rules import checks
-from loloha.rules.campaign import Campaign
-from loloha.rules.protocols import Protocol
-from loloha.rules.report import LARGEST_ROUND
 
 _NAME = re.compile(f"[0-9a-f]{{{DIGEST_DIGITS}}}")
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from loloha.device.file import sync_folder
+from loloha.campaign import Campaign
+from loloha.client.file import sync_folder
+from loloha.encodings import Encoding
+from loloha.protocols import Protocol
 from loloha.reportlog import column
 from loloha.reportlog.arrow import DIGEST_DIGITS, rules, to_arrow
-from loloha.rules.campaign import Campaign
-from loloha.rules.encodings import Encoding
-from loloha.rules.protocols import Protocol
 
 ROWS_PER_GROUP = 1 << 20
 PARTIAL = ".partial"

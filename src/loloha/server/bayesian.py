@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from loloha import checks
+from loloha.arrays import Array, Floats
+from loloha.counting.decode import Windows, signed_sums
+from loloha.encodings import Hashed, Symbols
 from loloha.errors import ParameterError
-from loloha.rules import checks
-from loloha.rules.counting.arrays import Array, Floats
-from loloha.rules.counting.decode import Windows, signed_sums
-from loloha.rules.encodings import Hashed, Symbols
-from loloha.rules.hashing import HashFamily, LinearHash, PrimeHash
-from loloha.rules.protocols import Protocol
+from loloha.hashing import HashFamily, LinearHash, PrimeHash
+from loloha.protocols import Protocol
 from loloha.server.projection import finite
 from loloha.server.tally import Tally
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from loloha.rules import checks
-from loloha.rules.protocols import Protocol
+from loloha import checks
+from loloha.protocols import Protocol
 from loloha.server.variance import MOST_REPORTS, Channel, numbers, plain
 
 

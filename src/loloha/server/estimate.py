@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha import checks
+from loloha.arrays import Bools, Floats, Ints
 from loloha.errors import ParameterError
-from loloha.rules import checks
-from loloha.rules.counting.arrays import Bools, Floats, Ints
-from loloha.rules.protocols import Protocol
+from loloha.protocols import Protocol
 from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
 from loloha.server.interval import Inversion, Scatter
@@ -188,8 +188,8 @@ class Estimate:
         ParameterError
             If there is not one label a bin.
         """
-        from loloha.study.figure.lines import plot_round
-        from loloha.study.figure.series import Series
+        from loloha.figure.lines import plot_round
+        from loloha.figure.series import Series
 
         names = range(len(self.frequencies)) if labels is None else self._named(labels)
         rows = (end[None] for end in (self.frequencies, *self.interval(level)))

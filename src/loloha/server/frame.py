@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha.rules import checks
+from loloha import checks
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -119,7 +119,7 @@ def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) ->
     Parameters
     ----------
     series : mapping
-        What `loloha.device.collector.Collector.series` returns.
+        What `loloha.sender.collector.Collector.series` returns.
     backend : {"pandas", "polars", "pyarrow"}, optional
         Kind of the frame; pyarrow by default.
 

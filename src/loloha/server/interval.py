@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loloha.rules import checks
-from loloha.rules.counting.arrays import Bools, Floats
+from loloha import checks
+from loloha.arrays import Bools, Floats
 
 # What is taken off z^2 where each tail must keep its chance, and where both must together.
 EACH_TAIL, BOTH_TAILS = 1.0, 3.0

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from loloha import checks
 from loloha.errors import MergeError, ParameterError
-from loloha.rules import checks
-from loloha.rules.protocols import Protocol
+from loloha.protocols import Protocol
 from loloha.server.estimate import Estimate, inversion, unbiased
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Tally

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from loloha.arrays import Floats
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Floats
 
 
 def project_simplex(frequencies: Any) -> Floats:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from loloha.arrays import Array, Floats
 from loloha.errors import ParameterError
-from loloha.rules.counting.arrays import Array, Floats
 from loloha.server.projection import finite
 
 # Of the first block, and how much longer the next one is. Blocks of fewer than three coefficients

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from loloha.arrays import Array, Bools, Ints
 from loloha.errors import MergeError, ParameterError, WireError
-from loloha.rules.counting.arrays import Array, Bools, Ints
-from loloha.rules.protocols import Protocol, protocol_from_dict
-from loloha.rules.protocols.base import speakable
-from loloha.rules.report import Report
+from loloha.protocols import Protocol, protocol_from_dict
+from loloha.protocols.base import speakable
+from loloha.report import Report
 from loloha.server.estimate import Estimate
 
 FORMAT, VERSION = "loloha-tally", 1

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loloha import checks
 from loloha.errors import ParameterError
-from loloha.rules import checks
-from loloha.rules.protocols import Protocol
-from loloha.rules.protocols.base import speakable
+from loloha.protocols import Protocol
+from loloha.protocols.base import speakable
 
 MOST_REPORTS = 1 << 62
 

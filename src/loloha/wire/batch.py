@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.rules.campaign import Campaign
+from loloha.campaign import Campaign
 from loloha.wire.message import (
     LARGEST_UPLOAD,
     MESSAGE_VERSION,
@@ -22,7 +22,7 @@ from loloha.wire.message import (
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Array, Bools, Ints
+    from loloha.arrays import Array, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loloha import reportlog
+from loloha.campaign import Campaign
 from loloha.errors import WireError
+from loloha.report import LARGEST_ROUND
 from loloha.reportlog import column
-from loloha.rules.campaign import Campaign
-from loloha.rules.report import LARGEST_ROUND
 from loloha.wire.message import TICKET_BYTES
 from loloha.wire.refusal import Refusal
 from loloha.wire.text import UploadTooLarge, too_large

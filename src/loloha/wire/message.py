@@ -6,12 +6,12 @@ import json
 import math
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from loloha.rules.campaign import Campaign
-from loloha.rules.encodings import Encoding
-from loloha.rules.report import Report
+from loloha.campaign import Campaign
+from loloha.encodings import Encoding
+from loloha.report import Report
 
 if TYPE_CHECKING:
-    from loloha.rules.report import Answer, Key
+    from loloha.report import Answer, Key
 
 MESSAGE_VERSION = 1
 REPORTER_BYTES = 16

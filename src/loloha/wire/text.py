@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from loloha.errors import WireError
-from loloha.rules.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND
 from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION
 from loloha.wire.refusal import Refusal
 

@@ -10,7 +10,7 @@ import numpy as np
 from loloha.collector.work import CELLS
 
 if TYPE_CHECKING:
-    from loloha.rules.counting.arrays import Ints
+    from loloha.arrays import Ints
 
 Place = tuple[int, int]
 """A round, and the number of a part of its counts."""

@@ -24,7 +24,7 @@ from loloha.wire.refusal import REASONS
 if TYPE_CHECKING:
     import sqlalchemy as sql
 
-    from loloha.rules.counting.arrays import Ints
+    from loloha.arrays import Ints
 
 ACCEPTED, DUPLICATES, WAITING = "accepted", "duplicate", "waiting"
 NO_ROUND = -1

@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from loloha.campaign import Campaign
 from loloha.collector.store import schema, statement
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
@@ -21,7 +22,6 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
-from loloha.rules.campaign import Campaign
 from loloha.server.tally import Tally
 
 MOST_KEPT_AT_ONCE = 8 << 20

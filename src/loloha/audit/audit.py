@@ -1,0 +1,312 @@
+"""The audit: events fixed beforehand, counted under two histories, and what their ratio proves.
+
+If an event has probability P under one history and Q under another, the client loses at least
+ln(P/Q) between them. P is bounded from below and Q from above at a stated confidence, so the loss
+is, too. It proves violations; it cannot prove their absence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.audit.binomial import clopper_pearson
+from loloha.audit.device import ClientDevice, Device, History, Transcript
+from loloha.errors import ParameterError
+from loloha.privacy.loss import growth
+from loloha.privacy.transcript import eps_2
+from loloha.protocols import Protocol
+
+STRETCH = 8
+"""Reports from which a memo is told."""
+LOOKS = (1 / 64, 1 / 8, 1.0)
+"""Shares of the users after which the counts are looked at; a violation ends the audit."""
+BOUNDS = 10
+"""Of each quantity at each look: two of each event under each history, and two of both together."""
+AGAIN = 500
+"""Users, at most, who are asked for a round a second time."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One quantity of a client.
+
+    Attributes
+    ----------
+    name : str
+        "eps_1", "eps_2", "eps_inf", "eps_t" with t = 2, or a rule that has no exception.
+    claimed : float
+        What the protocol allows, exactly: formula or thresholds.
+    lower : float
+        What the client loses at least, at the audit's confidence.
+    users : int
+        Users asked.
+    """
+
+    name: str
+    claimed: float
+    lower: float
+    users: int
+
+    @property
+    def violated(self) -> bool:
+        """Whether more is lost than is claimed."""
+        return self.lower > self.claimed
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    confidence : float
+        An honest client is accused with a chance of at most 1 - confidence.
+    """
+
+    findings: tuple[Finding, ...]
+    confidence: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is violated."""
+        return not any(finding.violated for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; an infinite claim is None."""
+        return {
+            "passed": self.passed,
+            "confidence": self.confidence,
+            "findings": [
+                {name: checks.finite(said) for name, said in asdict(one).items()}
+                | {"violated": one.violated}
+                for one in self.findings
+            ],
+        }
+
+
+def audit(
+    protocol: Protocol,
+    device: Device | None = None,
+    *,
+    users: int = 150_000,
+    confidence: float = 1 - 1e-5,
+    progress: Callable[[float], object] | None = None,
+) -> Audit:
+    """Ask a client for reports of chosen histories, and bound from below what they reveal.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What the client claims to follow.
+    device : Device, optional
+        By default the shipped client.
+    users : int
+        Users under each history, 100..10^9. The client is asked some 30 times as often.
+    confidence : float
+        In [0.9, 1).
+    progress : callable, optional
+        Called with the share that is done.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+    AuditError
+        If the device fails.
+
+    Notes
+    -----
+    Histories: one value for 8 rounds, against another (first report, first two, the memo as told
+    from all); where there is a second round, both values for 8 rounds each and then one of the
+    two (any one round). Clopper-Pearson bounds, shared out over all events, directions and looks.
+    Besides, two rules without exception: a round asked again gives the same report, and a key that
+    is kept never changes.
+    """
+    users = checks.integer("users", users, 100, 10**9, "ask enough of them")
+    if not 0.9 <= confidence < 1:
+        raise ParameterError(f"confidence must be in [0.9, 1), got {confidence!r}; try 0.99999")
+    asked = _Asked(protocol, ClientDevice(protocol) if device is None else device)
+    alpha = (1 - confidence) / (BOUNDS * len(asked.claims) * len(LOOKS))
+    found: tuple[Finding, ...] = ()
+    for look in LOOKS:
+        asked.ask(max(100, round(users * look)), users, progress or (lambda _: None))
+        found = (*asked.rules(), *asked.losses(alpha))
+        if any(finding.violated for finding in found):
+            break
+    return Audit(found, confidence)
+
+
+class _Asked:
+    """What was asked so far, and how often each event occurred."""
+
+    def __init__(self, protocol: Protocol, device: Device) -> None:
+        self.protocol, self.device = protocol, device
+        self.values = (0, protocol.k - 1)
+        self.claims = _claims(protocol)
+        self.counts = {name: np.zeros((2, 2), dtype=np.int64) for name in self.claims}
+        self.users = dict.fromkeys(self.claims, 0)
+        self.changed = self.moved = self.repeated = 0
+
+    def ask(self, target: int, users: int, progress: Callable[[float], object]) -> None:
+        """Run devices until there are so many users under each history."""
+        length = STRETCH if self.protocol.longitudinal else 2
+        plans = [("stay", [n for n in self.claims if n != "eps_2"], target)]
+        if "eps_2" in self.claims:
+            plans.append(("move", ["eps_2"], max(100, target // 2)))
+        for kind, names, wanted in plans:
+            missing = wanted - self.users[names[0]]
+            if missing <= 0:
+                continue
+            histories = (
+                self._history(kind, side, length, again=n < AGAIN)
+                for n in range(missing)
+                for side in (0, 1)
+            )
+            transcripts = self.device.run(histories)
+            for n in range(missing):
+                for side, transcript in enumerate(islice(transcripts, 2)):
+                    self._count(kind, names, side, transcript, length)
+                if n % 256 == 0:
+                    progress((wanted - missing + n) / users)
+            for name in names:
+                self.users[name] = wanted
+
+    def _history(self, kind: str, side: int, length: int, *, again: bool) -> History:
+        if kind == "stay":
+            history = [(t, self.values[side]) for t in range(length)]
+        else:
+            history = [(t, self.values[t // STRETCH]) for t in range(2 * STRETCH)]
+            history.append((2 * STRETCH, self.values[side]))
+        return [*history, history[-1]] if again else history
+
+    def _count(
+        self, kind: str, names: list[str], side: int, transcript: Transcript, length: int
+    ) -> None:
+        wanted = length if kind == "stay" else 2 * STRETCH + 1
+        if len(transcript) > wanted:
+            self.repeated += 1
+            self.changed += transcript[wanted] != transcript[wanted - 1]
+            transcript = transcript[:wanted]
+        if self.protocol.longitudinal:
+            self.moved += any(key != transcript[0][0] for key, _ in transcript)
+        for name in names:
+            leaning = _EVENTS[name](self.protocol, self.values, transcript)
+            if leaning is not None:
+                self.counts[name][side, leaning] += 1
+
+    def rules(self) -> Iterator[Finding]:
+        """What holds without exception: 0 is claimed, and 1 was seen if it is broken."""
+        yield Finding("a round asked again", 0.0, float(self.changed > 0), self.repeated)
+        if self.protocol.longitudinal and self.protocol.encoding.key_bits:
+            users = sum(self.users.values())
+            yield Finding("a key that is kept", 0.0, float(self.moved > 0), users)
+
+    def losses(self, alpha: float) -> Iterator[Finding]:
+        """Largest proven log-ratio of each quantity's two events, in both directions."""
+        for name, claimed in self.claims.items():
+            n, counts, lower = self.users[name], self.counts[name], 0.0
+            pairs = [(event[side], event[1 - side], n) for event in counts.T for side in (0, 1)]
+            # One of two ratios is at least that of the sums: both events together tell more.
+            right, wrong = counts.trace(), counts[::-1].trace()
+            for one, other, trials in [*pairs, (right, wrong, 2 * n)]:
+                low = clopper_pearson(int(one), trials, alpha)[0]
+                high = clopper_pearson(int(other), trials, alpha)[1]
+                if low > 0:
+                    lower = max(lower, math.log(low / high))
+            yield Finding(name, claimed, lower, n)
+
+
+def _claims(protocol: Protocol) -> dict[str, float]:
+    """The quantities that can be audited, and what the protocol allows."""
+    claims = {"eps_1": protocol.asked_first, "eps_t, t = 2": float(growth(protocol, 2))}
+    if protocol.longitudinal:
+        claims |= {"eps_inf": protocol.asked_memo, "eps_2": eps_2(protocol)}
+    return claims
+
+
+Event = Callable[[Protocol, tuple[int, int], Transcript], int | None]
+"""0 if what was sent speaks for the first value, 1 for the second, None for neither."""
+
+
+def _first(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
+    return _leaning(protocol, values, *sent[0])
+
+
+def _two(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
+    one, other = (_leaning(protocol, values, *report) for report in sent[:2])
+    return one if one == other else None
+
+
+def _memo(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
+    """What the memo says, where the reports leave little doubt about it."""
+    leanings = [_leaning(protocol, values, key, y) for key, y in sent]
+    margin = leanings.count(0) - leanings.count(1)
+    return None if abs(margin) < _doubtless(protocol) else int(margin < 0)
+
+
+def _doubtless(protocol: Protocol) -> int:
+    """How many more reports of one kind than of the other make a wrong memo 100 times rarer."""
+    second: Any = protocol.second_channel
+    if second is None or not second.q:
+        return 1
+    odds = math.log(protocol.encoding.odds(second.p, second.q))
+    return min(math.ceil(math.log(100) / odds), STRETCH // 2)
+
+
+def _last(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
+    """Whether the last report is nearer to the memo of the first stretch or of the second."""
+    memos = [
+        _usual(protocol, [y for _, y in sent[start : start + STRETCH]]) for start in (0, STRETCH)
+    ]
+    y: Any = sent[-1][1]
+    if isinstance(y, bytes):
+        apart = [(int.from_bytes(m, "little") ^ int.from_bytes(y, "little")) for m in memos]
+        near, far = (bits.bit_count() for bits in apart)
+        return None if near == far else int(far < near)
+    if memos[0] == memos[1] or y not in memos:
+        return None
+    return memos.index(y)
+
+
+_EVENTS: dict[str, Event] = {
+    "eps_1": _first,
+    "eps_t, t = 2": _two,
+    "eps_inf": _memo,
+    "eps_2": _last,
+}
+
+
+def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> int | None:
+    """Which of the two values an answer supports, if it supports one of them alone."""
+    encoding: Any = protocol.encoding
+    cells = [encoding.memo_index(key, v) for v in values]
+    if cells[0] == cells[1]:
+        return None
+    if not isinstance(y, bytes):
+        return cells.index(y) if y in cells else None
+    bits = int.from_bytes(y, "little")
+    # The last cell of sampled buckets is no bit: the other one then speaks alone, by being unset.
+    size = encoding.size
+    ones = [bits >> cell & 1 if cell < size else None for cell in cells]
+    known = [1 - one if place else one for place, one in enumerate(ones) if one is not None]
+    return None if len(set(known)) != 1 else 1 - known[0]
+
+
+def _usual(protocol: Protocol, ys: list[Any]) -> Any:
+    """The memo that so many answers speak for: the commonest symbol, or each bit's majority."""
+    if not isinstance(ys[0], bytes):
+        return max(sorted(set(ys)), key=ys.count)
+    rows = np.unpackbits(np.frombuffer(b"".join(ys), np.uint8).reshape(len(ys), -1), axis=1)
+    return np.packbits(2 * rows.sum(axis=0, dtype=np.int64) > len(ys)).tobytes()

@@ -1,0 +1,105 @@
+"""When rounds begin and end: in UTC, in whole seconds, with the moment always passed in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+from loloha import checks
+from loloha.errors import CampaignError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_START = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
+_LAST_END = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
+_LONGEST_ROUND = 366 * 86400
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rounds of equal length, counted from 0, in UTC: no daylight saving, no local midnight.
+
+    Parameters
+    ----------
+    start : int
+        Beginning of round 0, in Unix seconds, from 1970 on.
+    seconds : int
+        Length of a round, 1 second to 366 days.
+    """
+
+    start: int
+    seconds: int
+
+    def __post_init__(self) -> None:
+        start = checks.integer(
+            "start", self.start, 0, _LAST_START, "give a moment in UTC, in whole seconds"
+        )
+        seconds = checks.integer(
+            "seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds"
+        )
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "seconds", seconds)
+
+    def round_at(self, moment: float) -> int:
+        """Number of the round that holds ``moment`` (Unix seconds); negative before the start."""
+        return (math.floor(float(moment)) - self.start) // self.seconds
+
+    def begins(self, round: int) -> int:
+        """First second of a round, in Unix seconds."""
+        return self.start + int(round) * self.seconds
+
+    def ends(self, round: int) -> int:
+        """First second after a round, in Unix seconds."""
+        return self.begins(int(round) + 1)
+
+    @property
+    def last(self) -> int:
+        """Number of the last round that ends before the year 9999."""
+        return self.round_at(_LAST_END) - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Start as text in UTC, and seconds."""
+        return {"start": to_text(self.start), "seconds": self.seconds}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Self:
+        """What `to_dict` returned; any UTC offset is accepted.
+
+        Raises
+        ------
+        CampaignError
+            If it is not an object with ``start`` and ``seconds``.
+        """
+        if not isinstance(plain, Mapping) or set(plain) != {"start", "seconds"}:
+            raise CampaignError(
+                "round must be an object with 'start' and 'seconds', got another; "
+                'for example {"start": "2026-01-01T00:00:00Z", "seconds": 86400}'
+            )
+        return cls(from_text(plain["start"]), plain["seconds"])
+
+
+def to_text(moment: int) -> str:
+    """Unix seconds as text in UTC, e.g. ``2026-01-01T00:00:00Z``."""
+    return (_EPOCH + timedelta(seconds=moment)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def from_text(text: Any) -> int:
+    """Unix seconds of a moment written with its offset from UTC.
+
+    Raises
+    ------
+    CampaignError
+        If it is not such a text, has no offset, or a fraction of a second.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None or moment.microsecond:
+        raise CampaignError(
+            f"start must be a moment with its offset from UTC, in whole seconds, got "
+            f"{checks.shown(text)}; for example '2026-01-01T00:00:00Z'"
+        )
+    return (moment - _EPOCH) // timedelta(seconds=1)

@@ -1,0 +1,379 @@
+"""One user's device: key, memo, what was sent for which round. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Mapping
+from threading import RLock
+from typing import Any, NoReturn, Self
+
+from loloha import checks
+from loloha.client import process
+from loloha.client.file import read_json, read_private, resolved, sweep, write_private
+from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
+from loloha.client.rounds import holds
+from loloha.client.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
+from loloha.errors import BudgetError, ParameterError, StateError
+from loloha.protocols import Protocol
+from loloha.protocols.base import speakable
+from loloha.report import Answer, Key, Report
+from loloha.rng import Rng, SecureRng
+
+__all__ = ["KEPT_ROUNDS", "Account", "Client"]
+
+_SYSTEM, _NOTHING = SecureRng(), Account()
+
+
+class Client:
+    """The secret state of one user, and the only thing that ever sees the user's values.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The public rules.
+    key : int or tuple of int, optional
+        A key that the server assigned; by default drawn here. Only where answers are memoised.
+    limit : float, optional
+        Hard limit on `loss`, checked here and never again: it has to cover the cap, since a client
+        that fell silent later would show when its user moved. One-round rules, which have no cap,
+        report as often as it allows; `BudgetError` ends them.
+    rng : Rng, optional
+        Source of randomness, for simulations only; by default the operating system's.
+    account : Account, optional
+        The `account` of the same user's earlier client, so that `loss` and `limit` go on from it.
+
+    Raises
+    ------
+    ParameterError
+        For a key that is not in the protocol's family, or a limit that does not cover all that can
+        be spent: `Protocol.cap`, for one-round rules one report, and what ``account`` committed.
+
+    Notes
+    -----
+    Threads may share it: each step is done whole or not at all, whatever interrupts it. It belongs
+    to the process that made it, and cannot be pickled or copied: a second copy would draw its own
+    answers and spend more than `loss` says. What it remembers is in memory until `save`: save
+    before a report leaves the device, as `loloha.sender.Sender` does.
+    """
+
+    __slots__ = ("_lock", "_process", "_rng", "_state", "limit", "protocol")
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        *,
+        key: Key = None,
+        limit: float | None = None,
+        rng: Rng | None = None,
+        account: Account | None = None,
+    ) -> None:
+        account = account or _NOTHING
+        before = account.spent if account.committed is None else account.committed
+        self._set_up(speakable(protocol), agreed(limit, before, [protocol]), rng)
+        self._state = self._new(_check_key(key, protocol), account)
+
+    def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
+        """All but the state."""
+        self.protocol = protocol
+        self.limit = limit
+        self._rng: Rng = _SYSTEM if rng is None else rng
+        self._lock = RLock()
+        self._process = process.here
+
+    def _new(self, key: Key, account: Account) -> State:
+        """Nothing reported, and all that is drawn at enrolment: a key, unless one is given."""
+        protocol, rng = self.protocol, self._rng
+        if not protocol.longitudinal:
+            return State.new(None, None, account)
+        key = protocol.enroll(rng) if key is None else key
+        return State.new(key, protocol.remember(rng), account)
+
+    # -- reporting
+
+    def report(self, value: int, *, round: int) -> Report:
+        """The sanitised report of ``value`` for one round.
+
+        Parameters
+        ----------
+        value : int
+            The user's value, 0..k-1; Python and NumPy integers are accepted.
+        round : int
+            Number of the round, >= 0. A round is answered once: asking again gives the same
+            report, whatever the value. The newest 64 reports are remembered.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        DomainError
+            If the value is outside the domain or of another type.
+        BudgetError
+            If `limit` leaves no report of a one-round rule; or does not cover the cap, in a state
+            of release 0.2.0. Never because of the value.
+        StateError
+            If the round was answered and its report is forgotten: a second answer would be one
+            report more. Or in another process than the client's own.
+        """
+        value = self.protocol.check_value(value)
+        round = checks.round_number(round)
+        # Before the lock, which a fork may have inherited from another thread.
+        if self._process is not process.here:
+            raise _elsewhere()
+        with self._lock:
+            before = self._state
+            if round <= before.last and holds(before.record.answered, round):
+                return before.report_of(round)
+            if self.limit is not None:
+                self._must_cover(before, self.limit)
+            if self.protocol.longitudinal:
+                report, memo = self._memoised(before, value)
+            else:
+                report, memo = self._fresh(before, value)
+            after = before.answering(round, report, memo)
+            if self._state is not before:
+                # A signal handler of this thread came in between: start from what it left.
+                return self.report(value, round=round)
+            self._state = after
+            return report
+
+    def _memoised(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
+        protocol, rng, memo = self.protocol, self._rng, state.memo
+        key = state.before.key
+        x = protocol.memo_index(key, value)
+        kept = memo.get(x)
+        if kept is None:
+            table = state.before.table
+            kept = protocol.permanent(rng, x) if table is None else table[x]
+            memo = {**memo, x: kept}
+        return Report(key, protocol.instant(rng, kept)), memo
+
+    def _fresh(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
+        protocol, rng = self.protocol, self._rng
+        key = protocol.enroll(rng)
+        return Report(key, protocol.permanent(rng, protocol.memo_index(key, value))), state.memo
+
+    def _must_cover(self, state: State, limit: float) -> None:
+        """Refuse a report for what is known before the value: it must not show in who reports."""
+        if self.protocol.longitudinal:
+            if state.before.committed_before is None or not covers(limit, self._committed(state)):
+                raise BudgetError(ANEW)
+        elif not covers(limit, self._committed(state, more=1)):
+            raise BudgetError(
+                f"loss must stay within limit = {limit!r}, one more report would exceed it; report "
+                "no more, or ask the user to accept a higher limit"
+            )
+
+    def has_answered(self, round: int) -> bool:
+        """Whether a round was answered, or counts as such; it is never answered again."""
+        return holds(self._state.record.answered, checks.round_number(round))
+
+    @property
+    def sent_rounds(self) -> tuple[int, ...]:
+        """The newest rounds that were answered, in the order of answering."""
+        return tuple(round for round, _ in self._state.record.sent)
+
+    def reporter(self, round: int) -> str:
+        """Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it.
+
+        It is an HMAC of the round under a secret of this client, so two rounds cannot be joined
+        through it.
+        """
+        round = checks.round_number(round)
+        secret = self._state.before.secret
+        return hmac.new(secret, b"round %d" % round, hashlib.sha256).hexdigest()[:32]
+
+    # -- what it costs
+
+    @property
+    def loss(self) -> float:
+        """Budget spent so far: eps_inf for each memoised answer; one-round rules, eps a report.
+
+        Where all answers were drawn in one table: what so many of them spend together.
+        """
+        return self._loss(self._state)
+
+    def _loss(self, state: State) -> float:
+        units = len(state.memo) if self.protocol.longitudinal else state.record.reports
+        return state.before.spent_before + self.protocol.spent(units)
+
+    @property
+    def committed(self) -> float:
+        """What a limit has to cover so far, whatever the values were.
+
+        The caps of this user's clients before and after each reset; of one-round rules what their
+        reports spent.
+        """
+        return self._committed(self._state)
+
+    def _committed(self, state: State, more: int = 0) -> float:
+        protocol = self.protocol
+        one = protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
+        return state.before.committed + one
+
+    @property
+    def cap(self) -> float:
+        """Most that `loss` can become without another `reset`."""
+        return self._state.before.spent_before + self.protocol.cap
+
+    @property
+    def account(self) -> Account:
+        """What was spent and which rounds were answered, for a later client of this user."""
+        state = self._state
+        return Account(self._loss(state), state.record.answered, self._committed(state))
+
+    def reset(self, *, wait: bool = False) -> str:
+        """Forget key, memo, secret and sent reports, and start as a new user.
+
+        Never happens by itself. What was spent stays spent and stays in `loss`; whatever is
+        reported from now on is spent on top of it. Queued reports should be deleted with it.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to wait for rounds that were not answered yet. If not, a round that was counted
+            and is answered again counts this user twice: the new pseudonym cannot be recognised.
+
+        Returns
+        -------
+        str
+            The cost, in a sentence to show to whoever asked for it.
+
+        Raises
+        ------
+        BudgetError
+            If `limit` does not cover what was committed and the cap of a new user: nothing changes.
+        """
+        if self._process is not process.here:
+            raise _elsewhere()
+        with self._lock:
+            before = self._state
+            spent, committed = self._loss(before), self._committed(before)
+            if self.limit is not None:
+                known = before.before.committed_before
+                may_reset(self.limit, committed, [self.protocol], known)
+            rounds = before.record.answered if wait else ()
+            after = self._new(None, Account(spent, rounds, committed))
+            if self._state is not before:
+                return self.reset(wait=wait)
+            self._state = after
+        return cost_of_reset(spent, [self.protocol], wait=wait)
+
+    # -- persistence
+
+    def set_limit(self, limit: float | None) -> None:
+        """Replace the hard limit on `loss`, as the user asks; what is spent stays spent.
+
+        Raises
+        ------
+        ParameterError
+            If it does not cover what is `committed`, or one report of a one-round rule.
+        """
+        if self._process is not process.here:
+            raise _elsewhere()
+        with self._lock:
+            state = self._state
+            before = state.before.committed
+            claim = max(least(self.protocol), self._committed(state) - before)
+            limit = agreed(limit, before, [self.protocol], [claim])
+            # With this consent, what was spent stands for what is not known.
+            record = state.before._replace(committed_before=before)
+            self._state = State(state.memo, record, state.last, state.run)
+            self.limit = limit
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole state, secrets included, as JSON data: keep it on the device only."""
+        return to_plain(self.protocol, self.limit, self._state)
+
+    @classmethod
+    def from_dict(
+        cls, state: Mapping[str, Any], *, protocol: Protocol | None = None, rng: Rng | None = None
+    ) -> Self:
+        """The client that `to_dict` described; it goes on exactly where that one was.
+
+        Parameters
+        ----------
+        state : mapping
+            What `to_dict` returned.
+        protocol : Protocol, optional
+            The rules that the state must be for; a state for others is refused.
+        rng : Rng, optional
+            As for `Client`.
+
+        Raises
+        ------
+        StateError
+            If the state is damaged, foreign, or of another version. Nothing of it is shown.
+        """
+        stored, limit, found = from_plain(state, protocol)
+        client = object.__new__(cls)
+        client._set_up(stored, limit, rng)
+        client._state = found
+        return client
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a file that only its owner can read; whole or not at all.
+
+        Raises
+        ------
+        StateError
+            If it cannot be written. What the file holds then is the old state or the new one,
+            whole; nothing may leave the device before a later `save` succeeds.
+        """
+        target = resolved(path)
+        write_private(target, json.dumps(self.to_dict()).encode())
+        sweep(target)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        protocol: Protocol | None = None,
+        rng: Rng | None = None,
+    ) -> Self:
+        """Read what `save` wrote; see `from_dict`.
+
+        Raises
+        ------
+        StateError
+            If the file is missing, damaged, foreign, or of another version.
+        """
+        target = resolved(path)
+        plain = read_json(target, read_private(target), BEYOND_REPAIR)
+        return cls.from_dict(plain, protocol=protocol, rng=rng)
+
+    def _twin(self) -> Self:
+        """Another client in the same state, for a step that is adopted as a whole or dropped."""
+        twin = object.__new__(type(self))
+        twin._set_up(self.protocol, self.limit, self._rng)
+        twin._state, twin._process = self._state, self._process
+        return twin
+
+    def __repr__(self) -> str:
+        return f"Client({self.protocol!r}, state hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise StateError("a client must not be pickled or copied; use save() and load()")
+
+
+def _elsewhere() -> StateError:
+    return StateError(
+        "client must stay in the process that made it, a fork has another copy; load the state "
+        "where it is used"
+    )
+
+
+def _check_key(key: Key, protocol: Protocol) -> Key:
+    if key is None:
+        return None
+    if not protocol.longitudinal or not protocol.encoding.is_key(key):
+        raise ParameterError(
+            f"key must be one of the family of {protocol.name}, got another (not shown); "
+            "leave it out to draw one"
+        )
+    return key

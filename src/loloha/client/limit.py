@@ -1,0 +1,156 @@
+"""What a limit on the loss has to cover, at enrolment and never again. Standard library only.
+
+A client that refused a report at its limit would show by its silence that the user moved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from decimal import ROUND_CEILING, Context
+from typing import Any
+
+from loloha import checks
+from loloha.errors import BudgetError, ParameterError
+from loloha.protocols import BiLOLOHA, Protocol
+
+_ROUNDING = 1 + 1e-12
+"""Absorbs rounding alone: a limit of 0.3 covers 3 x 0.1."""
+_MANY = 20
+"""Answers, beyond which no limit that means anything covers all of them."""
+
+ANEW = (
+    "limit must cover all that can ever be spent, that of this state does not, or nothing tells: "
+    "a client that refused at its limit would show when its user moved. Nothing is lost; ask the "
+    "user for consent anew, with a higher limit, or none"
+)
+
+
+def covers(limit: float | None, amount: float) -> bool:
+    """Whether this much may be spent under a limit; None is no limit."""
+    return limit is None or amount <= limit * _ROUNDING
+
+
+def least(protocol: Protocol) -> float:
+    """What a new client may spend whatever its values: its cap, or one report where it has none."""
+    return protocol.cap if protocol.longitudinal else protocol.asked_memo
+
+
+def agreed(
+    limit: Any, before: float, protocols: Sequence[Protocol], claims: Iterable[float] | None = None
+) -> float | None:
+    """A limit that covers what was committed before and what clients claim; None for no limit.
+
+    Parameters
+    ----------
+    limit : float or None
+    before : float
+        What the same user committed before.
+    protocols : sequence of Protocol
+        One of each client.
+    claims : iterable of float, optional
+        What each client needs; by default `least` of a new one.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number above 0 or covers too little; says what would fit.
+    """
+    if limit is None:
+        return None
+    need = before + sum(map(least, protocols) if claims is None else claims)
+    try:
+        number = checks.real("limit", limit, 0.0, math.inf, "")
+    except ParameterError:
+        number = math.nan
+    if number > 0 and covers(number, need):
+        return None if number == math.inf else number
+    raise ParameterError(
+        f"limit must be a number in [{upward(need)}, inf], got {checks.shown(limit)}; a client "
+        "that refused at its limit would show when its user moved, so the limit must cover all "
+        f"that can ever be spent{_earlier(before)}. {_fitting(protocols)}"
+    )
+
+
+def upward(amount: float) -> str:
+    """An amount in six digits at most, such that a limit of it covers the amount."""
+    return f"{float(Context(6, ROUND_CEILING).create_decimal_from_float(amount / _ROUNDING)):g}"
+
+
+def _earlier(before: float) -> str:
+    return f", with the {upward(before)} of earlier enrolments" if before else ""
+
+
+def _fitting(protocols: Sequence[Protocol]) -> str:
+    """What each protocol can spend, and which others with the same budgets can spend less."""
+    said = []
+    for one in dict.fromkeys(protocols):
+        if not one.longitudinal:
+            said.append(f"{one.name} spends {upward(one.asked_memo)} with each report")
+            continue
+        fewer = [f"{name} {upward(cap)}" for name, cap in _alternatives(one) if cap < one.cap]
+        rather = ", ".join(fewer) or "no protocol spends less"
+        count = one.encoding.memo_cells
+        small = ", too many for any small limit" if count > _MANY else ""
+        said.append(
+            f"{one.name} keeps up to {count} answers{small}, and spends {upward(one.cap)} with all "
+            f"of them (with the same eps_inf: {rather})"
+        )
+    return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(said)}"
+
+
+def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:
+    """Protocols of the same budgets, by name, and their caps."""
+    own = protocol.get_params()
+    if own.get("memo", "joint") != "joint":
+        with suppress(ParameterError):
+            joint = type(protocol).from_params({**own, "memo": "joint"})
+            yield f"{protocol.name} with memo='joint'", joint.cap
+    if isinstance(protocol, BiLOLOHA):
+        return
+    eps_1 = min(protocol.asked_first, protocol.asked_memo / 2)
+    with suppress(ParameterError):
+        smallest = BiLOLOHA(k=protocol.k, eps_inf=protocol.asked_memo, eps_1=eps_1)
+        yield smallest.name, smallest.cap
+
+
+def may_reset(
+    limit: float, committed: float, protocols: Sequence[Protocol], known: float | None
+) -> None:
+    """Refuse new clients that a limit does not cover, in addition to what was committed.
+
+    Raises
+    ------
+    BudgetError
+        If it does not, or if it is not known what was committed.
+    """
+    need = committed + sum(map(least, protocols))
+    if known is None or not covers(limit, committed):
+        raise BudgetError(ANEW)
+    if covers(limit, need):
+        return
+    raise BudgetError(
+        f"limit must cover {upward(need)} for a new user, with the {upward(committed)} of "
+        f"enrolments so far, got {limit!r}; keep key and memo, or ask the user to accept a "
+        "higher limit"
+    )
+
+
+def cost_of_reset(spent: float, protocols: Sequence[Protocol], *, wait: bool) -> str:
+    """What a reset means, in a sentence to show."""
+    count = len(protocols)
+    whose = "Key, memo and sent reports"
+    if count > 1:
+        whose = f"Keys, memos and sent reports of {count} campaigns"
+    cap = sum(one.cap for one in protocols)
+    more = f"up to {cap:g} on top of it" if cap < math.inf else "more on top of it, without a cap"
+    again = (
+        "Rounds that were answered are not answered again."
+        if wait
+        else "A round that is answered again counts this user twice in it."
+    )
+    return (
+        f"{whose} are forgotten. The {spent:g} spent so far stays spent; new "
+        f"reports can spend {more}. The server keeps what it has already counted. {again}"
+    )

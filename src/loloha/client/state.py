@@ -1,0 +1,379 @@
+"""What a device remembers of one user, and how it is written down. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from loloha.client.file import DAMAGED
+from loloha.client.limit import covers
+from loloha.client.rounds import Rounds, are_rounds, holds, including
+from loloha.errors import LolohaError, StateError
+from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
+from loloha.report import LARGEST_ROUND, Answer, Key, Report
+
+STATE_TYPE, STATE_VERSION, COMMITTED_VERSION = "loloha-client", 2, 3
+KEPT_ROUNDS = 64
+
+_NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
+BEYOND_REPAIR = (
+    f"{DAMAGED}; delete it, and agree again only if the user does: an older copy lacks answers "
+    "that were given since, and would give them a second time"
+)
+UNREADABLE = (
+    LolohaError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+class Account(NamedTuple):
+    """What outlives a reset and a withdrawal: no key, no memo, no report.
+
+    Attributes
+    ----------
+    spent : float
+        Budget spent before.
+    answered : Rounds
+        Rounds that are not to be answered again.
+    committed : float or None
+        What a limit has to cover of it, whatever the values were: the caps of earlier clients, and
+        of one-round rules what they spent. By default ``spent``.
+    """
+
+    spent: float = 0.0
+    answered: Rounds = ()
+    committed: float | None = None
+
+
+class Record(NamedTuple):
+    """What is known of a user beside the memo.
+
+    Attributes
+    ----------
+    key : int, tuple of int or None
+    table : tuple of Answer or None
+        The answers to all memo symbols, where they were drawn together at enrolment.
+    spent_before : float
+        Budget spent before this key.
+    committed_before : float or None
+        What was committed before this key; None if that is not known, in a state of release 0.2.0.
+    secret : bytes
+        Makes the pseudonyms of rounds.
+    answered : Rounds
+        All rounds that were answered, forgotten ones included.
+    sent : tuple of (int, Report)
+        The newest `KEPT_ROUNDS` rounds and the report of each, in the order of answering.
+    reports : int
+        Answers given with this key.
+    """
+
+    key: Key
+    table: tuple[Answer, ...] | None
+    spent_before: float
+    committed_before: float | None
+    secret: bytes
+    answered: Rounds
+    sent: tuple[tuple[int, Report], ...] = ()
+    reports: int = 0
+
+    def __repr__(self) -> str:
+        return "Record(hidden)"
+
+    @property
+    def committed(self) -> float:
+        """What was committed before this key, as far as that is known."""
+        known = self.committed_before
+        return self.spent_before if known is None else known
+
+    @property
+    def last(self) -> int:
+        """The largest round that was answered, -1 if none was."""
+        return self.answered[-1][1] if self.answered else -1
+
+    def including(self, first: int, reports: Sequence[Report]) -> Record:
+        """With the reports of a round, and of those after it."""
+        rounds = range(first, first + len(reports))
+        return self._replace(
+            answered=including(self.answered, ((first, rounds[-1]),)),
+            sent=(*self.sent, *zip(rounds, reports, strict=True))[-KEPT_ROUNDS:],
+            reports=self.reports + len(reports),
+        )
+
+
+Run = tuple[Report, "Run | None"]
+"""Reports of rounds that follow each other: the newest, and the run before it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class State:
+    """The secret state of one user; a step makes a new one, and the old one stays as it is.
+
+    A run makes the usual step, the next round, as cheap as its answer: the record is brought up to
+    date when it is read, or when the run grows long.
+
+    Attributes
+    ----------
+    memo : dict of int to Answer
+        The permanent answer to each memo symbol that was asked for.
+    before : Record
+        All else, as it was before the run.
+    last : int
+        The largest round that was answered, -1 if none was.
+    run : Run or None
+        What was sent in the rounds up to the last one.
+    """
+
+    memo: Mapping[int, Answer]
+    before: Record
+    last: int
+    run: Run | None = None
+
+    @classmethod
+    def new(cls, key: Key, table: tuple[Answer, ...] | None, account: Account) -> State:
+        """The state of a new user who may have spent something before."""
+        spent, answered, committed = account
+        committed = spent if committed is None else committed
+        record = Record(key, table, spent, committed, secrets.token_bytes(32), answered)
+        return cls({}, record, record.last)
+
+    @property
+    def record(self) -> Record:
+        """All but the memo, as it is now."""
+        reports, run = [], self.run
+        while run is not None:
+            report, run = run
+            reports.append(report)
+        if not reports:
+            return self.before
+        return self.before.including(self.last + 1 - len(reports), reports[::-1])
+
+    def report_of(self, round: int) -> Report:
+        """The report of a round that was answered.
+
+        Raises
+        ------
+        StateError
+            If it is forgotten.
+        """
+        for one, report in self.record.sent:
+            if one == round:
+                return report
+        raise StateError(
+            f"round must be one that was not answered, got {round!r}; its report is forgotten, "
+            "and answering it again would spend more"
+        )
+
+    def answering(self, round: int, report: Report, memo: Mapping[int, Answer]) -> State:
+        """The state after one more report."""
+        if round == self.last + 1 and (round + 1) % KEPT_ROUNDS:
+            return State(memo, self.before, round, (report, self.run))
+        record = self.record.including(round, [report])
+        return State(memo, record, record.last)
+
+
+def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str, Any]:
+    """A state as JSON data."""
+    record = state.record
+    plain = {
+        "type": STATE_TYPE,
+        "version": STATE_VERSION,
+        "protocol": protocol.to_dict(),
+        "key": _key_to_plain(record.key),
+        "memo": [[x, _answer_to_plain(kept)] for x, kept in sorted(state.memo.items())],
+        "sent": [
+            [round, _key_to_plain(sent.key), _answer_to_plain(sent.y)]
+            for round, sent in record.sent
+        ],
+        "answered": [list(interval) for interval in record.answered],
+        "reports": record.reports,
+        "spent_before": record.spent_before,
+        "limit": limit,
+        "secret": record.secret.hex(),
+    }
+    if record.committed_before != implied(record.spent_before, _bounds(protocol, limit)):
+        # Release 0.2.0 would go by what was spent: it has to refuse this one.
+        plain |= {"version": COMMITTED_VERSION, "committed_before": record.committed_before}
+    if record.table is not None:
+        plain["table"] = [_answer_to_plain(kept) for kept in record.table]
+    return {**plain, "checksum": checksum(plain)}
+
+
+def from_plain(
+    plain: Mapping[str, Any], protocol: Protocol | None
+) -> tuple[Protocol, float | None, State]:
+    """What `to_plain` wrote, of this version and those before.
+
+    Raises
+    ------
+    StateError
+        If it is damaged, foreign, or of another version. Nothing of it is shown.
+    """
+    try:
+        return _read(dict(plain), protocol)
+    except StateError:
+        raise
+    except UNREADABLE:
+        # The cause could quote the state, so it is cut off.
+        raise StateError(f"state must be what to_dict() gave; {BEYOND_REPAIR}") from None
+
+
+def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, float | None, State]:
+    version = body.get("version")
+    known = range(1, COMMITTED_VERSION + 1)
+    if body.get("type") != STATE_TYPE or type(version) is not int or version not in known:
+        raise StateError(
+            f"state must be of type {STATE_TYPE!r}, version 1 to {COMMITTED_VERSION}; use the "
+            "release of loloha that wrote it"
+        )
+    if not hmac.compare_digest(str(body.pop("checksum")), checksum(body)):
+        raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
+    stored = _protocol(body["protocol"])
+    if protocol is not None and protocol != stored:
+        raise StateError(
+            "state must be for the given protocol, it is for another one; "
+            "a changed protocol needs a new client (see Client.reset)"
+        )
+    sent = {_whole(round): Report(_key(key), _answer(stored, y)) for round, key, y in body["sent"]}
+    memo = {_whole(x): _answer(stored, kept) for x, kept in body["memo"]}
+    limit = _limit(stored, body["limit"])
+    record = Record(
+        key=_key(body["key"]),
+        table=tuple(_answer(stored, kept) for kept in body["table"]) if stored.joint else None,
+        spent_before=_amount(body["spent_before"]),
+        committed_before=_committed(body, _bounds(stored, limit)),
+        secret=bytes.fromhex(body["secret"]),
+        answered=_answered(body) if version > 1 else _answered_before(body, sent),
+        sent=tuple(sent.items()),
+        reports=_whole(body["reports"]),
+    )
+    _must_be_possible(stored, memo, record)
+    return stored, limit, State(memo, record, record.last)
+
+
+def _protocol(plain: Any) -> Protocol:
+    name = plain["type"]
+    if _NAME.fullmatch(name) and name.lower() not in REGISTRY:
+        raise StateError(
+            f"state must be of a protocol that is installed here, got {name!r}; install the "
+            "package or the release that has it, the state is untouched"
+        )
+    return protocol_from_dict(plain)
+
+
+def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Record) -> None:
+    """Refuse a state that no client can be in."""
+    encoding = protocol.encoding
+    if protocol.longitudinal and not encoding.is_key(record.key):
+        raise StateError(f"state must hold the key of its client; {BEYOND_REPAIR}")
+    table, answered, sent = record.table, record.answered, record.sent
+    possible = (
+        all(0 <= x < encoding.memo_symbols for x in memo)
+        and len(memo) <= encoding.memo_cells
+        and (table is None or _follows(memo, table, encoding.memo_symbols))
+        and are_rounds(answered, LARGEST_ROUND)
+        and all(holds(answered, round) for round, _ in sent)
+        and len(sent) <= min(KEPT_ROUNDS, record.reports)
+        and all(encoding.is_key(report.key) for _, report in sent)
+        and len(record.secret) == 32
+    )
+    if not possible:
+        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
+
+
+def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -> bool:
+    """Whether a table is whole, and every answer given is the one that it has."""
+    return len(table) == size and all(table[x] == kept for x, kept in memo.items())
+
+
+def _answered(body: Mapping[str, Any]) -> Rounds:
+    return tuple((_whole(first), _whole(last)) for first, last in body["answered"])
+
+
+def _answered_before(body: Mapping[str, Any], sent: Mapping[int, Report]) -> Rounds:
+    """Version 1 held a floor: no round up to it was answered any more."""
+    floor = _whole(body["floor"], low=-1)
+    if any(round <= floor for round in sent):
+        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
+    rounds: Rounds = () if floor < 0 else ((0, floor),)
+    for round in sent:
+        rounds = including(rounds, ((round, round),))
+    return rounds
+
+
+def _whole(plain: Any, low: int = 0) -> int:
+    if type(plain) is not int or plain < low:
+        raise StateError(f"state must hold whole numbers where a client counts; {BEYOND_REPAIR}")
+    return plain
+
+
+def _amount(plain: Any) -> float:
+    number = float(plain) if type(plain) in (int, float) else math.nan
+    if not 0 <= number < math.inf:
+        raise StateError(f"state must hold what was spent as a number >= 0; {BEYOND_REPAIR}")
+    return number
+
+
+def implied(spent: float, bounded: bool) -> float | None:
+    """What was committed, where a state says only what was spent, as those of release 0.2.0 do.
+
+    None, unknown, where there is a limit and it depends on values: caps, of which some was spent.
+    """
+    return None if bounded and spent else spent
+
+
+def _bounds(protocol: Protocol, limit: float | None) -> bool:
+    return protocol.longitudinal and limit is not None
+
+
+def _committed(body: Mapping[str, Any], bounded: bool) -> float | None:
+    if body["version"] == COMMITTED_VERSION:
+        return _amount(body["committed_before"])
+    return implied(_amount(body["spent_before"]), bounded)
+
+
+def _limit(protocol: Protocol, plain: Any) -> float | None:
+    # Release 0.1.0 wrote a limit that never binds as Infinity.
+    if plain is None or plain == math.inf:
+        return None
+    limit = _amount(plain)
+    # No release took one that is too small for a single answer.
+    if not covers(limit, protocol.asked_memo):
+        raise StateError(f"state must hold a limit that its client can have; {BEYOND_REPAIR}")
+    return limit
+
+
+def _answer_to_plain(answer: Answer) -> int | str:
+    return answer.hex() if isinstance(answer, bytes) else answer
+
+
+def _answer(protocol: Protocol, plain: Any) -> Answer:
+    answer = bytes.fromhex(plain) if isinstance(plain, str) else plain
+    if not protocol.encoding.is_answer(answer):
+        raise StateError(f"state must hold answers of its protocol; {BEYOND_REPAIR}")
+    return answer
+
+
+def _key_to_plain(key: Key) -> int | list[int] | None:
+    return list(key) if isinstance(key, tuple) else key
+
+
+def _key(plain: Any) -> Key:
+    return tuple(plain) if isinstance(plain, list) else plain
+
+
+def checksum(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of a state without its checksum: tells damage, not forgery."""
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,144 @@
+"""Reading CSV files: one parser, which is Arrow's, and every cell as the text that it is."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from loloha.datasets.dataset import DataError, extra, foreign
+
+TEXT = tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in ("", ".gz", ".bz2"))
+PURPOSE = "read tables"
+LARGEST_ROW = 1 << 24
+"""Bytes of the longest row, header included."""
+_QUOTED = re.compile(rb'"[^"]*("|$)')
+_SEP = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?sep=.?"?[ \t]*[\r\n]', re.IGNORECASE)
+_UTF8 = "source must be a CSV in UTF-8, compressed as its suffix says"
+
+Opener = Callable[[], IO[bytes]]
+
+
+def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
+    """Columns of a CSV file, as an Arrow table.
+
+    Parameters
+    ----------
+    opener : callable
+        Opens the file for reading bytes; called several times. A header line comes first; the
+        delimiter is comma, semicolon or tab, whichever the header has most of.
+    types : dict of str to pyarrow type, optional
+        The only columns to read, with their types; by default all, as text.
+
+    Raises
+    ------
+    DataError
+        If the file is no UTF-8 text, a row has too few or too many fields, or a cell is not of the
+        type asked for. The message shows no cell.
+    """
+    pyarrow, reader = extra("pyarrow", PURPOSE), extra("pyarrow.csv", PURPOSE)
+    names, delimiter = read_header(opener)
+    if types is None:
+        named = [name for name in names if name.strip()]
+        refuse_repeated(named)
+        types = dict.fromkeys(named, pyarrow.string())
+    ragged: list[int] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row.actual_columns)
+        return "skip"
+
+    convert = reader.ConvertOptions(include_columns=list(types), column_types=types)
+    with (
+        foreign(
+            "source must be a CSV in UTF-8 with each cell of its column's type "
+            f"and rows of at most {LARGEST_ROW >> 20} MB",
+            "repair it",
+        ),
+        opener() as stream,
+    ):
+        table = reader.read_csv(
+            _WholeLines(stream),
+            read_options=reader.ReadOptions(block_size=LARGEST_ROW),
+            parse_options=_parsing(delimiter, skip),
+            convert_options=convert,
+        )
+    if ragged:
+        raise DataError(
+            f"each row must have {len(names)} fields like the header, got {len(ragged)} rows that "
+            "have not; quote cells that hold the delimiter"
+        )
+    return table
+
+
+def read_header(opener: Opener) -> tuple[list[str], str]:
+    """Column names and delimiter of a CSV file."""
+    reader = extra("pyarrow.csv", PURPOSE)
+    with foreign(_UTF8, "convert the file"), opener() as stream:
+        head = stream.read(LARGEST_ROW)
+        # Arrow would decode rows with too many fields where nobody can catch its error.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    if _SEP.match(head):
+        raise DataError(
+            "source must begin with the names of its columns, got a line sep=, which is for "
+            "spreadsheet programs alone; delete that line"
+        )
+    delimiter = _delimiter(head)
+    if not head.removeprefix(b"\xef\xbb\xbf").strip():
+        raise DataError("source must have a header line, got an empty one; name the columns")
+    with foreign(_UTF8 + " and with a header line", "convert the file"), opener() as stream:
+        first = reader.open_csv(
+            stream,
+            read_options=reader.ReadOptions(block_size=LARGEST_ROW),
+            parse_options=_parsing(delimiter, lambda _: "skip"),
+        )
+        names = list(first.schema.names)
+    if not any(name.strip() for name in names):
+        raise DataError("source must have a header line, got an empty one; name the columns")
+    return names, delimiter
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """Open a file that may be compressed, as its suffix says."""
+    suffix = {".gz": "gzip", ".bz2": "bz2"}.get(path.suffix.lower())
+    # Opened here: Arrow takes no name that is not UTF-8.
+    packed: IO[bytes] = extra("pyarrow", PURPOSE).input_stream(path.open("rb"), compression=suffix)
+    return packed
+
+
+class _WholeLines(io.RawIOBase):
+    """A stream whose parts never end between CR and LF: there Arrow loses the LF of a cell."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._kept = stream, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._kept + self._stream.read(size - len(self._kept) if size >= 0 else -1)
+        ends = 0 < size == len(part) > 1 and part.endswith(b"\r")
+        self._kept = b"\r" if ends else b""
+        return part[:-1] if ends else part
+
+
+def _parsing(delimiter: str, invalid: Callable[[Any], str]) -> Any:
+    return extra("pyarrow.csv", PURPOSE).ParseOptions(
+        delimiter=delimiter, newlines_in_values=True, invalid_row_handler=invalid
+    )
+
+
+def _delimiter(head: bytes) -> str:
+    """Whichever the first line has most of, outside of quotes."""
+    line = re.split(rb"[\r\n]", _QUOTED.sub(b"", head.lstrip(b"\r\n")), maxsplit=1)[0]
+    return max(",;\t", key=lambda mark: line.count(mark.encode()))
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse columns that cannot be told apart."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"column names must differ, got {repeated} more than once; rename them")

@@ -1,0 +1,176 @@
+"""Columns that hold users, and not values: ids are all different, and values come again."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.campaign.domain import Domain as Agreed
+from loloha.campaign.domain import Range
+from loloha.campaign.scalar import identity, is_missing
+from loloha.datasets.column import Cells
+from loloha.datasets.dataset import MISSING, DataError
+from loloha.datasets.label import Indices, typed
+from loloha.datasets.layout import Roles
+
+FEWEST_REPORTS = 10
+"""From how many on the cells of a column say what they are; of fewer, only its name does."""
+_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|e-?mail)$|[a-z](?:ID|Id)$")
+MANY_REPORTS = 30
+"""From how many on ids that come again show, as in a table with two rows a user."""
+_NEARLY, _HALF = 0.9, 0.5
+_CHANCE = math.log(1e-3)
+
+
+class _Column(NamedTuple):
+    """What a column of cells looks like."""
+
+    name: str
+    reports: int
+    distinct: int
+    apart: float
+    """Share of its labels that no other column holds."""
+
+    @property
+    def ratio(self) -> float:
+        """Share of cells that differ."""
+        return self.distinct / max(self.reports, 1)
+
+
+def refuse_identifiers(
+    cells: Cells, roles: Roles, outside: Any = None, agreed: Agreed | None = None
+) -> None:
+    """Refuse columns that would count as rounds, or as values, and hold ids.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of all columns of values.
+    roles : Roles
+        What the columns are.
+    outside : bool[rows, columns], optional
+        Which cells no label of the given domain stands for; None where labels were read off the
+        data.
+    agreed : Labels or Range, optional
+        The domain of a campaign, if one was given.
+
+    Raises
+    ------
+    DataError
+        With the name of the first such column.
+    """
+    columns, labels = _looks(cells, roles.values)
+    found = [one for one in columns if _stands_out(one, columns, labels)]
+    # Numbers of a range can all differ, in every round.
+    is_range = isinstance(agreed, Range)
+    if not (found or is_range) and all(_log_chance(one, labels) < _CHANCE for one in columns):
+        found = columns
+    if outside is not None:
+        ratio = outside.mean(axis=0)
+        strange = {name for name, share in zip(roles.values, ratio, strict=True) if share > _HALF}
+        strange |= _plain_numbers(cells, columns) if is_range else set()
+        found = [one for one in found if one.name in strange]
+    if not found:
+        return
+    name = found[0].name
+    differ = f"{found[0].distinct} of {found[0].reports} of its cells differ"
+    if roles.round is not None:
+        raise DataError(
+            f"value must be a column whose labels come again, got {name!r}: {differ}; name it by "
+            "value=, or list the labels by domain="
+        )
+    if found == columns and outside is None:
+        raise DataError(
+            f"columns must hold values that come again, got {name!r}: {differ}, so that nothing "
+            "can be counted; list all values by domain=, or give numbers a domain of parts "
+            f"(loloha.campaign.Range); if it is a user id, pass user={name!r}"
+        )
+    advice = f"pass user={name!r}"
+    if roles.user is not None:
+        advice = f"the user is {roles.user!r}: drop the column"
+    raise DataError(
+        f"{name} looks like a user id; {advice} ({differ}; if it is a round, list its labels by "
+        "domain=)"
+    )
+
+
+def odd_columns(values: Indices, names: Sequence[str]) -> list[str]:
+    """Columns whose labels no other column holds, as those of times, by int[rows, columns]."""
+    reports = [column[column != MISSING] for column in values.T]
+    held = [np.unique(column) for column in reports]
+    columns_of = np.bincount(np.concatenate(held))
+    return [
+        name
+        for name, column, labels in zip(names, reports, held, strict=True)
+        if len(column) >= FEWEST_REPORTS and len(held) > 1 and columns_of[labels].max() == 1
+    ]
+
+
+def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
+    """How each column looks, and the number of all labels."""
+    numbers: dict[Any, int] = {}
+    table = [
+        MISSING if is_missing(content) else numbers.setdefault(identity(content), len(numbers))
+        for content in typed(cells)
+    ]
+    # The last entry serves the symbol -1, null.
+    symbols = np.array([*table, MISSING], dtype=np.int64)[cells.symbols]
+    reports = [column[column != MISSING] for column in symbols.T]
+    held = [np.unique(column) for column in reports]
+    columns_of = np.bincount(np.concatenate(held), minlength=1)
+    return [
+        _Column(
+            name, len(column), len(own), float((columns_of[own] == 1).mean()) if len(own) else 0
+        )
+        for name, column, own in zip(names, reports, held, strict=True)
+    ], len(numbers)
+
+
+def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> bool:
+    """Whether a column's cells are ids beside others that come again.
+
+    Cells that all differ can be values, where there are many of them; other rounds then do so too.
+    """
+    if column.reports < FEWEST_REPORTS:
+        differ = 1 < column.distinct == column.reports and column.apart == 1
+        is_named = _NAME.search(column.name.strip()) is not None
+        return len(columns) > 1 and differ and is_named
+    if not any(other.ratio <= column.ratio / 2 for other in columns):
+        return False
+    least = _HALF if column.reports >= MANY_REPORTS else _NEARLY
+    is_apart = column.apart >= _NEARLY and column.ratio >= least
+    return is_apart or _log_chance(column, labels) < _CHANCE
+
+
+def _log_chance(column: _Column, k: int) -> float:
+    """That no more cells come again than do, for values out of k at equal frequencies, or less.
+
+    As a logarithm: of no repeat exactly, of some by the law of rare events; 0 for so many, or so
+    few reports, that they say nothing.
+    """
+    n, repeats = column.reports, column.reports - column.distinct
+    if n < FEWEST_REPORTS or column.ratio < _NEARLY:
+        return 0.0
+    if not repeats:
+        return math.lgamma(k + 1) - math.lgamma(k - n + 1) - n * math.log(k)
+    mean = n * (n - 1) / (2 * k)
+    terms = [i * math.log(mean) - mean - math.lgamma(i + 1) for i in range(repeats + 1)]
+    return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))
+
+
+def _plain_numbers(cells: Cells, columns: Sequence[_Column]) -> set[str]:
+    """Names of columns, beside others that repeat, of nothing but integers: no measurements.
+
+    Measurements of any round may all differ, and then do so in the other rounds as well.
+    """
+    repeats = [one for one in columns if one.ratio < _HALF]
+    whole = np.array([*(isinstance(content, int) for content in typed(cells)), True])
+    return {
+        one.name
+        for one, column in zip(columns, cells.symbols.T, strict=True)
+        if repeats and one.distinct == one.reports and whole[column].all()
+    }

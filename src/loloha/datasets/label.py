@@ -1,0 +1,232 @@
+"""Which labels cells stand for, and how labels are ordered."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from loloha.campaign.domain import Domain as CampaignDomain
+from loloha.campaign.scalar import identity, is_missing, whole
+from loloha.datasets.column import Cells
+from loloha.datasets.dataset import MISSING, DataError, narrowest
+
+# Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+UNSORTABLE = re.compile(
+    r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})?|[0-9]{1,2}[./-][0-9]{4}"
+    r"|([0-9]{1,2}[ .-]*)?(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?"
+    r"|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)([ .,/-]+[0-9]+)*",
+    re.IGNORECASE,
+)
+"""Dates that begin with the day or the month."""
+GAPS = frozenset({"NA", "NaN", "nan", "null"})
+GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
+"""What programs write for a missing value, in any case; in text it is a label."""
+OUTSIDE = -2
+
+Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+
+
+def gap_words(labels: Iterable[Hashable]) -> list[str]:
+    """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
+    found = {label.casefold() for label in labels if isinstance(label, str)}
+    return [word for word in GAP_WORDS if word.casefold() in found]
+
+
+def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
+    """Sorted distinct labels of the cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        Those of a CSV become numbers if all read back as they are written (or mark a gap).
+    natural : bool
+        Sort numbers inside text by value: "week 2" before "week 10".
+
+    Raises
+    ------
+    DataError
+        If the labels are of several kinds, or dates in a form without order.
+    """
+    contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
+    kinds = sorted({kind(content) for content in contents.values()})
+    if len(kinds) > 1:
+        raise DataError(
+            f"cells must be of one kind, got {' and '.join(kinds)}; cast the columns, or pass "
+            "domain="
+        )
+    by_parts = natural and kinds == ["text"]
+    if by_parts and len(contents) > 1 and all(map(UNSORTABLE.fullmatch, contents.values())):
+        raise DataError(
+            "rounds must sort by time, got dates that do not, as 5.1.2026, 1/5/2026 or Jan 2026; "
+            "write them like 2026-01-05, or number the rounds"
+        )
+    try:
+        return sorted(contents.values(), key=_by_parts if by_parts else None)
+    except TypeError:
+        raise DataError(
+            f"cells must have an order, got {kinds[0]}; turn them into text, or pass domain="
+        ) from None
+
+
+def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
+    """Indices of the cells into ``labels``: -1 for missing ones, -2 for those outside.
+
+    Parameters
+    ----------
+    cells : Cells
+    labels : sequence of k labels
+    loose : bool
+        Labels or cells are text from a file: numbers are compared with plain numbers, everything
+        else by its text. Otherwise equal contents match, and True is not 1.
+    """
+    key = _loose_key if loose else identity
+    index = {key(label): i for i, label in enumerate(labels)}
+    has_numbers = any(kind(label) == "numbers" for label in labels)
+    # Written for integers alone, a domain reads 7.0 as 7, as a column with gaps is written.
+    has_integers = all(isinstance(label, str) and str(whole(label)) == label for label in labels)
+
+    def place(content: Any) -> int:
+        if is_missing(content):
+            return MISSING
+        read = number(content) if cells.is_text and has_numbers else content
+        found = index.get(key(read), OUTSIDE)
+        if found == OUTSIDE and cells.is_text and has_integers:
+            found = index.get(str(whole(content)), OUTSIDE)
+        is_gap = cells.is_text and (has_numbers or has_integers) and content in GAPS
+        return MISSING if found == OUTSIDE and is_gap else found
+
+    return _looked_up(cells, [place(content) for content in cells.seen], len(labels))
+
+
+def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
+    """Indices of the cells among a campaign's values: -1 for missing ones, -2 for those outside.
+
+    Raises
+    ------
+    DomainError
+        If no value can stand for the type of a cell.
+    """
+
+    def place(content: Any) -> int:
+        if is_missing(content):
+            return MISSING
+        found = domain.index(content)
+        if found is None and cells.is_text and domain.is_numeric and content in GAPS:
+            return MISSING
+        if found is None:
+            return OUTSIDE if domain.other is None else domain.k - 1
+        return found
+
+    return _looked_up(cells, [place(content) for content in cells.seen], domain.k)
+
+
+def parse(text: str) -> int | float | str:
+    """Read a plain number; anything else, and codes like 007, stays text."""
+    match = NUMBER.fullmatch(text)
+    if match is None:
+        return text
+    if match.groups() == (None, None):
+        return int(text)
+    number = float(text)
+    if math.isinf(number):
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def number(text: str) -> int | float | str:
+    """Read a number that is written as it would be written again; 1.10 and 1E2 stay text."""
+    read = parse(text)
+    if isinstance(read, str) or text == str(read):
+        return read
+    # A float that is whole, as in a column with gaps; zero may keep a sign.
+    return read if text == repr(float(text)) or text == "-0" else text
+
+
+def parse_all(texts: Sequence[str]) -> list[Any]:
+    """Read numbers if all are, and leave every one as text if one is not."""
+    parsed = [parse(text) for text in texts]
+    return list(texts) if any(isinstance(content, str) for content in parsed) else parsed
+
+
+def kind(label: Any) -> str:
+    """Name what labels of one order have in common; True is not the number 1."""
+    for name, types in (
+        ("true/false", bool),
+        ("numbers", (int, float, decimal.Decimal)),
+        ("text", str),
+        ("times", datetime.datetime),
+        ("dates", datetime.date),
+    ):
+        if isinstance(label, types):
+            # Times with and without a zone have no common order.
+            return f"{name} with a zone" if getattr(label, "tzinfo", None) else name
+    return type(label).__name__
+
+
+def typed(cells: Cells) -> list[Any]:
+    """Contents with the type that all of them have; as many as were seen."""
+    if cells.is_text:
+        return _numbers(cells) or cells.seen
+    floats = [content for content in cells.seen if isinstance(content, float)]
+    if not all(content.is_integer() for content in floats if not is_missing(content)):
+        return cells.seen
+    return [
+        int(content) if isinstance(content, float) and not is_missing(content) else content
+        for content in cells.seen
+    ]
+
+
+def _numbers(cells: Cells) -> list[Any] | None:
+    """Contents of a CSV as numbers, None where one of them is text.
+
+    Two texts for one number, 2 and 2.0, are numbers only where no column holds both: one column
+    was written with gaps, as floats. In one column they are two versions.
+    """
+    read = [None if not text or text in GAPS else number(text) for text in cells.seen]
+    if any(isinstance(content, str) for content in read):
+        return None
+    alike: dict[Any, set[int]] = {}
+    unsigned = set(cells.seen)
+    for symbol, content in enumerate(read):
+        # There is one zero: -0.0 beside 0.0 is no other version.
+        text = cells.seen[symbol]
+        is_signed = content == 0 and text.startswith("-") and text[1:] in unsigned
+        if content is not None and not is_signed:
+            alike.setdefault(content, set()).add(symbol)
+    several = [symbols for symbols in alike.values() if len(symbols) > 1]
+    if several:
+        for column in cells.symbols.T:
+            here = set(np.unique(column).tolist())
+            if any(len(symbols & here) > 1 for symbols in several):
+                return None
+    return read
+
+
+def _looked_up(cells: Cells, places: list[int], k: int) -> Indices:
+    # The last entry serves the symbol -1, null.
+    lookup = np.array([*places, MISSING], dtype=narrowest(k))
+    found: Indices = lookup[cells.symbols]
+    return found
+
+
+def _loose_key(label: Any) -> Hashable:
+    return identity(label if kind(label) == "numbers" else str(label))
+
+
+def _by_parts(text: Any) -> tuple[list[tuple[int, int, str]], str]:
+    """Sort key that reads runs of digits as numbers; the text itself settles ties."""
+    parts = [part for part in re.split(r"([0-9]+)", text) if part]
+    return [_by_size(part) if part[0] in "0123456789" else (1, 0, part) for part in parts], text
+
+
+def _by_size(digits: str) -> tuple[int, int, str]:
+    """Sort key of a number of any length."""
+    bare = digits.lstrip("0")
+    return 0, len(bare), bare

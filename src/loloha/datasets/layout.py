@@ -1,0 +1,241 @@
+"""Which columns of a table hold what, and how rows become users x rounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha.campaign.scalar import identity, is_missing
+from loloha.checks import counted
+from loloha.datasets.column import Cells, Symbols, declared, read_cells, refuse_rounded
+from loloha.datasets.dataset import MISSING, DataError
+from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
+from loloha.datasets.source import Columns
+from loloha.errors import ParameterError
+
+USER_NAMES = frozenset({"user", "user_id", "userid", "uid", "id"})
+LARGEST_MATRIX = 1 << 31
+MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Names of the columns; ``round`` is None in a wide table, which may have no ``user``."""
+
+    user: str | None
+    round: str | None
+    values: list[str]
+
+
+def choose_roles(
+    names: list[str],
+    index: Sequence[str],
+    layout: str,
+    user: str | None,
+    round_: str | None,
+    value: str | None,
+) -> Roles:
+    """Choose the layout, and the column for each role.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns, those of the index included.
+    index : sequence of str
+        Columns that are a named index of pandas: the user of a wide table, and never its rounds.
+
+    Raises
+    ------
+    DataError
+        If no column is left for rounds, or it cannot be told which one is the user.
+    ParameterError
+        If an argument names no column, or does not go with the layout.
+    """
+    asked = {"user": user, "round": round_, "value": value}
+    for role, column in asked.items():
+        if column is not None and column not in names:
+            raise ParameterError(f"{role} must be one of {few(names)}, got {column!r}; name one")
+    has_roles = round_ is not None or value is not None
+    plain = [name for name in names if name not in index]
+    is_long_by_name = any(sorted(map(str.lower, some)) == sorted(asked) for some in (names, plain))
+    if layout == "long" or (layout == "auto" and (has_roles or is_long_by_name)):
+        return _long_roles(names, asked)
+    if has_roles:
+        raise ParameterError(
+            "round and value must be left out for a wide table, got one; pass layout='long'"
+        )
+    user = user or _user(plain, index)
+    rounds = [column for column in plain if column != user]
+    if not rounds:
+        raise DataError(
+            f"source must have a column for each round, got only {names!r}; check the table"
+        )
+    return Roles(user, None, rounds)
+
+
+def _user(plain: list[str], index: Sequence[str]) -> str | None:
+    """The column of a wide table that tells users apart, if one says that it does."""
+    named = [name for name in plain if name.strip().lower() in USER_NAMES]
+    # A value that is taken for a user is lost; a user that is taken for a value is published.
+    if len(index) + len(named) > 1:
+        raise DataError(
+            "user must be one column of a wide table, where an index or a column named like a "
+            f"user is one, got {few([*index, *named])}; pass user= one of them and drop the others"
+        )
+    return next(iter([*index, *named]), None)
+
+
+def round_names(names: Sequence[str]) -> list[str]:
+    """Names of the rounds of a wide table: days that pandas wrote as midnights are days."""
+    days = [MIDNIGHT.fullmatch(name) for name in names]
+    return [day[1] for day in days if day] if all(days) else list(names)
+
+
+def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
+    """Choose three different columns, by default those named after their role."""
+    lower = {column.lower(): column for column in names}
+    found = {role: column or lower.get(role) for role, column in asked.items()}
+    missing = [role for role, column in found.items() if column is None]
+    if missing:
+        raise ParameterError(
+            f"this looks like a long table; name its columns with "
+            f"{' and '.join(f'{role}=' for role in missing)} (it has {few(names)})"
+        )
+    chosen = [column for column in found.values() if column is not None]
+    if len(set(chosen)) < len(chosen):
+        raise ParameterError(
+            f"user, round and value must be three columns, got {chosen!r}; name each once"
+        )
+    return Roles(chosen[0], chosen[1], [chosen[2]])
+
+
+def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Symbols, int]:
+    """Number the users in order of appearance, and count them.
+
+    Users are told apart as values are: text without blanks around and with its accents composed.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    field : pyarrow.Field
+    is_text : bool
+        The column comes from a CSV.
+    once : bool
+        Each row must be another user, as in a wide table.
+
+    Raises
+    ------
+    DataError
+        If a row has no user, or one that must be new is not.
+    """
+    refuse_rounded("user", column)
+    cells = read_cells([column], is_text, [field])
+    is_gap = [is_missing(content) for content in cells.seen]
+    if is_text and any(content in GAPS for content in cells.seen):
+        # Among numbers these mark a gap; among names they are one.
+        is_gap = [is_missing(content) for content in typed(cells)]
+    numbers: dict[Hashable, int] = {}
+    table = [
+        MISSING if gap else numbers.setdefault(identity(content), len(numbers))
+        for content, gap in zip(cells.seen, is_gap, strict=True)
+    ]
+    # The last entry serves the symbol -1, null.
+    users = np.array([*table, MISSING], dtype=np.int32)[cells.symbols[:, 0]]
+    anonymous = np.count_nonzero(users == MISSING)
+    if anonymous:
+        raise DataError(
+            f"user must be filled in every row, got {anonymous} rows without (blank, null or nan); "
+            "drop them or fill them"
+        )
+    if once and len(numbers) < len(users):
+        raise DataError(
+            "user must differ from row to row in a wide table, got users again in "
+            f"{counted(len(users) - len(numbers), 'row')}; where a row is a report, name its "
+            "round= and value="
+        )
+    return users, len(numbers)
+
+
+def arrange(
+    users: Symbols, n: int, columns: Columns, name: str, reports: Indices
+) -> tuple[list[Hashable], Indices]:
+    """Sort the rounds, and lay out rows (user, round, report) as users x rounds.
+
+    Parameters
+    ----------
+    users : int32[rows]
+    n : int
+        Number of users.
+    columns : Columns
+    name : str
+        The column with the round of each row; where its type declares an order, rounds keep it.
+    reports : int[rows]
+        Index of the label, or -1.
+
+    Returns
+    -------
+    list of tau labels
+        The rounds in order.
+    int[n, tau]
+        Of the type of ``reports``; -1 where there is none.
+
+    Raises
+    ------
+    DataError
+        If a row has no round, rounds are dates that do not sort, a user has two values for one, or
+        there are too many rounds.
+    """
+    column, field = columns.table[name], columns.table.schema.field(name)
+    refuse_rounded("round", column)
+    cells = read_cells([column], columns.is_text, [field])
+    rounds = _declared_order(column, field, cells, columns.categorical) or sort_labels(
+        cells, natural=True
+    )
+    tau = len(rounds)
+    places = encode(cells, rounds, loose=columns.is_text)[:, 0]
+    absent = np.count_nonzero(places < 0)
+    if absent:
+        raise DataError(
+            f"round must be filled in every row, got {absent} rows without; drop or fill them"
+        )
+    if n * tau > LARGEST_MATRIX:
+        raise DataError(
+            f"users x rounds must be at most {LARGEST_MATRIX} cells, got {n} x {tau}; "
+            "group times into fewer rounds"
+        )
+    matrix = np.full(n * tau, MISSING, dtype=reports.dtype)
+    is_report = reports != MISSING
+    cell = users[is_report].astype(np.int64) * tau + places[is_report]
+    matrix[cell] = reports[is_report]
+    # Of rows for one cell the last one stands: a row that no longer finds its value was overruled.
+    conflicts = np.count_nonzero(matrix[cell] != reports[is_report])
+    if conflicts:
+        raise DataError(
+            f"{_repeat(int(conflicts))} a user and round with another value; keep one row for "
+            "each user and round"
+        )
+    return rounds, matrix.reshape(n, tau)
+
+
+def _declared_order(
+    column: Any, field: Any, cells: Cells, categorical: Collection[str]
+) -> list[Hashable]:
+    """The rounds there are, in the order of their type, if it has one of its own."""
+    found = declared([column], [field], categorical, certain=False)
+    if found is None or not found.is_certain:
+        return []
+    there = {identity(content) for content in cells.seen}
+    return [label for label in found.labels if identity(label) in there]
+
+
+def _repeat(rows: int) -> str:
+    return "1 row repeats" if rows == 1 else f"{rows} rows repeat"
+
+
+def few(names: list[str]) -> str:
+    """Name the first columns."""
+    return repr(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

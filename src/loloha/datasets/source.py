@@ -1,0 +1,217 @@
+"""Reading columns out of whatever a user has: CSV, Parquet, a frame, an Arrow stream, an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loloha.datasets.csv import TEXT, open_packed, read_csv, refuse_repeated
+from loloha.datasets.dataset import DataError, extra, foreign
+
+PARQUET = (".parquet", ".pq")
+PURPOSE = "read tables"
+_SAVE = "save its sheet as CSV (UTF-8) in the spreadsheet program"
+_WORKBOOK = ("a workbook", _SAVE)
+OTHER = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), _WORKBOOK),
+    **dict.fromkeys((".json", ".ndjson", ".jsonl"), ("JSON", "convert it to CSV or Parquet")),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), ("an archive", "unpack it")),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), ("an Arrow file", "write it as Parquet")),
+}
+"""How files end that are no table here: what they are, and what to do."""
+MAGIC = {
+    b"PK\x03\x04": ("a workbook or a zip archive", f"{_SAVE}, or unpack it"),
+    b"\xd0\xcf\x11\xe0": _WORKBOOK,
+    b"PAR1": ("Parquet", "name it .parquet"),
+    b"\x1f\x8b": ("a gzip file", "name it .csv.gz"),
+    b"BZh": ("a bzip2 file", "name it .csv.bz2"),
+    b"\xff\xfe": ("UTF-16", "save it as CSV UTF-8"),
+    b"\xfe\xff": ("UTF-16", "save it as CSV UTF-8"),
+}
+UNNAMED = "__index_level_"
+"""What pandas calls an index without a name where it must have one."""
+
+
+@dataclass(frozen=True, repr=False)
+class Columns:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        At least one row; names are distinct, columns without a name are left out.
+    index : tuple of str
+        Those columns that are a named index of pandas: never a round of their own.
+    is_text : bool
+        The cells come from a CSV, so that their type is not known.
+    categorical : frozenset of str
+        Those columns whose dictionary is a domain, and not a way to save memory.
+    certain : bool
+        Such a domain was declared: DuckDB's ENUM, where pandas may have found it in the data.
+    """
+
+    table: Any
+    index: tuple[str, ...]
+    is_text: bool
+    categorical: frozenset[str]
+    certain: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns."""
+        return list(self.table.column_names)
+
+
+def read_columns(source: Any) -> Columns:
+    """All columns of a table.
+
+    Parameters
+    ----------
+    source : path, frame, lazy frame, Arrow stream or 2-D array
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, is empty, or repeats a column name.
+    ExtraError
+        If pyarrow, or narwhals where a frame needs it, is not installed.
+    """
+    pyarrow = extra("pyarrow", PURPOSE)
+    is_text = False
+    is_duckdb = "duckdb" in type(source).__module__
+    if isinstance(source, (str, Path)):
+        table, is_text = _file(Path(source), pyarrow)
+    else:
+        table = _frame(source, pyarrow)
+    index, categorical = _pandas(table)
+    table = table.select(
+        [
+            place
+            for place, name in enumerate(table.column_names)
+            if name.strip() and not name.startswith(UNNAMED)
+        ]
+    )
+    refuse_repeated(table.column_names)
+    if not table.num_rows or not table.num_columns:
+        raise DataError(
+            f"source must have rows and columns with names, got {table.num_rows} rows of "
+            f"{table.num_columns} columns; check that the right table was passed"
+        )
+    if is_duckdb:
+        categorical = frozenset(table.column_names)
+    return Columns(table, index, is_text, categorical, certain=is_duckdb)
+
+
+def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:
+    """Read a CSV or Parquet file, told apart by its suffix."""
+    if not path.is_file():
+        raise DataError(f"source must be an existing file, got {str(path)!r}; check the path")
+    name = path.name.lower()
+    if name.endswith(PARQUET):
+        parquet = extra("pyarrow.parquet", PURPOSE)
+        with (
+            foreign("source must be a Parquet file that pyarrow reads", "repair or convert it"),
+            # Opened here: Arrow takes no name that is not UTF-8.
+            path.open("rb") as opened,
+            parquet.ParquetFile(opened) as file,
+        ):
+            return file.read(), False
+    if name.endswith(TEXT):
+        _refuse_disguised(path)
+        return read_csv(lambda: open_packed(path)), True
+    kind, advice = next(
+        (about for suffix, about in OTHER.items() if name.endswith(suffix)),
+        ("another", "write it as one, and name it .csv, .tsv or .parquet"),
+    )
+    raise DataError(f"source must be a CSV or Parquet file, got {kind}, {path.name!r}; {advice}")
+
+
+def _refuse_disguised(path: Path) -> None:
+    """Refuse a file whose first bytes say that it is none of what its name says."""
+    if path.suffix.lower() in (".gz", ".bz2"):
+        return
+    with path.open("rb") as file:
+        head = file.read(8)
+    for magic, (kind, advice) in MAGIC.items():
+        if head.startswith(magic):
+            raise DataError(f"source must be a CSV as its name says, got {kind}; {advice}")
+
+
+def _frame(source: Any, pyarrow: Any) -> Any:
+    """Turn a frame, a lazy frame, an Arrow stream or a 2-D array into an Arrow table."""
+    if isinstance(source, np.ndarray) and source.ndim != 2:
+        raise DataError(
+            f"source must have two dimensions, users and rounds, got {source.ndim}; reshape it"
+        )
+    _refuse_objects(source)
+    with foreign(
+        "each column must hold one type, of those that Arrow has", "cast it to text first"
+    ):
+        if isinstance(source, np.ndarray):
+            columns = {str(t): pyarrow.array(source[:, t]) for t in range(source.shape[1])}
+            return pyarrow.table(columns)
+        if hasattr(source, "__arrow_c_stream__"):
+            return pyarrow.table(source)
+        return _narwhals(source)
+
+
+def _narwhals(source: Any) -> Any:
+    """The table of a frame that only narwhals knows."""
+    narwhals = extra("narwhals", "read frames")
+    try:
+        frame = narwhals.from_native(source)
+    except TypeError:
+        raise DataError(
+            "source must be a path, a frame, an Arrow stream or a 2-D array, "
+            f"got {type(source).__name__}; pass a pandas, polars or pyarrow table"
+        ) from None
+    if isinstance(frame, narwhals.LazyFrame):
+        _refuse_kinds(frame.collect_schema().dtypes())
+        frame = frame.collect("pyarrow")
+    _refuse_objects(frame)
+    return frame.to_arrow()
+
+
+def _refuse_objects(source: Any) -> None:
+    """Refuse what Arrow would take the addresses of, or name twice."""
+    if hasattr(source, "column_names") or hasattr(source, "collect"):
+        return
+    names = getattr(source, "columns", None)
+    if names is not None and not callable(names):
+        refuse_repeated([str(name) for name in names])
+    _refuse_kinds(getattr(source, "dtypes", None))
+
+
+def _refuse_kinds(kinds: Any) -> None:
+    try:
+        listed = [] if kinds is None or callable(kinds) else list(map(str, kinds))
+    except TypeError:
+        listed = []
+    if "Object" in listed:
+        raise DataError(
+            "columns must hold text, numbers, booleans or dates, got one of Python objects "
+            "(dtype Object); turn them into text first"
+        )
+
+
+def _pandas(table: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Names of the columns that were a named index of pandas, and of its categoricals."""
+    with foreign("metadata of pandas must be readable JSON", "write the file anew"):
+        stored = table.schema.pandas_metadata or {}
+        levels = len(stored.get("column_indexes") or [])
+        names = [name for name in stored.get("index_columns") or [] if isinstance(name, str)]
+        described = {
+            str(one.get("field_name")): one.get("pandas_type") for one in stored.get("columns", [])
+        }
+    if levels > 1:
+        raise DataError(
+            f"columns must have one level of names, got {levels}; join the levels to one name each"
+        )
+    present = set(table.column_names)
+    return (
+        tuple(n for n in names if n in present and n.strip() and not n.startswith(UNNAMED)),
+        frozenset(name for name, kind in described.items() if kind == "categorical"),
+    )

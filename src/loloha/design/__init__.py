@@ -1,1 +1,0 @@
-"""Before anything is collected: what a protocol reveals, its errors, which to take."""

@@ -1,1 +1,0 @@
-"""One user's secrets and their way out, with the standard library alone."""

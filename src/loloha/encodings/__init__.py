@@ -1,0 +1,20 @@
+"""How a value becomes a memo symbol and an answer, and how answers become additive counts.
+
+An encoding and one or two channels make a protocol. Scalar methods run on the device and draw only
+through an `Rng`; array methods run on the server, on n reports at a time.
+"""
+
+from loloha.encodings.base import Channel, Encoding, Kind, Number
+from loloha.encodings.bit import OneHot, SampledBuckets
+from loloha.encodings.symbol import Hashed, Symbols
+
+__all__ = [
+    "Channel",
+    "Encoding",
+    "Hashed",
+    "Kind",
+    "Number",
+    "OneHot",
+    "SampledBuckets",
+    "Symbols",
+]

@@ -1,0 +1,64 @@
+"""One round as a histogram: estimates with intervals, and truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loloha.figure.axis import HISTOGRAM_ROOM, percent, ticks
+from loloha.figure.series import Series
+from loloha.figure.style import FAINT, TRUTH
+
+MOST_BARS = 64
+
+
+def draw_round(
+    axes: Any, series: Series, row: int, colour: str, room: int = HISTOGRAM_ROOM
+) -> None:
+    """All values of one round: estimates with intervals, and the truth where it is known.
+
+    ``room`` is how many characters of labels fit below the axes.
+    """
+    places = np.arange(len(series.labels))
+    estimate, lower, upper = (one[row] for one in (series.frequencies, series.lower, series.upper))
+    if len(places) <= MOST_BARS:
+        if series.truth is not None:
+            axes.bar(places, series.truth[row], color=FAINT, label="truth")
+        # An estimate outside of [0, 1] lies outside of its interval.
+        reaches = np.maximum(np.stack([estimate - lower, upper - estimate]), 0)
+        axes.errorbar(
+            places,
+            estimate,
+            reaches,
+            color=colour,
+            marker="o",
+            markersize=3.5,
+            linestyle="none",
+            elinewidth=1.2,
+            capsize=2.0,
+            label="estimate with interval",
+        )
+        axes.set_xlim(-0.6, len(places) - 0.4)
+    else:
+        edges = np.arange(len(places) + 1) - 0.5
+        axes.stairs(upper, edges, baseline=lower, fill=True, color=colour, alpha=0.25)
+        axes.plot(
+            places,
+            estimate,
+            color=colour,
+            marker="o",
+            markersize=2.2 if len(places) < 400 else 1.2,
+            linestyle="none",
+            label="estimate with interval",
+        )
+        if series.truth is not None:
+            axes.stairs(series.truth[row], edges, color=TRUTH, linewidth=0.9, label="truth")
+        axes.margins(x=0.01)
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.set_xlabel("value")
+    axes.set_ylabel("frequency")
+    axes.grid(visible=False, axis="x")
+    percent(axes)
+    ticks(axes, series.labels, room)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)

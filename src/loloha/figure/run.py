@@ -1,0 +1,149 @@
+"""The picture of a run: top values over the rounds, and one round's histogram."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Ints
+from loloha.figure.axis import PANEL_ROOM, one_line, percent, ticks
+from loloha.figure.histogram import draw_round
+from loloha.figure.series import Series
+from loloha.figure.style import TRUTH, our_look, style
+from loloha.protocols import Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 10.0
+COLUMNS = 4
+MOST_PANELS = 40
+NOTE_ROOM = 175
+
+
+def draw_run(
+    series: Series,
+    protocol: Protocol,
+    *,
+    title: str = "",
+    note: str = "",
+    level: float = 0.95,
+    top: int = 8,
+    row: int | None = None,
+) -> Figure:
+    """Top values over the rounds with bands, and one round's histogram.
+
+    Parameters
+    ----------
+    series : Series
+    protocol : Protocol
+        Decides the colour of the estimates.
+    title, note : str
+        A headline, and a small line below that says where the numbers come from.
+    level : float
+        Level of the intervals, for the legend.
+    top : int
+        How many values to show over the rounds, 1..40; none of them if there is but one round.
+    row : int, optional
+        Round of the histogram; the last one with estimates by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Made without pyplot: nothing is shown, and nothing global is touched.
+
+    Raises
+    ------
+    ParameterError
+        If ``top`` or ``row`` is out of range.
+    """
+    top = checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
+    last = len(series.rounds) - 1
+    row = series.last_round() if row is None else checks.integer("row", row, 0, last, "see rounds")
+    columns = series.top(top) if last else np.empty(0, np.int64)
+    with our_look():
+        from matplotlib.figure import Figure
+
+        lines = -(-len(columns) // COLUMNS)
+        figure: Any = Figure(figsize=(WIDTH, 1.75 * lines + 3.9), layout="constrained")
+        if lines:
+            heights = [1.75 * lines + 0.55, 3.35]
+            above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.0)
+            _draw_panels(above, series, columns, protocol, level)
+        else:
+            below = figure.subfigures(1, 1)
+        axes = below.subplots()
+        draw_round(axes, series, row, style(protocol.name)["color"])
+        headline = f"All {len(series.labels)} values in round {one_line(series.rounds[row])}"
+        axes.set_title(headline, loc="left", parse_math=False)
+        if title:
+            figure.suptitle(one_line(title, 120), fontsize=11, fontweight="bold", parse_math=False)
+        if note:
+            lines_of_note = textwrap.fill(one_line(note, 3 * NOTE_ROOM), NOTE_ROOM)
+            figure.supxlabel(
+                lines_of_note, x=0.01, ha="left", fontsize=7, color="#555555", parse_math=False
+            )
+        # Laid out once, not again for each file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    drawn: Figure = figure
+    return drawn
+
+
+def _draw_panels(
+    figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float
+) -> None:
+    lines = -(-len(columns) // COLUMNS)
+    across = -(-len(columns) // lines)
+    axes = figure.subplots(lines, across, sharex=True, squeeze=False).ravel()
+    times = np.arange(len(series.rounds))
+    look = style(protocol.name)
+    dots = "o" if len(times) <= 30 else ""
+    for panel, column in zip(axes, columns, strict=False):
+        panel.fill_between(
+            times,
+            series.lower[:, column],
+            series.upper[:, column],
+            color=look["color"],
+            alpha=0.22,
+            linewidth=0,
+            label=f"{100 * level:.4g} % interval",
+        )
+        panel.plot(
+            times,
+            series.frequencies[:, column],
+            color=look["color"],
+            linewidth=1.2,
+            marker=dots,
+            markersize=2.8,
+            label=f"estimate ({protocol.name})",
+        )
+        if series.truth is not None:
+            panel.plot(
+                times,
+                series.truth[:, column],
+                color=TRUTH,
+                linestyle=(0, (4, 2)),
+                linewidth=1.2,
+                label="truth",
+            )
+        panel.set_title(one_line(series.labels[column]), loc="left", parse_math=False)
+        percent(panel)
+        ticks(panel, series.rounds, PANEL_ROOM)
+        panel.margins(x=0.02)
+    for at in range(len(columns), len(axes)):
+        axes[at].set_visible(False)
+        axes[at - across].tick_params(labelbottom=True)
+    figure.supxlabel("round", fontsize=9)
+    figure.supylabel("frequency", fontsize=9)
+    handles, names = axes[0].get_legend_handles_labels()
+    order = np.argsort([name != "truth" for name in names], kind="stable")
+    figure.legend(
+        [handles[i] for i in order],
+        [names[i] for i in order],
+        loc="outside upper center",
+        ncols=len(names),
+    )

@@ -1,0 +1,90 @@
+"""The exact output law of device code: run it under every outcome of its random draws."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
+from typing import TypeVar
+
+from loloha.rng import SCALE, Rng
+
+Outcome = TypeVar("Outcome", bound=Hashable)
+
+
+class _Replay(Rng):
+    """Follows one path through the tree of draws and remembers the branches not yet taken."""
+
+    def __init__(self, path: list[int]) -> None:
+        self.path = path
+        self.depth = 0
+        # The path's probability is ways / of, kept as two integers: reduced only once, at its end.
+        self.ways = 1
+        self.of = 1
+        self.pending: list[list[int]] = []
+
+    def bernoulli(self, threshold: int) -> bool:
+        ways = (SCALE - threshold, threshold)
+        branch = self._take([branch for branch in (0, 1) if ways[branch]])
+        self.ways *= ways[branch]
+        self.of *= SCALE
+        return branch == 1
+
+    def below(self, n: int) -> int:
+        self.of *= n
+        return self._take(list(range(n)))
+
+    def _take(self, possible: list[int]) -> int:
+        if self.depth == len(self.path):
+            prefix = self.path.copy()
+            self.pending += [[*prefix, other] for other in possible[1:]]
+            self.path.append(possible[0])
+        branch = self.path[self.depth]
+        self.depth += 1
+        return branch
+
+
+def exact_law(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]:
+    """Distribution of ``run(rng)`` over all draws, in exact rational arithmetic.
+
+    Parameters
+    ----------
+    run : callable
+        Device code that draws only through the `Rng` it is given, finitely often, and returns
+        something hashable. It is called once for each path of draws, so keep it small.
+
+    Returns
+    -------
+    dict
+        Outcome -> probability; the probabilities add up to exactly 1.
+    """
+    law: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
+    pending: list[list[int]] = [[]]
+    while pending:
+        replay = _Replay(pending.pop())
+        law[run(replay)] += Fraction(replay.ways, replay.of)
+        pending += replay.pending
+    return dict(law)
+
+
+def loss_between(one: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fraction]) -> float:
+    """Largest absolute log-ratio of two laws: the eps at which they are indistinguishable.
+
+    Returns
+    -------
+    float
+        In nats; ``inf`` where one law can produce what the other cannot.
+    """
+    worst = Fraction(1)
+    for outcome in one.keys() | other.keys():
+        p, q = one.get(outcome, Fraction(0)), other.get(outcome, Fraction(0))
+        if not p or not q:
+            return math.inf
+        worst = max(worst, p / q, q / p)
+    return log_of(worst)
+
+
+def log_of(ratio: Fraction) -> float:
+    """ln of an exact ratio >= 1, accurate near 1 too."""
+    return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)

@@ -1,0 +1,8 @@
+"""Before anything is collected: which protocol, what error, what it costs."""
+
+from loloha.planning.planning import plan
+from loloha.planning.recommendation import Plan
+from loloha.planning.sizing import plan_for
+from loloha.planning.sweep import sweep
+
+__all__ = ["Plan", "plan", "plan_for", "sweep"]

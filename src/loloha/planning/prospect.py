@@ -1,0 +1,293 @@
+"""What one protocol can see with so many reports a round, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from loloha import checks
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.hashing import LinearHash
+from loloha.planning import limits
+from loloha.privacy.change import change_area
+from loloha.privacy.rounded import as_asked, digits
+from loloha.privacy.transcript import eps_2 as round_loss
+from loloha.protocols import Protocol
+from loloha.server.bound import simultaneous_error
+from loloha.server.estimate import normal_quantile
+from loloha.server.variance import MOST_REPORTS, expected_reach, variance
+
+REPORTS_OF_A_CHANGE = 10
+"""Before and after a change, in what is said of how surely it shows."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What one protocol can see and costs. Numbers are infinite where no budgets allow it.
+
+    Errors and frequencies are shares of the reports of one round.
+
+    Attributes
+    ----------
+    name, label : str
+        In the registry; and with the parameter that tells rows of one name apart.
+    protocol : Protocol or None
+    eligible : bool
+        Whether it keeps what is held of eps_1, eps_2 and eps_inf. In a `loloha.plan` a report above
+        64 kB makes it False as well, unless the protocol was asked for by name.
+    note : str
+        Why it is not eligible; empty if it is.
+    g : int or None
+        Symbols that are randomised over; None for bits.
+    variance : float
+        V*, the variance of a rare value's estimate.
+    rmse : float
+        Root of the mean squared error over all values before any projection: of equal frequencies,
+        for which it is largest. The same for every truth, unless users or buckets are sampled.
+    uniform_below : float
+        Spread of the true frequencies (standard deviation over the values) below which always
+        answering 1/bins has the smaller mean squared error over all values.
+    error_one : float
+        Half width of the interval of one rare value.
+    error_all : float
+        Bound on the errors of all values at once (Hoeffding).
+    visible_one : float
+        Smallest frequency of a value picked beforehand whose interval lies above 0 with
+        probability ``level``; ``inf`` if not even 1 is.
+    visible_all : float
+        The same when all values are looked at, with `error_all` in place of the interval.
+    first_bytes, report_bytes : float
+        Whole numbers, both the same: key and answer of a report. Every message carries the key.
+    server_cost : str
+        What the server does in a round.
+    server_operations : float
+        Its rough number of machine operations; ``inf`` where that is not known.
+    shared : float
+        Users for each key, on average; None where none is kept.
+    eps_first, eps_value, eps_round, cap : float
+        Loss of the first report; of all reports of one value; of any one round, all others known;
+        most budget that can be spent. ``inf`` where nothing bounds it.
+    left_out : bool
+        Whether the size of its reports alone keeps it from being recommended.
+    """
+
+    name: str
+    label: str
+    protocol: Protocol | None
+    eligible: bool
+    note: str
+    g: int | None = None
+    variance: float = math.inf
+    rmse: float = math.inf
+    uniform_below: float = math.inf
+    error_one: float = math.inf
+    error_all: float = math.inf
+    visible_one: float = math.inf
+    visible_all: float = math.inf
+    first_bytes: float = math.inf
+    report_bytes: float = math.inf
+    server_cost: str = ""
+    server_operations: float = math.inf
+    shared: float | None = None
+    eps_first: float = math.inf
+    eps_value: float = math.inf
+    eps_round: float = math.inf
+    cap: float = math.inf
+    left_out: bool = False
+
+    @property
+    def change(self) -> float | None:
+        """How surely a change shows to the best test of 10 reports before and 10 after it, at most.
+
+        Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_area` says which);
+        None where that is not computed.
+        """
+        shown = None if self.protocol is None else change_area(self.protocol, REPORTS_OF_A_CHANGE)
+        return None if shown is None else shown.auc
+
+    @property
+    def above_optimum(self) -> float | None:
+        """V* over the least that any report with this first loss allows, less 1."""
+        if self.protocol is None or self.protocol.bins != self.protocol.k:
+            return None
+        best = limits.variance(self.protocol.k, self.protocol.asked_first)
+        # What attains it differs from it by rounding alone.
+        return max(0.0, round(float(variance(self.protocol, 1)) / best - 1, 12))
+
+    @property
+    def spends_every_round(self) -> bool:
+        """Whether nothing is memoised, so that no bound holds for ever."""
+        return self.protocol is not None and not self.protocol.longitudinal
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; what is infinite is None."""
+        plain = {field.name: checks.finite(getattr(self, field.name)) for field in fields(self)}
+        plain["protocol"] = self.protocol.to_dict() if self.protocol else None
+        plain["cap"] = checks.finite(digits(self.cap, 15))
+        beside = ("change", "above_optimum", "spends_every_round")
+        return plain | {name: checks.finite(getattr(self, name)) for name in beside}
+
+
+def prospect(
+    protocol: Protocol,
+    n: int,
+    eps_inf: float = math.inf,
+    eps_1: float = math.inf,
+    *,
+    eps_2: float = math.inf,
+    level: float = 0.95,
+    label: str | None = None,
+    population: int | None = None,
+) -> Prospect:
+    """What the protocol can see with n reports a round, what it costs, and whether within budgets.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    n : int
+        Reports expected in each round, n >= 1.
+    eps_inf, eps_1, eps_2 : float
+        Budgets: of all reports of one value, for ever; of the first report; of any one round.
+    level : float
+        Of intervals and bounds, in (0, 1).
+    label : str, optional
+        By default the protocol's name.
+    population : int, optional
+        Users of whom those n are drawn without replacement, by default just these n. Errors are
+        then those of the frequencies of all of them.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1, the population is smaller than n or the level lies outside (0, 1).
+
+    Notes
+    -----
+    A sample adds f(1-f) (N - reach) / ((N - 1) reach) to the variance, N the population: see
+    `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
+    draws without replacement as well (W. Hoeffding 1963, theorem 4).
+    """
+    level = checks.level(level)
+    interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
+    encoding = protocol.encoding
+    note = _outside(protocol, eps_inf, eps_1, eps_2)
+    reach = expected_reach(protocol, n)
+    users = n if population is None else checked_population(population, n)
+    rare, whole, even = variance(
+        protocol, users, (0.0, 1.0, 1 / protocol.bins), reach=reach
+    ).tolist()
+    sampled = (users - reach) / max(users - 1, 1) / reach
+    error_all = simultaneous_error(protocol, reach, level=level)
+    report_bytes = -(-encoding.report_bits // 8)
+    cost, operations = _server(protocol, n)
+    return Prospect(
+        name=protocol.name,
+        label=label or protocol.name,
+        protocol=protocol,
+        eligible=not note,
+        note=note,
+        g=protocol.g,
+        variance=rare,
+        rmse=math.sqrt(even),
+        # Of frequencies that spread by s it is sqrt(even - sampled s^2), and s of answering 1/bins.
+        uniform_below=math.sqrt(even / (1 + sampled)),
+        error_one=interval * math.sqrt(rare),
+        error_all=error_all,
+        visible_one=_visible(rare, whole, sampled, 0.0, interval + power),
+        visible_all=_visible(rare, whole, sampled, error_all, power),
+        first_bytes=report_bytes,
+        report_bytes=report_bytes,
+        server_cost=cost,
+        server_operations=operations,
+        shared=_shared(protocol, n),
+        eps_first=protocol.asked_first,
+        eps_value=protocol.asked_memo if protocol.longitudinal else math.inf,
+        eps_round=as_asked(round_loss(protocol), eps_2),
+        cap=protocol.cap,
+    )
+
+
+def _shared(protocol: Protocol, n: int) -> float | None:
+    """n over the number of keys, where a user keeps one for ever."""
+    hashes = type(protocol.encoding) is Hashed
+    return n / protocol.encoding.key_count if protocol.longitudinal and hashes else None
+
+
+def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> str:
+    """Which budget the protocol breaks; empty if it keeps all."""
+    if not protocol.longitudinal:
+        return f"spends {protocol.asked_first:g} every round: nothing bounds the total"
+    if protocol.asked_first > eps_1:
+        return f"the first report spends {protocol.asked_first:g}, more than eps_1 = {eps_1:g}"
+    if protocol.asked_memo > eps_inf:
+        return f"one value spends {protocol.asked_memo:g}, more than eps_inf = {eps_inf:g}"
+    if eps_2 < math.inf and round_loss(protocol) > eps_2 * (1 + 1e-9):
+        return f"one round loses {round_loss(protocol):g}, more than eps_2 = {eps_2:g}"
+    return ""
+
+
+def checked_population(population: int, n: int) -> int:
+    """How many users there are, of whom n report."""
+    return checks.integer(
+        "population", population, n, MOST_REPORTS, "it holds at least those who report"
+    )
+
+
+def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: float) -> float:
+    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none.
+
+    The variance is at_0 + (at_1 - at_0) f + sampled f (1-f).
+    """
+    if margin + quantile * math.sqrt(at_1) > 1:
+        # The variance is concave in f, so the noise stays above f all the way.
+        return math.inf
+    # Squaring the equation leaves a quadratic.
+    rise, square = at_1 - at_0 + sampled, quantile**2
+    lead, middle = 1 + square * sampled, margin + square * rise / 2
+    rest = margin**2 - square * at_0
+    return (middle + math.sqrt(middle**2 - lead * rest)) / lead
+
+
+def _server(protocol: Protocol, n: int) -> tuple[str, float]:
+    """What a round costs the server: in words, and roughly in machine operations."""
+    work = _WORK.get(type(protocol.encoding))
+    if work is None:
+        return "what its own encoding counts; not known here", math.inf
+    return work(protocol, protocol.encoding, n)
+
+
+def _symbols(protocol: Protocol, encoding: Symbols, n: int) -> tuple[str, float]:
+    return "one addition a report", n + encoding.k
+
+
+def _hashed(protocol: Protocol, encoding: Hashed, n: int) -> tuple[str, float]:
+    family = encoding.family
+    if encoding.tabled:
+        step, passes = "pass over", 2
+        if type(family) is LinearHash:
+            step, passes = "transform of", max(1, math.ceil(math.log2(family.size)))
+        words = f"one addition a report, one {step} {family.table_rows} x {family.g} cells"
+        return words, n + encoding.cells * passes
+    if not protocol.longitudinal:
+        return "one hash a report and value", n * family.k
+    words, operations = _bits(protocol, encoding, n)
+    return f"one hash a user and value, once; then {words}", operations
+
+
+def _bits(protocol: Protocol, encoding: Encoding, n: int) -> tuple[str, float]:
+    return f"{encoding.bins} bits a report, 64 to a word", n * -(-encoding.bins // 64)
+
+
+def _buckets(protocol: Protocol, encoding: SampledBuckets, n: int) -> tuple[str, float]:
+    return f"{checks.counted(encoding.d, 'bit')} a report", n * encoding.d
+
+
+_WORK: dict[type[Encoding], Callable[[Protocol, Any, int], tuple[str, float]]] = {
+    Symbols: _symbols,
+    Hashed: _hashed,
+    OneHot: _bits,
+    SampledBuckets: _buckets,
+}
+"""These classes exactly: a subclass may count otherwise."""

@@ -1,0 +1,290 @@
+"""A table of protocols for one survey, the one to take, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from loloha.planning import creation, limits
+from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
+from loloha.privacy.rounded import about, frequency, in_bytes, loss, percent
+from loloha.privacy.statement import MEAN_OVER_KEYS, exchanged
+from loloha.server.frame import Framed, to_html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AS_GOOD = 1.1
+"""Errors up to this many times the least count as equally good: cap and cost decide then."""
+
+CHANGE = "change"
+WEIGHED = {"cap": "cap", "round": "eps_round", CHANGE: "change"}
+"""What decides among rows whose errors are equally good, and the column that holds it."""
+
+_LEAST = {
+    "cap": "the smallest cap",
+    "round": "the smallest loss of any one round",
+    CHANGE: "changes that show least",
+}
+_NAMED = {"cap": "cap", "round": "one round", CHANGE: "AUC of a change"}
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Framed):
+    """A table of protocols, the one to take, and whether it can see anything.
+
+    Attributes
+    ----------
+    k, n, eps_inf, eps_1, level, calibration, weigh, eps_2, population
+        What was asked for; of the three losses two, and None for the other.
+    rows : tuple of Prospect
+    """
+
+    k: int
+    n: int
+    eps_inf: float | None
+    eps_1: float | None
+    level: float
+    calibration: str
+    weigh: str
+    rows: tuple[Prospect, ...]
+    eps_2: float | None = None
+    population: int | None = None
+
+    @property
+    def held(self) -> str:
+        """The two losses that were asked for, in words."""
+        numbers = {"eps_inf": self.eps_inf, "eps_1": self.eps_1, "eps_2": self.eps_2}
+        return ", ".join(f"{name} = {eps:.4g}" for name, eps in numbers.items() if eps is not None)
+
+    @property
+    def least_eps_2(self) -> float | None:
+        """What any one round loses at least if two rounds of noise spend all of eps_1, eps_inf."""
+        if self.eps_inf is None or self.eps_1 is None:
+            return None
+        return limits.eps_2(self.eps_inf, self.eps_1)
+
+    @cached_property
+    def recommendation(self) -> Prospect | None:
+        """The row to take by the rule of `loloha.plan`; None if none is eligible."""
+        return min(self._as_good, key=self._rank, default=None)
+
+    def _rank(self, row: Prospect) -> tuple[float, float, float]:
+        """What decides among equally good rows, the smallest first."""
+        weight = getattr(row, WEIGHED[self.weigh])
+        return math.inf if weight is None else weight, row.report_bytes, row.server_operations
+
+    @property
+    def _as_good(self) -> list[Prospect]:
+        """The rows among which cap and cost decide."""
+        within = [row for row in self.rows if row.eligible]
+        least = min((row.error_one for row in within), default=0.0)
+        return [row for row in within if row.error_one <= AS_GOOD * least]
+
+    @property
+    def reason(self) -> str:
+        """Why that one."""
+        best, as_good = self.recommendation, self._as_good
+        if best is None:
+            return "No protocol here keeps both budgets; see the notes of the rows."
+        least = min(as_good, key=lambda row: row.error_one)
+        named = (
+            best.label if best.g is None or "g=" in best.label else f"{best.label} (g = {best.g})"
+        )
+        reason = f"{named}: its error of one value, {frequency(best.error_one)}, is "
+        if best is least:
+            reason += "the least within both budgets"
+        else:
+            reason += f"within 10 % of the least ({frequency(least.error_one)}, {least.label})"
+        if len(as_good) == 1:
+            reason += ", and no other comes within 10 % of it."
+        else:
+            others = "; ".join(
+                f"{row.label}: {self._cost(row)}" for row in as_good if row is not best
+            )
+            reason += (
+                f". Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} times "
+                f"the least) it has {_LEAST[self.weigh]}, then the fewest bytes a report, then the "
+                f"cheapest server: {self._cost(best)}. {others}."
+            )
+        large = [row for row in self.rows if row.left_out]
+        if large:
+            reason += " Left out, unless it is named: " + "; ".join(
+                f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
+            )
+            reason += "."
+        return f"{reason} {_over_time(best)}"
+
+    def _cost(self, row: Prospect) -> str:
+        """What decides between equally good rows, in words."""
+        weight = getattr(row, WEIGHED[self.weigh])
+        shown = "not computed" if weight is None else loss(weight)
+        return f"{_NAMED[self.weigh]} {shown}, {in_bytes(row.report_bytes)} a report"
+
+    @property
+    def command(self) -> str | None:
+        """What creates a campaign of the recommended protocol; None if none is eligible."""
+        best = self.recommendation
+        return None if best is None or best.protocol is None else creation.command(best.protocol)
+
+    @property
+    def python(self) -> str | None:
+        """An expression that makes the recommended protocol; None if none is eligible."""
+        best = self.recommendation
+        return None if best is None or best.protocol is None else creation.python(best.protocol)
+
+    @property
+    def warning(self) -> str | None:
+        """What can still be seen, where the noise swamps the average value; else None."""
+        best = self.recommendation
+        return None if best is None else _warning(best, self.n, self.level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; the recommendation is the label of its row."""
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {
+            "rows": [row.to_dict() for row in self.rows],
+            "recommendation": self.recommendation.label if self.recommendation else None,
+            "reason": self.reason,
+            "command": self.command,
+            "python": self.python,
+            "warning": self.warning,
+            "least_eps_2": self.least_eps_2,
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each protocol: what it can see, and what it costs."""
+        records = []
+        for row in self.rows:
+            plain = row.to_dict()
+            del plain["protocol"], plain["name"]
+            label = plain.pop("label")
+            records.append({"protocol": label, "recommended": row is self.recommendation, **plain})
+        return records
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the error of each protocol, of one value and of all at once.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from loloha.figure.lines import draw_errors
+
+        shown = [row for row in self.rows if row.protocol is not None]
+        return draw_errors(
+            [row.label for row in shown],
+            [row.name for row in shown],
+            {
+                f"{100 * self.level:g} % error of one value": [row.error_one for row in shown],
+                "of all values at once": [row.error_all for row in shown],
+            },
+            1 / self.k,
+            ax,
+        )
+
+    def _repr_html_(self) -> str:
+        shown = [row for row in self.rows if row.protocol is not None]
+        return to_html(
+            f"{self.n} reports a round over {self.k} values, {self.held}",
+            ("protocol", "g", "error of one", "error of all", "visible from", "cap", "competes"),
+            [
+                (row.label, row.g, frequency(row.error_one), frequency(row.error_all),
+                 frequency(row.visible_one), loss(row.cap), "yes" if row.eligible else "no")
+                for row in shown
+            ],
+            f"Recommended: {self.reason}" + (f" {self.warning}" if self.warning else ""),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        best = self.recommendation.label if self.recommendation else None
+        return (
+            f"Plan(k={self.k}, n={self.n}, {self.held.replace(' = ', '=')}, "
+            f"recommendation={best!r}, {len(self.rows)} rows)"
+        )
+
+
+def users_of_a_key(row: Prospect) -> str | None:
+    """How many users there are for each key, in digits; None where none is kept."""
+    if row.shared is None:
+        return None
+    return "below 1" if row.shared < 1 else about(row.shared, 3)
+
+
+def _over_time(row: Prospect) -> str:
+    """What the recommended protocol reveals of values that change, and of its user."""
+    once = row.eps_round
+    bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
+    told = [f"Any one round of it {bound}."]
+    if row.protocol is not None and row.protocol.joint:
+        price = loss(exchanged(row.protocol))
+        told.append(
+            "One memo table for life is what makes the cap smaller; its price is that one value "
+            f"exchanged for another among several is told by up to {price}, not by "
+            f"{loss(row.eps_value)}."
+        )
+    if row.change is not None:
+        keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
+        mean = f" ({MEAN_OVER_KEYS})" if keyed else ""
+        told.append(
+            f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
+            f"{REPORTS_OF_A_CHANGE} after, by a server that has the key and takes all values as "
+            f"equally likely: AUC at most {_upwards(row.change)}{mean}; 0.5 is chance, 1 is "
+            "certainty."
+        )
+    if row.shared is not None:
+        users = f"about {users_of_a_key(row)} users share each key"
+        told.append(
+            "Reports carry the hash key and can be linked by it; "
+            f"{users if row.shared >= 2 else 'few users share one'}."
+        )
+    return " ".join(told)
+
+
+def _upwards(area: float) -> str:
+    """An area, rounded up: it is a bound."""
+    return f"{min(1.0, math.ceil(100 * area - 1e-6) / 100):.2f}"
+
+
+def _warning(row: Prospect, n: int, level: float) -> str | None:
+    """What can still be seen, where noise hides a value of average frequency; None if it does not.
+
+    Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
+    most sqrt(bins - 1)/bins: where one value holds everything.
+    """
+    bins = row.protocol.bins if row.protocol else 1
+    one, every = row.error_one, row.error_all
+    average, widest = 1 / bins, math.sqrt(bins - 1) / bins
+    if max(one, every) <= average:
+        return None
+    what, error = ("one value", one) if one > average else ("all values at once", every)
+    always = f"always answering 1/{bins} has the smaller mean squared error over all values"
+    if row.uniform_below >= widest:
+        beaten = f"Before any projection {always}, whatever the true frequencies are"
+    else:
+        beaten = (
+            f"Before any projection {always} where the true frequencies spread by less than "
+            f"{percent(row.uniform_below)} (standard deviation over the values)"
+        )
+    needed = about(math.ceil(n * (error / average) ** 2))
+    return (
+        f"With n = {n} the {100 * level:g} % error of {what}, {frequency(error)}, is above the "
+        f"average frequency 1/{bins} = {percent(average)}. {beaten}; where few values hold most "
+        "users, estimates projected to shares (project_simplex) can be nearer all the same. "
+        f"{_still_visible(row, level)} About {needed} reports a round would bring this error down "
+        "to the average frequency."
+    )
+
+
+def _still_visible(row: Prospect, level: float) -> str:
+    one, every = row.visible_one, row.visible_all
+    often = f"with {100 * level:g} % probability"
+    if math.isinf(one):
+        return f"Nothing can be seen {often}, not even a value that everybody holds."
+    alone = f"Told from 0 {often}: a value picked beforehand from a frequency of {percent(one)} on"
+    if math.isinf(every):
+        return f"{alone}; none when all values are looked at."
+    return f"{alone}, or {percent(every)} when all values are looked at."

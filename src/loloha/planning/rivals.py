@@ -1,0 +1,125 @@
+"""LOLOHA with any g, hash family and memo: which of them errs little and costs least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from loloha import checks
+from loloha.errors import ParameterError
+from loloha.hashing import AffineHash, LinearHash, PrimeHash
+from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
+from loloha.privacy.change import change_area
+from loloha.privacy.transcript import eps_2
+from loloha.protocols import OLOLOHA, Protocol
+from loloha.protocols.hashed import noise, symbols_near, symbols_tried
+from loloha.protocols.loloha import MEMOS, third
+
+CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
+"""Families that compete; peers' xxHash is there to read their reports."""
+
+_WEIGHTS: dict[str, Callable[[Protocol], float]] = {
+    "cap": lambda protocol: protocol.cap,
+    "round": eps_2,
+    "change": lambda protocol: _change(protocol),
+}
+
+
+def _change(protocol: Protocol) -> float:
+    shown = change_area(protocol, REPORTS_OF_A_CHANGE)
+    return math.inf if shown is None else shown.auc
+
+
+def rivals(
+    k: int,
+    n: int,
+    held: Mapping[str, float],
+    *,
+    hash: str | None,
+    least: float,
+    as_good: float,
+    weigh: str,
+    **options: Any,
+) -> Iterator[Prospect]:
+    """The OLOLOHA of least V*, and of each memo those to take among the ones that err little more.
+
+    Parameters
+    ----------
+    k, n, held, hash, weigh
+        As for `loloha.plan`.
+    least : float
+        The least error of one value among other protocols.
+    as_good : float
+        Errors up to this many times the least are equally good.
+    **options
+        Of `prospect`.
+    """
+    families = CHOSEN if hash is None else (hash,)
+    tried = sorted(_tried(k, held, families), key=lambda one: one[0])
+    if not tried:
+        return
+
+    def row(protocol: OLOLOHA) -> Prospect:
+        label = f"{protocol.name} {protocol.hash} g={protocol.g}"
+        label += f" {protocol.memo}" * protocol.joint
+        budgets: dict[str, Any] = {**held, **options}
+        return prospect(protocol, n, label=label, **budgets)
+
+    best = row(OLOLOHA(k=k, **tried[0][1]))
+    yield best
+    # V* is the square of the error, but for a factor that all have.
+    most = (as_good * min(least, best.error_one) / best.error_one) ** 2 * tried[0][0]
+    near = [params for one, params in tried if one <= most * (1 + 1e-12)]
+    near.sort(key=lambda params: (params["g"], families.index(params["hash"])))
+    if "eps_2" not in held or weigh == "change":
+        near = _fewest(near)
+    lowest = math.inf
+    for memo in MEMOS:
+        made = [one for params in near if (one := _made(k, memo, params)) is not None]
+        weights = [_WEIGHTS[weigh](one) for one in made]
+        # One table for life has its price: it must gain something.
+        if min(weights, default=math.inf) < lowest:
+            lowest = min(weights)
+            tied = [row(one) for one, weight in zip(made, weights, strict=True) if weight == lowest]
+            yield min(tied, key=lambda one: (one.report_bytes, one.server_operations))
+
+
+def _fewest(near: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each family the fewest symbols, and the fewest from three on, of rows in their order.
+
+    Where eps_1 and eps_inf are the same for all, more symbols spend more: the cap is g eps_inf or,
+    of one table and from three symbols on, ln(1 + (a-1) g! / (g - 2 + g/(a+g-1))), which rises with
+    g; and e^eps_2 is linear in g. A change shows more as well, as far as was tried.
+    """
+    found: dict[tuple[str, bool], dict[str, Any]] = {}
+    for params in near:
+        found.setdefault((params["hash"], params["g"] > 2), params)
+    return list(found.values())
+
+
+def _made(k: int, memo: str, params: Mapping[str, Any]) -> OLOLOHA | None:
+    """None where one table is refused, since it spends more than answers of their own."""
+    with suppress(ParameterError):
+        return OLOLOHA(k=k, memo=memo, **params)
+    return None
+
+
+def _tried(
+    k: int, held: Mapping[str, float], families: tuple[str, ...]
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """n V* and parameters of every g of every family."""
+    low, high = checks.SMALLEST_EPS, checks.LARGEST_EPS
+    for family in families:
+        if "eps_2" in held:
+            symbols = symbols_tried(family, k)
+        else:
+            symbols = symbols_near(family, k, held["eps_1"])
+        for g in symbols:
+            budgets = third(g, **held) if "eps_2" in held else dict(held)
+            if all(low <= eps <= high for eps in budgets.values()):
+                # A family that does not exist for these sizes is none to choose.
+                with suppress(ParameterError):
+                    params = {"hash": family, "g": g, **budgets}
+                    yield noise(family, k, g, budgets["eps_1"]), params

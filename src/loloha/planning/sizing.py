@@ -1,0 +1,273 @@
+"""Planning backwards: the least budget, fewest reports or largest domain for a wanted error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from loloha import checks
+from loloha.errors import ParameterError
+from loloha.planning.holding import check_held
+from loloha.planning.planning import prospects
+from loloha.planning.prospect import Prospect
+from loloha.planning.search import largest_k, least_eps, least_n
+from loloha.planning.verdict import LARGEST_EPS
+from loloha.privacy.rounded import product
+from loloha.protocols import REGISTRY, Protocol
+from loloha.server.frame import Framed, to_html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GOALS = {
+    "error_one": "error of one value",
+    "error_all": "error of all values at once",
+    "visible_one": "one value visible from",
+    "visible_all": "all values visible from",
+}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What one protocol needs.
+
+    Attributes
+    ----------
+    label : str
+        Of the protocol, as in a `loloha.planning.planning.Plan`.
+    found : float, int or None
+        The least eps_inf, the least n or the largest k; None if none will do.
+    prospect : Prospect or None
+        What the protocol sees there.
+    note : str
+        Why none will do; or that its privacy is weak, as `loloha campaign create` refuses it.
+    """
+
+    label: str
+    found: float | None
+    prospect: Prospect | None
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Sizing(Framed):
+    """What each protocol needs for a wanted error, the most frugal first.
+
+    Attributes
+    ----------
+    unknown : {"eps_inf", "n", "k"}
+        What was solved for.
+    k, n, eps_inf
+        What was given; None for the unknown.
+    alpha : float
+        eps_1 / eps_inf.
+    goal, target
+        The number of a `Prospect` that is to be at most the target.
+    level : float
+    rows : tuple of Requirement
+    """
+
+    unknown: str
+    k: int | None
+    n: int | None
+    eps_inf: float | None
+    alpha: float
+    goal: str
+    target: float
+    level: float
+    rows: tuple[Requirement, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain["rows"] = [
+            {
+                "label": row.label,
+                "found": row.found,
+                "note": row.note,
+                "prospect": row.prospect.to_dict() if row.prospect else None,
+            }
+            for row in self.rows
+        ]
+        return plain
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each protocol: what it needs, and what it sees and costs there."""
+        records = []
+        for row in self.rows:
+            seen = row.prospect.to_dict() if row.prospect else {}
+            numbers = {name: seen.get(name) for name in ("g", "error_one", "error_all", "cap")}
+            records.append({"protocol": row.label, self.unknown: row.found, **numbers})
+        return records
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw what each protocol needs.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from loloha.figure.lines import new_axes
+        from loloha.figure.style import style
+
+        axes: Any = new_axes() if ax is None else ax
+        shown = [row for row in self.rows if row.prospect is not None][::-1]
+        for place, row in enumerate(shown):
+            name = row.prospect.name if row.prospect else ""
+            axes.plot([row.found], [place], linestyle="none", **_look(style(name)))
+        axes.set_yticks(range(len(shown)), [row.label for row in shown])
+        axes.set_xscale("log" if self.unknown != "eps_inf" else "linear")
+        axes.set_xlabel(f"{'largest' if self.unknown == 'k' else 'least'} {self.unknown}")
+        axes.set_title(self._wanted, loc="left")
+        return axes  # type: ignore[no-any-return]
+
+    @property
+    def _known(self) -> str:
+        """What was given, in words."""
+        given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
+        return ", ".join(f"{name} = {one:.12g}" for name, one in given.items() if one is not None)
+
+    @property
+    def _wanted(self) -> str:
+        """The target, in words."""
+        return f"{GOALS[self.goal]}: at most {self.target:g}"
+
+    def __repr__(self) -> str:
+        known = self._known.replace(" = ", "=")
+        return f"Sizing({known}, {self.goal}<={self.target:g}, {len(self.rows)} rows)"
+
+    def _repr_html_(self) -> str:
+        rows = [(row.label, row.found, row.note) for row in self.rows]
+        note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
+        return to_html(
+            f"{self._wanted}, for {self._known}",
+            ("protocol", self.unknown, ""),
+            rows,
+            note,
+        )
+
+
+def plan_for(
+    *,
+    error: float | None = None,
+    visible: float | None = None,
+    all_values: bool = False,
+    k: int | None = None,
+    n: int | None = None,
+    eps_inf: float | None = None,
+    alpha: float = 0.5,
+    level: float = 0.95,
+    calibration: str = "tight",
+    protocols: Iterable[str | Protocol] | None = None,
+) -> Sizing:
+    """What it takes: the one of eps_inf, n and k that is left out, for a wanted error.
+
+    Parameters
+    ----------
+    error : float, optional
+        Wanted half width of the interval of one rare value, in (0, 1). Give this or ``visible``.
+    visible : float, optional
+        Frequency, in (0, 1), that is to be told from 0 with probability ``level``.
+    all_values : bool
+        Want it for all values at once, not for one picked beforehand.
+    k, n : int, optional
+        Domain size; reports in each round.
+    eps_inf : float, optional
+        Budget of all reports of one value.
+    alpha : float
+        eps_1 / eps_inf, in (0, 1).
+    level, calibration, protocols
+        As for `loloha.plan`.
+
+    Returns
+    -------
+    Sizing
+
+    Raises
+    ------
+    ParameterError
+        Unless exactly one of k, n, eps_inf is left out, and one of error, visible given; or if one
+        is out of range.
+
+    Notes
+    -----
+    The least eps_inf is looked for in 1/64..32 in steps of a quarter and then by halving, to three
+    digits, rounded up; n up to 2^40; k by doubling up to 2^24. What is returned meets the target.
+    """
+    given = {"k": k, "n": n, "eps_inf": eps_inf}
+    unknown = [name for name, one in given.items() if one is None]
+    if len(unknown) != 1:
+        raise ParameterError(
+            f"exactly one of k, n, eps_inf must be left out, got {len(unknown)} left out; it is "
+            "solved for"
+        )
+    if (error is None) == (visible is None):
+        raise ParameterError("error or visible must be given, got both or none; give one")
+    name, wanted = ("error", error) if visible is None else ("visible", visible)
+    target = checks.real(name, wanted, 0.0, 1.0, "0.01 is one percent")
+    alpha = checks.real("alpha", alpha, 0.0, 1.0, "the paper uses 0.4 to 0.6")
+    if target in (0.0, 1.0) or alpha in (0.0, 1.0):
+        raise ParameterError(
+            f"{name} and alpha must be inside (0, 1), got {target!r} and {alpha!r}; 0.01 and 0.5 "
+            "are usual"
+        )
+    goal = f"{name}_{'all' if all_values else 'one'}"
+    choose: Iterable[str | Protocol] = REGISTRY if protocols is None else protocols
+    names = [choose] if isinstance(choose, str | Protocol) else list(choose)
+    rows: list[Requirement] = []
+    for one in names:
+
+        def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
+            known: dict[str, Any] = given | {unknown[0]: number}
+            eps = known.pop("eps_inf")
+            held = check_held(eps_inf=eps, eps_1=product(alpha, eps))
+            found = prospects(
+                **known, held=held, level=level, calibration=calibration, protocols=[one]
+            )
+            return {row.label: row for row in found}
+
+        rows += _required(unknown[0], rows_at, goal, target)
+    # The fewest reports and the least budget first, and the largest domain.
+    sign = -1 if unknown[0] == "k" else 1
+    rows.sort(key=lambda row: math.inf if row.found is None else sign * row.found)
+    return Sizing(unknown[0], k, n, eps_inf, alpha, goal, target, level, tuple(rows))
+
+
+def _required(
+    unknown: str, rows_at: Callable[[float], dict[str, Prospect]], goal: str, target: float
+) -> list[Requirement]:
+    """What each row of one protocol needs."""
+    start = {"eps_inf": 1.0, "n": 1000, "k": 8}[unknown]
+    solve = {"eps_inf": least_eps, "n": least_n, "k": largest_k}[unknown]
+    found = []
+    for label, example in rows_at(start).items():
+        if not example.eligible:
+            lasting = "the first report spends more than eps_1"
+            note = "nothing bounds the total" if example.spends_every_round else lasting
+            found.append(Requirement(label, None, None, note))
+            continue
+
+        def good(number: float, label: str = label) -> bool:
+            row = rows_at(number).get(label)
+            return row is not None and row.eligible and getattr(row, goal) <= target
+
+        number = solve(good)
+        if number is None:
+            found.append(Requirement(label, None, None, f"no {unknown} is enough"))
+        else:
+            reached = rows_at(number)[label]
+            found.append(Requirement(label, number, reached, _weakness(reached)))
+    return found
+
+
+def _weakness(reached: Prospect) -> str:
+    """That a campaign of it would be refused unless weak privacy is accepted; empty if not."""
+    eps = reached.protocol.asked_memo if reached.protocol else 0.0
+    return f"weak privacy: eps_inf {eps:.4g} is above {LARGEST_EPS:g}" if eps > LARGEST_EPS else ""
+
+
+def _look(style: dict[str, str]) -> dict[str, str]:
+    return {"color": style["color"], "marker": style["marker"]}

@@ -1,0 +1,152 @@
+"""What a campaign will be able to tell, and whether its privacy is worth the name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from loloha import checks
+from loloha.campaign.document import Campaign
+from loloha.encodings import Hashed
+from loloha.errors import CampaignError
+from loloha.planning.prospect import prospect
+from loloha.privacy.rounded import digits, percent
+from loloha.protocols import Protocol
+
+LARGEST_EPS = 5.0
+"""Above it one constant value becomes all but certain to a reader: to be accepted explicitly."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a campaign can tell, and what it costs, at an expected number of reports a round.
+
+    Attributes
+    ----------
+    n : int
+    standard_error : float
+        Of a rare value's frequency in one round.
+    error_95 : float
+        Half-width of a 95 % interval of one rare value.
+    error_all_95 : float
+        Bound on the error of all values at once, at 95 %.
+    visible : float
+        A frequency that one round tells from zero in 95 % of cases, as `Prospect.visible_one`;
+        ``inf`` if it tells none.
+    cap : float
+        Most a user can ever spend, ``inf`` if every round spends anew.
+    warnings : tuple of str
+        Reasons to think again, in plain words; empty if there are none.
+    """
+
+    n: int
+    standard_error: float
+    error_95: float
+    error_all_95: float
+    visible: float
+    cap: float
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data; an infinite cap is None."""
+        return {
+            "n": self.n,
+            "standard_error": self.standard_error,
+            "error_95": self.error_95,
+            "error_all_95": self.error_all_95,
+            "visible": checks.finite(self.visible),
+            "cap": checks.finite(digits(self.cap, 15)),
+            "warnings": list(self.warnings),
+        }
+
+
+def verdict(campaign: Campaign, n: int) -> Verdict:
+    """What the campaign can tell with ``n`` reports a round, n >= 1.
+
+    Raises
+    ------
+    ParameterError
+        If n < 1.
+    """
+    protocol = campaign.protocol
+    seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
+    error, visible = seen.error_one, seen.visible_one
+    warnings = list(weaknesses(protocol))
+    if math.isinf(visible):
+        warnings.append(
+            f"With {n} reports a round no frequency at all can be told from 0 with 95 % "
+            "probability; find more users, fewer labels or a larger eps_1."
+        )
+    elif error > 1 / protocol.bins:
+        warnings.append(
+            f"The 95 % error of one frequency ({percent(error)}) exceeds the average frequency "
+            f"({percent(1 / protocol.bins)}): a value shows with 95 % probability from a frequency "
+            f"of {percent(visible)} on."
+        )
+    return Verdict(
+        n=n,
+        standard_error=math.sqrt(seen.variance),
+        error_95=error,
+        error_all_95=seen.error_all,
+        visible=visible,
+        cap=seen.cap,
+        warnings=tuple(warnings),
+    )
+
+
+def weaknesses(protocol: Protocol) -> tuple[str, ...]:
+    """Why a protocol's privacy is weak, in plain words; empty if it is within the stated limit.
+
+    The limit is eps_inf <= 5, and answers that are memoised.
+    """
+    found = []
+    if protocol.asked_memo > LARGEST_EPS:
+        name = "eps_inf" if protocol.longitudinal else "eps"
+        found.append(
+            f"{name} = {protocol.asked_memo:g} is above the limit of {LARGEST_EPS:g}: all reports "
+            f"of one value may change the odds about it by a factor of e^{protocol.asked_memo:g}."
+        )
+    if not protocol.longitudinal:
+        found.append(
+            f"{protocol.name} memoises nothing: every round spends {protocol.asked_memo:g} anew, "
+            "without end."
+        )
+    return tuple(found)
+
+
+def require_fit_keys(campaign: Campaign) -> None:
+    """Refuse to assign keys of a family some of which isolate a value, or tell no values apart.
+
+    To leave these out would bias the estimates: the others' collision probability depends on the
+    pair of values.
+
+    Raises
+    ------
+    CampaignError
+        If keys are assigned and may be such.
+    """
+    encoding = campaign.protocol.encoding
+    if campaign.keys != "assigned" or type(encoding) is not Hashed or encoding.family.separates:
+        return
+    raise CampaignError(
+        f"keys must be 'drawn' for hash={encoding.family.name!r} and g = {encoding.symbols}, got "
+        "'assigned': some of these keys isolate a value or put all values in one cell; to leave "
+        "them out would bias the estimates. Take hash='prime' or 'linear', and g at most k"
+    )
+
+
+def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = False) -> None:
+    """Refuse a campaign of weak privacy that nobody has accepted.
+
+    Raises
+    ------
+    CampaignError
+        If `weaknesses` finds any.
+    """
+    found = weaknesses(campaign.protocol)
+    if found and not accept_weak_privacy:
+        raise CampaignError(
+            f"protocol must keep within the stated limit, got this: {' '.join(found)} "
+            "Choose another, or accept weak privacy explicitly (accept_weak_privacy=True)"
+        )

@@ -1,0 +1,275 @@
+"""What an observer of the reports learns beyond frequencies: when a user's value changed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from loloha.arrays import Ints
+from loloha.channels import BitChannel
+from loloha.client import Client
+from loloha.encodings import SampledBuckets
+from loloha.errors import ParameterError
+from loloha.population.samplers import Draws
+from loloha.population.samplers.rows import memo_rows
+from loloha.protocols import Protocol
+from loloha.rng import SimulationRng
+
+WORD = 64
+CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How well changes of a user's value show in what the user sent.
+
+    Attributes
+    ----------
+    users : int
+        Users attacked.
+    exposed : int
+        Users of whom every change shows: as many different answers as different values.
+    changes, seen : int
+        Consecutive rounds with different values, and those of them with different answers.
+    stays, alarms : int
+        Consecutive rounds with one value, and those of them with different answers.
+    """
+
+    users: int
+    exposed: int
+    changes: int = 0
+    seen: int = 0
+    stays: int = 0
+    alarms: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of users of whom every change shows: Table 2 of the paper."""
+        return self.exposed / self.users
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the changes after which the answer changed; nan if nobody changed."""
+        return self.seen / self.changes if self.changes else math.nan
+
+    @property
+    def alarm_rate(self) -> float:
+        """Share of the unchanged rounds after which the answer changed all the same."""
+        return self.alarms / self.stays if self.stays else math.nan
+
+    def __add__(self, other: Self) -> Self:
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.__dict__}
+        return type(self)(**sums)
+
+
+def detect_changes(answers: Ints, values: Ints) -> Detection:
+    """Take every different answer for a different value, as in Table 2 of the paper.
+
+    Parameters
+    ----------
+    answers : int[n, tau]
+        What each user sent in each round; equal numbers stand for equal answers of that user.
+    values : int[n, tau]
+        What the user held (dBitFlipPM: the bucket).
+
+    Returns
+    -------
+    Detection
+
+    Raises
+    ------
+    ParameterError
+        If the shapes differ.
+
+    Notes
+    -----
+    Source: MATH section 10. A memoised answer repeats exactly, so where the server sees memoised
+    answers each change that changed the answer is certain; a fresh second round hides it.
+    """
+    answers, values = np.asarray(answers), np.asarray(values)
+    if answers.shape != values.shape or values.ndim != 2 or values.shape[0] == 0:
+        raise ParameterError(
+            f"answers and values must be of one shape [users, rounds], got {answers.shape} and "
+            f"{values.shape}; give one answer for each value"
+        )
+    moved = values[:, 1:] != values[:, :-1]
+    differs = answers[:, 1:] != answers[:, :-1]
+    exposed = count_distinct(answers) == count_distinct(values)
+    return Detection(
+        users=len(values),
+        exposed=int(np.count_nonzero(exposed)),
+        changes=int(np.count_nonzero(moved)),
+        seen=int(np.count_nonzero(moved & differs)),
+        stays=int(np.count_nonzero(~moved)),
+        alarms=int(np.count_nonzero(~moved & differs)),
+    )
+
+
+def count_distinct(rows: Ints) -> Ints:
+    """How many different numbers each row holds, int64[n]."""
+    ordered = np.sort(rows, axis=1)
+    distinct: Ints = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
+    return distinct
+
+
+def record_answers(protocol: Protocol, values: Ints, seed: int) -> Ints:
+    """Run a client for each user and number the different answers that it sends.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    values : int[n, tau]
+        Indices 0..k-1.
+    seed : int
+        Of all the clients' draws.
+
+    Returns
+    -------
+    int64[n, tau]
+        Equal for equal answers of one user; what `detect_changes` takes.
+    """
+    answers = np.empty(values.shape, dtype=np.int64)
+    rng = SimulationRng(seed)
+    for user, row in enumerate(values.tolist()):
+        client = Client(protocol, rng=rng)
+        numbers: dict[Any, int] = {}
+        for t, v in enumerate(row):
+            y = client.report(v, round=t).y
+            answers[user, t] = numbers.setdefault(y, len(numbers))
+    return answers
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """Each user with each different bucket that the user's values fall into.
+
+    Attributes
+    ----------
+    n : int
+        Users.
+    users, buckets : int64[rows]
+        Ordered by user.
+    """
+
+    n: int
+    users: Ints
+    buckets: Ints
+
+
+def visited(values: Ints) -> Distinct:
+    """The different values of each user.
+
+    Parameters
+    ----------
+    values : int[n, tau]
+        Values, or their buckets.
+    """
+    ordered = np.sort(values, axis=1)
+    first = np.ones(ordered.shape, dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    users, places = np.nonzero(first)
+    return Distinct(len(values), users, ordered[users, places].astype(np.int64))
+
+
+def detect_memoised(protocol: Protocol, visits: Distinct, rng: np.random.Generator) -> Detection:
+    """The attack of Table 2 on a whole population whose memoised answers are sent as they are.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        dBitFlipPM: no second round.
+    visits : Distinct
+        Of the buckets of the users' values.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Detection
+        Only `users` and `exposed` are counted.
+
+    Raises
+    ------
+    ParameterError
+        If the protocol has another form.
+
+    Notes
+    -----
+    Draws the memoised bits of every user, and those beyond the first some only where they decide
+    whether two answers are equal: the law is that of the clients.
+    """
+    encoding: Any = protocol.encoding
+    channel: Any = protocol.first_channel
+    if type(encoding) is not SampledBuckets:
+        raise ParameterError(
+            f"protocol must send memoised bits of sampled buckets, got {protocol.name!r}; record "
+            "its answers with record_answers"
+        )
+    return Detection(visits.n, exposed(encoding, channel, visits, Draws(rng)))
+
+
+def exposed(encoding: SampledBuckets, channel: BitChannel, visits: Distinct, draws: Draws) -> int:
+    """Users of whom all different buckets get different answers."""
+    if encoding.d == encoding.b:
+        return visits.n - len(_colliding(visits, encoding.b, channel, draws))
+    return _exposed_by_sample(visits, encoding, channel, draws)
+
+
+def _exposed_by_sample(
+    visits: Distinct, encoding: SampledBuckets, channel: BitChannel, draws: Draws
+) -> int:
+    """The same where only d buckets are sampled.
+
+    All buckets outside the sample share one answer: a user who visits two of them is safe.
+    """
+    starts = np.searchsorted(visits.users, np.arange(visits.n + 1))
+    few = np.flatnonzero(np.diff(starts) <= encoding.d + 1)
+    found, step = 0, max(1, CELLS_AT_ONCE // encoding.b)
+    for start in range(0, len(few), step):
+        chosen = few[start : start + step]
+        sizes = np.diff(starts)[chosen]
+        users = np.repeat(np.arange(len(chosen)), sizes)
+        within = np.arange(len(users)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        buckets = visits.buckets[starts[chosen][users] + within]
+        sampled = draws.subsets(encoding.b, encoding.d, len(chosen))
+        # Position of the bucket among the sampled ones, d for all others.
+        own = np.where(sampled, np.cumsum(sampled, axis=1) - 1, encoding.d)[users, buckets]
+        answers = memo_rows(own, encoding.d, channel, draws)
+        alike = np.bincount(users[own == encoding.d], minlength=len(chosen)) > 1
+        kinds = np.unique(np.column_stack([users.astype(np.uint64), answers]), axis=0)[:, 0]
+        different = np.bincount(kinds.astype(np.int64), minlength=len(chosen)) == sizes
+        found += int((different & ~alike).sum())
+    return found
+
+
+def _colliding(visits: Distinct, b: int, channel: BitChannel, draws: Draws) -> Ints:
+    """Users with two equal answers among those to their visited buckets, b bits each.
+
+    Answers are drawn a word at a time, and on only for rows that are equal so far: those of one
+    class.
+    """
+    rows, classes, start = np.arange(len(visits.users)), visits.users, 0
+    while len(rows) and start < b:
+        # Classes are numbered from 0: one word holds a row's class and its next bits.
+        width = min(b - start, WORD - int(classes.max()).bit_length())
+        words = _draw_words(visits.buckets[rows] - start, width, channel, draws)
+        labelled = words | classes.astype(np.uint64) << np.uint64(width)
+        ordered = np.sort(labelled)
+        repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        places = np.searchsorted(repeated, labelled)
+        places[places == len(repeated)] = 0
+        equal = np.flatnonzero(repeated[places] == labelled) if len(repeated) else places[:0]
+        rows, classes, start = rows[equal], places[equal], start + width
+    return np.unique(visits.users[rows])
+
+
+def _draw_words(own: Ints, width: int, channel: BitChannel, draws: Draws) -> Any:
+    """The next ``width`` bits of each answer, uint64[rows]; ``own`` is which of them is set."""
+    words = draws.bits(channel.unset, WORD * len(own))
+    holders = np.flatnonzero((own >= 0) & (own < width))
+    bit = np.uint64(1) << own[holders].astype(np.uint64)
+    ones = draws.bits(channel.set, WORD * len(holders)) & np.uint64(1)
+    words[holders] = np.where(ones, words[holders] | bit, words[holders] & ~bit)
+    return words & np.uint64((1 << width) - 1)

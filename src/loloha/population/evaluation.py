@@ -1,0 +1,156 @@
+"""How far the estimates of a run lie from the truth, and what the users spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Floats, Ints
+from loloha.errors import ParameterError
+from loloha.postprocess import clip_and_renormalise
+from loloha.protocols import Protocol
+from loloha.server.estimate import variance
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Error of one run, round by round, beside what theory expects of it.
+
+    A round without a single report has nan in every error.
+
+    Attributes
+    ----------
+    n : int64[tau]
+        Reports of each round.
+    unbiased : float64[tau]
+        Mean squared error of the unbiased estimate over the bins, in squared frequency.
+    clipped : float64[tau]
+        The same after clipping at 0 and renormalising.
+    uniform : float64[tau]
+        The same of always answering "uniform".
+    v_star : float64[tau]
+        Approximate variance V*.
+    expected : float64[tau]
+        Exact variance, averaged over the bins: what `unbiased` is expected to be.
+    eps_avg, eps_max : float
+        Budget spent by a user, mean and largest over the users.
+    """
+
+    n: Ints
+    unbiased: Floats
+    clipped: Floats
+    uniform: Floats
+    v_star: Floats
+    expected: Floats
+    eps_avg: float
+    eps_max: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data: means over the rounds with reports, and each round; nan is None."""
+        errors = {
+            "mse_unbiased": self.unbiased,
+            "mse_clipped": self.clipped,
+            "mse_uniform": self.uniform,
+            "v_star": self.v_star,
+            "expected_mse": self.expected,
+        }
+        means = {
+            name: None if np.isnan(series).all() else float(np.nanmean(series))
+            for name, series in errors.items()
+        }
+        rounds = [
+            {"n": int(n)}
+            | {name: checks.finite(float(series[t])) for name, series in errors.items()}
+            for t, n in enumerate(self.n)
+        ]
+        return means | {"eps_avg": self.eps_avg, "eps_max": self.eps_max, "rounds": rounds}
+
+
+def evaluate(
+    protocol: Protocol, estimates: Floats, truth: Floats, n: Ints, loss: Floats
+) -> Evaluation:
+    """Compare the estimates of a run with the truth of the same rounds.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    estimates : float64[tau, bins]
+        Unbiased; nan where nobody's report could support the bin, which is then left out.
+    truth : float64[tau, bins]
+        Of the same reports; see `binned` for protocols that estimate buckets.
+    n : int64[tau]
+        Reports of each round; 0 where there were none.
+    loss : float64[users]
+        Budget that each user spent.
+
+    Raises
+    ------
+    ParameterError
+        If the shapes do not fit each other.
+
+    Notes
+    -----
+    Source: MATH section 10; each round is held against the truth of that round.
+    """
+    shape = (len(n), protocol.bins)
+    if np.shape(estimates) != shape or np.shape(truth) != shape:
+        raise ParameterError(
+            f"estimates and truth must be of shape {shape}, got {np.shape(estimates)} and "
+            f"{np.shape(truth)}; give one row a round"
+        )
+    errors = np.full((5, len(n)), math.nan)
+    for t in np.flatnonzero(n):
+        errors[:, t] = _round(protocol, estimates[t], truth[t], int(n[t]))
+    measured: list[Any] = [*errors, float(np.mean(loss)), float(np.max(loss))]
+    return Evaluation(np.asarray(n), *measured)
+
+
+def binned(protocol: Protocol, frequencies: Floats) -> Floats:
+    """Of float64[tau, k] frequencies those that the protocol estimates, float64[tau, bins]."""
+    sums = np.add.reduceat(frequencies, first_values(protocol), axis=1)
+    return np.asarray(sums, dtype=np.float64)
+
+
+def first_values(protocol: Protocol) -> Ints:
+    """Smallest value of each bin, int64[bins], ascending: bins are runs of neighbouring values."""
+    if protocol.bins == protocol.k:
+        return np.arange(protocol.k)
+    bins = np.fromiter(map(protocol.encoding.bin, range(protocol.k)), np.int64, protocol.k)
+    return np.searchsorted(bins, np.arange(protocol.bins))
+
+
+def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
+    """Labels of the bins: those of the k values, or "first..last" of a bucket."""
+    if protocol.bins == len(labels):
+        return list(labels)
+    starts = [*first_values(protocol).tolist(), len(labels)]
+    return [
+        f"{labels[start]}..{labels[end - 1]}" if end - start > 1 else str(labels[start])
+        for start, end in pairwise(starts)
+    ]
+
+
+def _round(
+    protocol: Protocol, estimate: Floats, truth: Floats, n: int
+) -> tuple[float, float, float, float, float]:
+    known = ~np.isnan(estimate)
+    if not known.any():
+        return (math.nan,) * 5
+    clipped = clip_and_renormalise(np.where(known, estimate, 0.0))
+    return (
+        _mean_square(estimate - truth),
+        _mean_square(clipped - truth),
+        _mean_square(1 / protocol.bins - truth),
+        variance(protocol, n),
+        float(np.mean(variance(protocol, n, np.clip(truth, 0.0, 1.0)))),
+    )
+
+
+def _mean_square(errors: Floats) -> float:
+    return float(np.nanmean(errors**2))

@@ -1,0 +1,110 @@
+"""Many simulated users who report to a collector, in batches. Needs numpy and pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import local
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Ints
+from loloha.campaign import Campaign
+from loloha.errors import ParameterError
+from loloha.population.samplers import Draws, History, sample_reports
+from loloha.sender.collector import Collector, Receipt
+from loloha.wire.columns import CONTENT_TYPE, encode_many
+from loloha.wire.message import LARGEST_UPLOAD, REPORTER_BYTES
+
+BATCH = 10_000
+CONNECTIONS = 2
+
+
+def run_fleet(
+    url: str,
+    campaign: Campaign,
+    values: Ints,
+    *,
+    first: int = 0,
+    token: str | None = None,
+    batch: int = BATCH,
+    connections: int = CONNECTIONS,
+    progress: Callable[[int], None] | None = None,
+    rng: Any = None,
+) -> Receipt:
+    """Let one simulated user per row report each round of its row, round after round.
+
+    Parameters
+    ----------
+    url : str
+        ``https://HOST/v1/campaigns/FINGERPRINT``.
+    campaign : Campaign
+        Its keys are drawn by devices.
+    values : int[n, tau]
+        Indices 0..k-1; -1 where a user sends nothing.
+    first : int
+        Number of the first round.
+    token : str, optional
+        The campaign's submit token.
+    batch : int
+        Reports in one request, at most.
+    connections : int
+        Requests at a time.
+    progress : callable, optional
+        Called with the number of reports of each batch that was answered.
+    rng : seed, optional
+        As `numpy.random.default_rng` takes it; by default the operating system's entropy.
+
+    Returns
+    -------
+    Receipt
+
+    Raises
+    ------
+    DomainError
+        If a value is out of range; it is not shown.
+    ParameterError
+        If values are no array of integers, or the campaign assigns keys.
+    CampaignError, Unreachable
+        If the collector refuses a whole batch, or does not answer.
+    """
+    if campaign.keys == "assigned":
+        raise ParameterError(
+            "campaign must let devices draw their keys, its collector assigns them; "
+            "send such reports with loloha.sender.Sender"
+        )
+    first = checks.integer("first", first, 0, 1 << 53, "rounds count from 0")
+    batch = checks.integer("batch", batch, 1, LARGEST_UPLOAD, "10000 is a good size")
+    connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
+    history = History(values, campaign.protocol.k)
+    generator = np.random.default_rng(rng)
+    kept = local()
+    opened = ExitStack()
+
+    def send(body: bytes) -> Receipt:
+        if not hasattr(kept, "collector"):
+            kept.collector = opened.enter_context(Collector(url, token=token))
+        receipt: Receipt = kept.collector.submit(body, CONTENT_TYPE)
+        if progress is not None:
+            progress(receipt.sent)
+        return receipt
+
+    total = Receipt()
+    with opened, ThreadPoolExecutor(connections) as pool:
+        sent = sample_reports(campaign.protocol, history, Draws(generator))
+        for t, (senders, keys, ys) in enumerate(sent):
+            n = int(np.count_nonzero(senders))
+            names = np.frombuffer(generator.bytes(REPORTER_BYTES * n), dtype=np.uint8)
+            names = names.reshape(n, REPORTER_BYTES)
+            waiting = []
+            for start in range(0, n, batch):
+                part = slice(start, min(start + batch, n))
+                key = None if keys is None else keys[part]
+                body = encode_many(campaign, names[part], key, ys[part], rounds=first + t)
+                waiting.append(pool.submit(send, body))
+            for future in waiting:
+                total += future.result()
+    return total

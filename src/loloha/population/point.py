@@ -1,0 +1,114 @@
+"""One protocol at one budget, measured on a population: a point of a comparison."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha import checks
+from loloha.datasets import Dataset
+from loloha.errors import ParameterError
+from loloha.planning.planning import candidates
+from loloha.population.archive import Row
+from loloha.population.distinct import detect_changes, record_answers
+from loloha.population.evaluation import evaluate
+from loloha.population.population import simulate
+from loloha.privacy.rounded import product
+from loloha.protocols import Protocol
+
+# A real client is a Python object: some milliseconds for the reports of a user.
+ATTACKED_USERS = 30
+
+
+class Point(NamedTuple):
+    """One protocol at one budget."""
+
+    label: str
+    protocol: Protocol
+    eps_inf: float
+
+
+def points_of(
+    dataset: Dataset,
+    protocols: Iterable[str | Protocol] | str | Protocol,
+    eps_inf: Iterable[float] | float,
+    alpha: float,
+    calibration: str,
+) -> list[Point]:
+    """Every protocol at every budget, in the order in which the protocols are named."""
+    alpha = checks.real("alpha", alpha, 0.0, 1.0, "the paper uses 0.4 to 0.6")
+    if alpha in (0.0, 1.0):
+        raise ParameterError(f"alpha must be inside (0, 1), got {alpha!r}; 0.5 is usual")
+    checks.choice("calibration", calibration, ("tight", "published"))
+    asked = [protocols] if isinstance(protocols, str | Protocol) else list(protocols)
+    names = [one for one in asked if not isinstance(one, Protocol)]
+    steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
+    points = []
+    for step in sorted({checks.eps("eps_inf", one) for one in steps}):
+        held = {"eps_inf": step, "eps_1": product(alpha, step)}
+        others = {"k": dataset.k, "calibration": calibration}
+        points += [
+            Point(one.label, one.protocol, step)
+            for one in candidates(held, others, names)
+            if one.protocol is not None
+        ]
+    # A protocol has its own budgets: it stands once.
+    points += [
+        Point(one.label, made, made.asked_memo)
+        for one in candidates({}, {"k": dataset.k}, [one for one in asked if one not in names])
+        if (made := one.protocol) is not None
+    ]
+    if not points:
+        raise ParameterError("protocols and eps_inf must be given, got none; see loloha.plan")
+    order = list(dict.fromkeys(point.label for point in points))
+    return sorted(points, key=lambda point: (order.index(point.label), point.eps_inf))
+
+
+def name_of(point: Point, run: int) -> str:
+    """What a run is kept under; it decides the randomness of the run too."""
+    return f"{point.label}/{point.protocol.fingerprint}/eps{point.eps_inf!r}/run{run}"
+
+
+def measure(
+    name: str, *, dataset: Dataset, level: float, seed: int, tasks: dict[str, tuple[Point, int]]
+) -> tuple[str, Row]:
+    """One run, with randomness that its name alone decides."""
+    point, run = tasks[name]
+    protocol = point.protocol
+    key = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype=np.uint32)
+    counting, attacking = np.random.SeedSequence(seed, spawn_key=key.tolist()).spawn(2)
+    result = simulate(protocol, dataset, keep_tallies=False, rng=counting)
+    truth: Any = result.truth
+    found = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
+    row: Row = {
+        "mse": found["mse_unbiased"],
+        "mse_expected": found["expected_mse"],
+        "mse_clipped": found["mse_clipped"],
+        "mse_uniform": found["mse_uniform"],
+        "coverage": result.coverage(level),
+        "eps_avg": found["eps_avg"],
+        "eps_max": found["eps_max"],
+    }
+    seen = _attack(protocol, dataset, attacking) if run == 0 else (None, None)
+    return name, row | dict(zip(("change_seen", "change_alarms"), seen, strict=True))
+
+
+def _attack(
+    protocol: Protocol, dataset: Dataset, source: np.random.SeedSequence
+) -> tuple[float | None, float | None]:
+    """How often the answers of some users, who report in every round, differ from the last."""
+    rng = np.random.default_rng(source)
+    steady = np.flatnonzero((dataset.values >= 0).all(axis=1))
+    chosen = rng.permutation(steady)[:ATTACKED_USERS]
+    if not len(chosen):
+        return None, None
+    values = np.asarray(dataset.values[chosen], dtype=np.int64)
+    answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
+    bins = np.array([protocol.encoding.bin(value) for value in range(protocol.k)])
+    found = detect_changes(answers, bins[values])
+    rates = (found.hit_rate, found.alarm_rate)
+    return tuple(None if math.isnan(rate) else rate for rate in rates)  # type: ignore[return-value]

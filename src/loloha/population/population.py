@@ -1,0 +1,183 @@
+"""A whole population at once: users x rounds of values in, what the server estimates out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.arrays import Array, Floats, Ints
+from loloha.datasets import Dataset
+from loloha.errors import ParameterError
+from loloha.population.samplers import Draws, History, sample, sample_reports
+from loloha.population.samplers.draws import Seed
+from loloha.population.simulation import Simulation
+from loloha.protocols import Protocol
+from loloha.protocols.base import speakable
+from loloha.server.estimate import unbiased
+from loloha.server.tally import Tally
+
+__all__ = ["History", "Simulation", "Supports", "linked", "simulate", "supports"]
+
+
+class Supports(NamedTuple):
+    """The bare counts of a simulated population: see `supports`.
+
+    Attributes
+    ----------
+    supports, reach : int64[tau, bins]
+        Reports that support each bin, and that could support it.
+    n : int64[tau]
+        Reports of each round.
+    loss : float64[n]
+        What each user has spent over all rounds.
+    """
+
+    supports: Ints
+    reach: Ints
+    n: Ints
+    loss: Floats
+
+
+def simulate(
+    protocol: Protocol,
+    values: Any,
+    *,
+    keep_tallies: bool = True,
+    progress: Callable[[float], object] | None = None,
+    rng: Seed,
+) -> Simulation:
+    """Sanitise and estimate: every user's device, then the server, in every round.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Any; see Notes for what makes it fast.
+    values : int[n, tau], Dataset or History
+        Value of each user in each round, 0..k-1; -1, or a masked entry, where a user sends nothing.
+        Of a `loloha.datasets.Dataset` the result keeps labels, rounds and truth.
+        A `History` saves preparing the same values again for the next simulation.
+    keep_tallies : bool
+        Whether the result holds the tally of each round. They can be far larger than the
+        estimates: g^m * g counts a round for local hashing with the linear family.
+    progress : callable, optional
+        Called with the share that is done, a float rising to 1.
+    rng : int, SeedSequence or Generator
+        Equal seeds give equal results, with numba installed or without. Predictable by design:
+        a real user's report needs a `Client`.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    DomainError
+        If a value is outside the domain; it is not shown.
+    ParameterError
+        If ``values`` is not an array [n, tau] of integers, or ``rng`` is none of the above.
+
+    Notes
+    -----
+    The counts have the joint law over all rounds that the same users' clients would give them,
+    integer thresholds and memoised answers included. It is reached by whole-array code for the
+    encodings of `loloha.population.samplers`; protocols with another encoding, or with a step of
+    their own, are run client by client. Runs on one core.
+    """
+    tallies: list[Tally] = []
+    found = _count(protocol, values, progress, rng, tallies.append if keep_tallies else None)
+    estimates = unbiased(protocol, found.supports, found.reach)
+    dataset = values if isinstance(values, Dataset) else None
+    return Simulation(protocol, estimates, *found, tallies, dataset)
+
+
+def supports(
+    protocol: Protocol,
+    values: Any,
+    *,
+    progress: Callable[[float], object] | None = None,
+    rng: Seed,
+) -> Supports:
+    """The counts alone, for experiments that run thousands of populations.
+
+    Parameters, errors and law are those of `simulate`, and so are the counts for the same ``rng``.
+
+    Returns
+    -------
+    Supports
+    """
+    return _count(protocol, values, progress, rng, None)
+
+
+def linked(protocol: Protocol, values: Any, *, rng: Seed) -> tuple[Ints | None, Ints]:
+    """The reports themselves, joined by user, as `loloha.engines.window.decode` takes them.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Whose answers are symbols.
+    values, rng
+        As for `simulate`.
+
+    Returns
+    -------
+    keys : int64[n] or None
+        None where the protocol has none.
+    ys : int64[n, tau]
+        -1 where a user sends nothing.
+
+    Raises
+    ------
+    ParameterError
+        If answers are bits, or as for `simulate`.
+    """
+    encoding = protocol.encoding
+    if encoding.packed:
+        raise ParameterError(f"protocol must send symbols, got {protocol!r}; take a hashed one")
+    history = _history(values, protocol.k)
+    keys = None if encoding.shapes(1)[0] is None else np.zeros(history.n, dtype=np.int64)
+    ys = np.full((history.n, history.tau), -1, dtype=np.int64)
+    for t, sent in enumerate(sample_reports(protocol, history, Draws(rng))):
+        ys[sent.senders, t] = sent.ys
+        if keys is not None:
+            keys[sent.senders] = sent.keys
+    return keys, ys
+
+
+def _count(
+    protocol: Protocol,
+    values: Any,
+    progress: Callable[[float], object] | None,
+    rng: Seed,
+    keep: Callable[[Tally], object] | None,
+) -> Supports:
+    """Run a population, and hand over the tally of each round if somebody keeps it."""
+    history = _history(values, speakable(protocol).k)
+    progress = progress or (lambda _: None)
+    sampled = sample(protocol, history, Draws(rng), progress, keep=keep is not None)
+    support, reach = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
+    for t, counts in enumerate(sampled.counts):
+        n = int(history.present[t])
+        support[t] = sampled.encoding.support(counts)
+        reach[t] = sampled.encoding.reach(counts, n)
+        if keep is not None:
+            tally = protocol.tally()
+            tally.counts, tally.n = counts.copy(), n
+            keep(tally)
+    return Supports(support, reach, history.present, sampled.loss)
+
+
+def _history(values: Array, k: int) -> History:
+    if isinstance(values, Dataset):
+        if values.k != k:
+            raise ParameterError(
+                f"k of the protocol must be that of the data set, {values.k}, got {k}; "
+                "make the protocol with k=dataset.k"
+            )
+        return History(values.values, k)
+    if not isinstance(values, History):
+        return History(values, k)
+    if values.k != k:
+        raise ParameterError(f"k must be that of the protocol, {k}, got {values.k}; prepare again")
+    return values

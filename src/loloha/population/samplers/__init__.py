@@ -1,0 +1,122 @@
+"""From a population's values to what the server gets in each round, with the law of the clients.
+
+`sample` gives counts and `sample_reports` the reports themselves, by code for the exact class of
+the protocol's encoding; an encoding that is not in the tables below, or a protocol that takes a
+step of its own, is run client by client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from loloha.arrays import Ints
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.population.samplers.bit import report_bits, sample_bits
+from loloha.population.samplers.draws import Draws
+from loloha.population.samplers.history import History
+from loloha.population.samplers.replay import replay, replay_reports
+from loloha.population.samplers.sample import Chain, Progress, Reports, Sample
+from loloha.population.samplers.symbol import quickest, report_symbols, sample_symbols
+from loloha.population.samplers.visits import Visits
+from loloha.privacy.loss import loss_of
+from loloha.protocols import Protocol
+
+Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[Ints]]]
+"""Gives how many first-round answers each user has drawn, and the counts of each round."""
+
+Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
+"""Gives the reports of each round, with the same draws and the same law."""
+
+SAMPLERS: dict[type[Encoding], Sampler] = {
+    Symbols: sample_symbols,
+    Hashed: sample_symbols,
+    OneHot: sample_bits,
+    SampledBuckets: sample_bits,
+}
+REPORTERS: dict[type[Encoding], Reporter] = {
+    Symbols: report_symbols,
+    Hashed: report_symbols,
+    OneHot: report_bits,
+    SampledBuckets: report_bits,
+}
+"""The samplers know these classes exactly: a subclass may take its steps otherwise."""
+
+STEPS = ("check_value", "enroll", "memo_index", "remember", "permanent", "instant", "client")
+
+
+def sample(
+    protocol: Protocol, history: History, draws: Draws, progress: Progress, *, keep: bool = True
+) -> Sample:
+    """What the server sees of a population.
+
+    ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
+    """
+    encoding = protocol.encoding
+    sampler = SAMPLERS.get(type(encoding))
+    if sampler is None or not _takes_usual_steps(protocol):
+        return replay(protocol, history.values, draws, progress)
+    if not keep:
+        # Who is new in every round has one.
+        encoding = quickest(encoding, history.n, history.tau if protocol.longitudinal else 1)
+    if protocol.longitudinal:
+        chain = Chain(protocol.first_channel, protocol.second_channel)
+        visits = history.visits(protocol.bins)
+        answers, counts = sampler(encoding, chain, visits, draws, progress)
+    else:
+        answers = history.reports
+        counts = _one_round(sampler, protocol, encoding, history, draws, progress)
+    loss = loss_of(protocol, answers)
+    return Sample(loss, counts, encoding)
+
+
+def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:
+    """What the population sends, round by round, where counts are not enough."""
+    encoding = protocol.encoding
+    reporter = REPORTERS.get(type(encoding))
+    if reporter is None or not _takes_usual_steps(protocol):
+        yield from replay_reports(protocol, history.values, draws)
+    elif protocol.longitudinal:
+        chain = Chain(protocol.first_channel, protocol.second_channel)
+        yield from reporter(encoding, chain, history.visits(protocol.bins), draws)
+    else:
+        chain = Chain(protocol.first_channel, None)
+        for held in history.rounds(protocol.bins):
+            visits = Visits.of_round(held[held >= 0], protocol.bins)
+            (sent,) = reporter(encoding, chain, visits, draws)
+            yield sent._replace(senders=held >= 0)
+
+
+def _takes_usual_steps(protocol: Protocol) -> bool:
+    return all(getattr(type(protocol), step) is getattr(Protocol, step) for step in STEPS)
+
+
+def _one_round(
+    sampler: Sampler,
+    protocol: Protocol,
+    encoding: Encoding,
+    history: History,
+    draws: Draws,
+    progress: Progress,
+) -> Iterator[Ints]:
+    """Nothing is kept: the users of every round are new ones, in their only round."""
+    chain = Chain(protocol.first_channel, None)
+    for t, held in enumerate(history.rounds(protocol.bins)):
+        visits = Visits.of_round(held[held >= 0], protocol.bins)
+        _, counts = sampler(encoding, chain, visits, draws, lambda _: None)
+        yield next(counts)
+        progress((t + 1) / history.tau)
+
+
+__all__ = [
+    "SAMPLERS",
+    "Chain",
+    "Draws",
+    "History",
+    "Reports",
+    "Sample",
+    "Sampler",
+    "Visits",
+    "sample",
+    "sample_reports",
+]

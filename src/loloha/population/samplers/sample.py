@@ -1,0 +1,53 @@
+"""What every sampler is given and gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from loloha.arrays import Bools, Floats, Ints
+from loloha.encodings import Encoding
+
+Progress = Callable[[float], object]
+"""Called with the share that is done, rising to 1."""
+
+
+class Chain(NamedTuple):
+    """The rounds of randomised response that a report goes through."""
+
+    first: Any
+    second: Any
+
+
+class Reports(NamedTuple):
+    """What a population sends in one round.
+
+    Attributes
+    ----------
+    senders : bool[n]
+        Who reports.
+    keys, ys : arrays
+        Their reports, in the array forms of the protocol's encoding.
+    """
+
+    senders: Bools
+    keys: Any
+    ys: Any
+
+
+class Sample(NamedTuple):
+    """What the server sees of a population, and what it cost.
+
+    Attributes
+    ----------
+    loss : float64[n]
+        What each user has spent over all rounds.
+    counts : iterator of int64[cells]
+        Counts of each round, in order, as a tally of the encoding holds them.
+    encoding : Encoding
+        The protocol's, or one that counts less where no tally is kept.
+    """
+
+    loss: Floats
+    counts: Iterator[Ints]
+    encoding: Encoding

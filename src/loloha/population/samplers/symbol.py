@@ -1,0 +1,223 @@
+"""Populations that send symbols: GRR and local hashing, in one round or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from loloha.arrays import Array, Ints
+from loloha.counting.compiled import compiled
+from loloha.counting.decode import line_support
+from loloha.counting.kernels import add_rows, count_lines, count_preimages, count_rounds
+from loloha.encodings import Encoding, Hashed
+from loloha.hashing import HashFamily, LinearHash, ModularHash, PrimeHash
+from loloha.population.samplers import rows
+from loloha.population.samplers.draws import Draws
+from loloha.population.samplers.sample import Chain, Progress, Reports
+from loloha.population.samplers.visits import Block, Visits, merge
+
+# Cells of the counts of the rounds that are counted together, and their reports.
+CELLS_AT_ONCE, REPORTS_AT_ONCE = 1 << 22, 1 << 19
+# Words of the preimages of one block of users.
+WORDS_AT_ONCE = 1 << 20
+# What a cell of a table costs a round, in words of preimages added up.
+CELL_COST = 2
+
+
+def sample_symbols(
+    encoding: Any, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Ints, Iterator[Ints]]:
+    """A memoised symbol for each value, or cell of the hash; then a fresh one for each report."""
+    keys, cells_of = _keyed(encoding, visits, draws)
+    kept, answers = _memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
+    count = _tabled if keys is None or encoding.tabled else _expanded
+    if count is _expanded and type(encoding.family) is LinearHash:
+        count = _folded
+    return answers, count(encoding, chain, keys, kept, draws, progress)
+
+
+def report_symbols(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
+    """The draws of `sample_symbols`, round by round, and not counted."""
+    keys, cells_of = _keyed(encoding, visits, draws)
+    kept, _ = _memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
+    for held in kept:
+        senders = held >= 0
+        told = _told(chain, held[senders], draws).astype(np.int64)
+        yield Reports(senders, None if keys is None else keys[senders], told)
+
+
+def _keyed(encoding: Any, visits: Visits, draws: Draws) -> tuple[Ints | None, _CellsOf]:
+    """The keys of all users, where they have any, and what tells the memo cells of a block."""
+    if not encoding.key_bits:
+        return None, _own_values
+    keys = draws.keys(encoding.family, visits.n)
+    return keys, partial(_hashed_values, encoding.family, keys)
+
+
+def _memoise(
+    g: int, cells_of: _CellsOf, chain: Chain, visits: Visits, draws: Draws, progress: Progress
+) -> tuple[Any, Ints]:
+    """The memoised symbol of each report int[tau, n] or -1, and how many memo cells users have."""
+    n, tau = visits.n, visits.tau
+    answers = np.zeros(n, dtype=np.int64)
+    kept = np.empty((tau, n), dtype=np.int16 if g < 1 << 15 else np.int32)
+    for block in visits.blocks:
+        users, symbols, cell_of = cells_of(block)
+        memo = _answers(chain.first, users, symbols, block.slots.shape[1], draws).astype(kept.dtype)
+        _spread(memo if cell_of is None else memo[cell_of], block.slots, kept[:, block.part])
+        answers[block.part] = np.bincount(users, minlength=block.slots.shape[1])
+        progress(block.part.stop / n / 2)
+    return kept, answers
+
+
+_CellsOf = Callable[[Block], tuple[Any, Any, Any]]
+"""User and symbol of each memo cell of a block, and the cell of each of its values."""
+
+
+def _own_values(block: Block) -> tuple[Any, Any, None]:
+    return block.users, block.values, None
+
+
+def _hashed_values(family: HashFamily, keys: Ints, block: Block) -> tuple[Any, Any, Any]:
+    symbols = hashed(family, keys[block.part], block)
+    cell_of, firsts = merge(block.users, symbols, family.g)
+    return block.users[firsts], symbols[firsts], cell_of
+
+
+def _answers(channel: Any, users: Array, symbols: Array, n: int, draws: Draws) -> Any:
+    """The memoised answer of each cell; ``users``, 0..n-1, ascends."""
+    if not channel.joint:
+        return draws.symbols(channel, symbols)
+    answers = np.empty_like(symbols)
+    step = max(1, CELLS_AT_ONCE // channel.g)
+    for start in range(0, n, step):
+        tables = draws.tables(channel, min(step, n - start))
+        cells = slice(*np.searchsorted(users, [start, start + step]))
+        answers[cells] = tables[users[cells] - start, symbols[cells]]
+    return answers
+
+
+def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
+    """What to count in where nobody keeps the counts: a table, or the support itself.
+
+    A table is cleared and decoded in every round, whatever n. Of the linear family its lines are
+    enough, g - 1 times fewer. Of the prime family a user's hash is expanded once, into rows of k
+    bits, and one row is added a report.
+    """
+    if type(encoding) is not Hashed or type(encoding.family) not in (LinearHash, PrimeHash):
+        return encoding
+    if type(encoding.family) is LinearHash:
+        return replace(encoding, expanded=encoding.family.g > 2)
+    words = (encoding.family.k + 63) // 64
+    expanding, tabling = n * (words * tau + encoding.family.k), CELL_COST * encoding.cells * tau
+    return replace(encoding, expanded=expanding < tabling)
+
+
+def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
+    """Symbols of the distinct values of each user, int32[pairs].
+
+    Parameters
+    ----------
+    family : HashFamily
+    keys : int64[users]
+        Of the users of the block.
+    block : Block
+    """
+    users, values = block.users, block.values
+    symbols = np.empty(len(users), dtype=np.int32)
+    loops = compiled("cells", len(users))
+    if loops and type(family) is LinearHash and family.g > 2:
+        low = family.g ** ((family.m + 1) // 2)
+        high_of, low_of = np.divmod(np.arange(family.k, dtype=np.int32), np.int32(low))
+        loops.hash_linear(keys, users, values, family.g, low, high_of, low_of, symbols)
+    elif loops and isinstance(family, ModularHash):
+        loops.hash_modular(*family.split(keys), users, values, family.modulus, family.g, symbols)
+    else:
+        symbols[:] = family.hash_many(keys[users], values.astype(np.int64))
+    return symbols
+
+
+def _spread(answers: Array, slots: Array, kept: Array) -> None:
+    """kept[t, u] = answers[slots[t, u]], -1 where a user sends nothing."""
+    loops = compiled("cells", slots.size)
+    if loops:
+        loops.spread(answers, slots, kept)
+    else:
+        kept[:] = np.append(answers, answers.dtype.type(-1))[slots]
+
+
+def _tabled(
+    encoding: Any, chain: Chain, keys: Ints | None, kept: Array, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are a table of keys and symbols."""
+    tau, n = kept.shape
+    answers = _told_in_place(chain, kept, draws)
+    step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
+    for start in range(0, tau, step):
+        told = answers[start : start + step]
+        counts = np.zeros((len(told), encoding.cells), dtype=np.int64)
+        count_rounds(counts, keys, told, encoding.symbols)
+        progress(0.5 + (start + len(told)) / tau / 2)
+        yield from counts
+
+
+def _folded(
+    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are the support, decoded from the lines of linear keys."""
+    family = encoding.family
+    tau, n = kept.shape
+    answers = _told_in_place(chain, kept, draws)
+    lines, factors = family.lines(keys)
+    cells = family.line_rows * family.g
+    step = max(1, min(CELLS_AT_ONCE // cells, REPORTS_AT_ONCE // max(1, n)))
+    for start in range(0, tau, step):
+        told = answers[start : start + step]
+        counts = np.zeros((len(told), family.line_rows, family.g), dtype=np.int64)
+        count_lines(counts, lines, factors, told)
+        yield from line_support(counts, family)
+        progress(0.5 + (start + len(told)) / tau / 2)
+
+
+def _expanded(
+    encoding: Any, chain: Chain, keys: Any, kept: Array, draws: Draws, progress: Progress
+) -> Iterator[Ints]:
+    """Counts of each round where they are the support, and each user's hash is expanded once."""
+    family = encoding.family
+    tau, n = kept.shape
+    counts = np.zeros((tau, family.k), dtype=np.int64)
+    answers = _told_in_place(chain, kept, draws)
+    per_user = max(tau, min(tau, family.g) * ((family.k + 63) // 64))
+    step = max(1, WORDS_AT_ONCE // max(1, per_user))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        told = answers[:, part]
+        if tau == 1:
+            sent = told[0] >= 0
+            count_preimages(counts[0], family, keys[part][sent], told[0, sent].astype(np.int64))
+        else:
+            reported = Visits(told.T, family.g)
+            for block in reported.blocks:
+                found = rows.preimages(family, keys[part][block.part], block.users, block.values)
+                add_rows(counts, found, np.arange(len(found), dtype=np.int32), block.slots)
+        progress(0.5 + min(n, start + step) / n / 2)
+    yield from counts
+
+
+def _told(chain: Chain, kept: Array, draws: Draws) -> Any:
+    """Answers of these reports, of the shape of ``kept``."""
+    if chain.second is None:
+        return kept
+    return draws.symbols(chain.second, kept)
+
+
+def _told_in_place(chain: Chain, kept: Array, draws: Draws) -> Any:
+    """Answers of all rounds, round by round: the same draws however they are counted."""
+    step = max(1, REPORTS_AT_ONCE // max(1, kept.shape[1]))
+    for start in range(0, len(kept), step):
+        kept[start : start + step] = _told(chain, kept[start : start + step], draws)
+    return kept

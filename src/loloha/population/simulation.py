@@ -1,0 +1,196 @@
+"""The result of a simulated population: estimates and truth as a frame, a picture and a page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.arrays import Floats, Ints
+from loloha.datasets import Dataset
+from loloha.datasets.layout import round_names
+from loloha.figure import Series, plot_lines
+from loloha.population.evaluation import bin_labels, binned
+from loloha.protocols import Protocol
+from loloha.server.estimate import inversion, standard_errors
+from loloha.server.frame import HTML_ROWS, to_frame, to_html
+from loloha.server.tally import Tally
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What the server learned of a simulated population, round by round, and what it cost.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        The rules that the users followed.
+    estimates : float64[tau, bins]
+        Unbiased frequencies; NaN in a round with nobody.
+    supports : int64[tau, bins] or None
+        Reports that support each bin; None where only estimates are known.
+    reach : int64[tau, bins]
+        Reports that could support it.
+    n : int64[tau]
+        Reports of each round.
+    loss : float64[n]
+        What each user has spent over all rounds.
+    tallies : list of Tally
+        Of each round, empty if they were not to be kept.
+    dataset : Dataset or None
+        The values' labels, rounds and truth, where a `loloha.datasets.Dataset` was simulated.
+    """
+
+    protocol: Protocol
+    estimates: Floats
+    supports: Ints | None
+    reach: Ints
+    n: Ints
+    loss: Floats
+    tallies: list[Tally] = field(default_factory=list, repr=False)
+    dataset: Dataset | None = field(default=None, repr=False)
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of each estimate, float64[tau, bins]; NaN where there is none."""
+        return standard_errors(self.protocol, self.n[:, None], self.estimates, self.reach)
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """What each bin stands for: a label, "first..last" of a bucket; its number by default."""
+        bins = self.protocol.bins
+        return (
+            list(range(bins))
+            if self.dataset is None
+            else bin_labels(self.protocol, self.dataset.labels)
+        )
+
+    @property
+    def rounds(self) -> list[Any]:
+        """What each round is called: as in the data set; its number by default."""
+        return list(range(len(self.n)) if self.dataset is None else self.dataset.rounds)
+
+    @cached_property
+    def truth(self) -> Floats | None:
+        """True frequencies, float64[tau, bins]; None where no data set was simulated."""
+        if self.dataset is None:
+            return None
+        return binned(self.protocol, self.dataset.frequencies())
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Lower and upper ends of `Estimate.interval` of each estimate, float64[tau, bins] each.
+
+        Parameters
+        ----------
+        level : float
+            Chance, in (0, 1), that an interval holds the true frequency.
+        simultaneous : bool
+            Whether those of all bins of a round hold at once: for bins picked by their estimates.
+        """
+        test = inversion(self.protocol, self.n[:, None], self.estimates, self.reach)
+        return test.interval(level, simultaneous=simultaneous)
+
+    def coverage(self, level: float = 0.95) -> float:
+        """Share of the intervals that hold the truth; NaN where that is not known."""
+        if self.truth is None:
+            return math.nan
+        low, high = self.interval(level)
+        known = ~np.isnan(low)
+        return float(((low <= self.truth) & (self.truth <= high))[known].mean())
+
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+        """A row for each round and value.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals ``low..high``.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            By default the kind of frame that the data came in, else pyarrow.
+
+        Returns
+        -------
+        frame
+            With columns round (number), start (what the round is called), value (number), label,
+            truth (where known), estimate, error (standard error), low, high and n.
+        """
+        if backend is None and self.dataset is not None:
+            backend = self.dataset.backend
+        tau, bins = self.estimates.shape
+        low, high = self.interval(level)
+        columns: dict[str, Any] = {
+            "round": np.repeat(np.arange(tau), bins),
+            "start": [start for start in self.rounds for _ in range(bins)],
+            "value": np.tile(np.arange(bins), tau),
+            "label": self.labels * tau,
+        }
+        if self.truth is not None:
+            columns["truth"] = self.truth.ravel()
+        columns |= {
+            "estimate": self.estimates.ravel(),
+            "error": self.standard_errors.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "n": np.repeat(self.n, bins),
+        }
+        listed = self.dataset is not None and self.dataset.categorical
+        kept = listed and all(isinstance(label, str) for label in self.labels)
+        return to_frame(columns, backend, categories={"label": self.labels} if kept else {})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def series(self, level: float = 0.95) -> Series:
+        """The estimates, intervals and truth as pictures take them."""
+        texts = [str(one) for one in self.rounds]
+        days = round_names(texts)
+        rounds = self.rounds if days == texts else days
+        return Series(self.labels, rounds, self.estimates, *self.interval(level), self.truth)
+
+    def plot(self, top: int = 6, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw the most frequent values over the rounds, with intervals and truth.
+
+        Parameters
+        ----------
+        top : int
+            How many values, 1..8.
+        level : float
+            Of the intervals.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plot_lines(self.series(level), top, ax)
+
+    def _repr_html_(self) -> str:
+        series = self.series()
+        at = series.last_round()
+        columns = ["label", "estimate", "low", "high"]
+        # Without the truth the rows are picked by their estimates.
+        ends = self.interval(simultaneous=series.truth is None)
+        shown = [series.labels, series.frequencies[at], *(end[at] for end in ends)]
+        said = "95 % intervals, of all values at once"
+        if series.truth is not None:
+            columns.insert(1, "truth")
+            shown.insert(1, series.truth[at])
+            said = "95 % intervals"
+        return to_html(
+            f"{self.protocol!r}: {len(self.loss)} users, {len(self.n)} rounds",
+            columns,
+            [[column[value] for column in shown] for value in series.top(HTML_ROWS)],
+            f"The most frequent of {self.protocol.bins} values in round {series.rounds[at]}, with "
+            f"{said}. All of it: to_frame(), plot().",
+        )
+
+    def __repr__(self) -> str:
+        rounds, users = len(self.n), len(self.loss)
+        return f"Simulation({self.protocol!r}, {users} users, {rounds} rounds)"

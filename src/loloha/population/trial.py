@@ -1,0 +1,138 @@
+"""A simulated run held against the truth: its metrics, its table and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loloha import __version__, privacy
+from loloha.errors import ParameterError
+from loloha.figure import draw_run, save
+from loloha.population.evaluation import evaluate
+from loloha.population.simulation import Simulation
+from loloha.server.frame import to_frame, write_csv
+
+SEEDED = "a seed was given: repeatable, and so without any privacy"
+UNSEEDED = "entropy of the operating system, not kept"
+
+
+class Trial:
+    """One run of a protocol over a data set, beside the truth.
+
+    Parameters
+    ----------
+    result : Simulation
+        Of a data set.
+    level : float
+        Level of the intervals.
+    seed : int or None
+        What the run was seeded with.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Whose values were simulated.
+    protocol : Protocol
+        The rules of the run.
+    truth : float64[tau, bins]
+        True frequencies.
+    series : Series
+        Estimates, intervals and truth.
+    evaluation : Evaluation
+        Errors, and the budget spent.
+    coverage : float
+        Share of all intervals that hold the truth.
+
+    Raises
+    ------
+    ParameterError
+        If the simulation was not that of a data set.
+    """
+
+    def __init__(self, result: Simulation, level: float, seed: int | None) -> None:
+        if result.dataset is None or result.truth is None:
+            raise ParameterError(
+                "result must be that of a data set, got bare values; simulate a loloha.Dataset"
+            )
+        self.result, self.level, self.seed = result, level, seed
+        self.dataset, self.protocol, self.truth = result.dataset, result.protocol, result.truth
+        self.series = result.series(level)
+        self.evaluation = evaluate(
+            self.protocol, result.estimates, self.truth, result.n, result.loss
+        )
+        self.coverage = result.coverage(level)
+
+    @property
+    def note(self) -> str:
+        """One line that says where the numbers come from."""
+        seed = "" if self.seed is None else f" Seed {self.seed}."
+        return f"{self.dataset.provenance} {self.protocol!r}.{seed} loloha {__version__}."
+
+    def metrics(self) -> dict[str, Any]:
+        """Everything but the single estimates, as JSON data."""
+        measured = self.evaluation.to_dict()
+        rounds = measured.pop("rounds")
+        data = self.dataset
+        return {
+            "loloha": __version__,
+            "dataset": {
+                "name": data.name,
+                "source": data.source,
+                "provenance": data.provenance,
+                "n": data.n,
+                "k": data.k,
+                "tau": data.tau,
+            },
+            "protocol": self.protocol.to_dict(),
+            "fingerprint": self.protocol.fingerprint,
+            "realised": self.protocol.numbers,
+            "seed": self.seed,
+            "randomness": UNSEEDED if self.seed is None else SEEDED,
+            "level": self.level,
+            "coverage": self.coverage,
+            "cap": self.protocol.cap,
+            **measured,
+            "rounds": [
+                {"round": label, **numbers}
+                for label, numbers in zip(data.rounds, rounds, strict=True)
+            ],
+            "privacy": privacy.explain(self.protocol).to_dict(),
+        }
+
+    def table(self) -> Any:
+        """A row for each round and bin, as an Arrow table."""
+        tau, bins = self.series.frequencies.shape
+        columns = {
+            "round": [round for round in self.dataset.rounds for _ in range(bins)],
+            "value": self.result.labels * tau,
+            "truth": self.truth.ravel(),
+            "estimate": self.series.frequencies.ravel(),
+            "standard_error": self.result.standard_errors.ravel(),
+            "lower": self.series.lower.ravel(),
+            "upper": self.series.upper.ravel(),
+            "n": np.repeat(self.result.n, bins),
+        }
+        about = {"protocol": repr(self.protocol), "note": self.note}
+        return to_frame(columns).replace_schema_metadata(about)
+
+    def save(self, folder: Path) -> None:
+        """Write estimates.parquet and .csv into a folder."""
+        from pyarrow import parquet
+
+        table = self.table()
+        parquet.write_table(table, folder / "estimates.parquet")
+        write_csv(table, folder / "estimates.csv")
+
+    def draw(self, folder: Path, top: int) -> None:
+        """Write frequencies.png and .svg into a folder, with ``top`` values over the rounds."""
+        figure = draw_run(
+            self.series,
+            self.protocol,
+            title=f"{self.dataset.name}: estimates by {self.protocol.name} and the truth",
+            note=self.note,
+            level=self.level,
+            top=top,
+        )
+        save(figure, folder / "frequencies")

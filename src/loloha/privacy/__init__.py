@@ -1,0 +1,35 @@
+"""What the reports of a user reveal, and what they do not: the numbers, and plain words."""
+
+from loloha.privacy.change import change_area, link_area
+from loloha.privacy.explanation import Explanation, explain
+from loloha.privacy.loss import cap, growth, loss_of
+from loloha.privacy.roc import Area
+from loloha.privacy.shuffling import Amplified, Shuffled, shuffled
+from loloha.privacy.transcript import (
+    HistoryLoss,
+    WorstLoss,
+    eps_2,
+    loss_between,
+    window_loss,
+    worst_loss,
+)
+
+__all__ = [
+    "Amplified",
+    "Area",
+    "Explanation",
+    "HistoryLoss",
+    "Shuffled",
+    "WorstLoss",
+    "cap",
+    "change_area",
+    "eps_2",
+    "explain",
+    "growth",
+    "link_area",
+    "loss_between",
+    "loss_of",
+    "shuffled",
+    "window_loss",
+    "worst_loss",
+]

@@ -1,0 +1,167 @@
+"""How surely a change of value shows: the best test of so many reports before and after it.
+
+The value stayed, or moved to another one; T reports before and T after are seen. The server knows
+the rules, the user's key, and which reports are of which stretch; of the values it knows that all
+are equally likely beforehand. Every area is that of the best test of such a server, or an upper
+bound of it: where cases are drawn, four standard errors are added, and where a domain is large the
+server is told of some values that the user's is among them. A server that knows more sees more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from loloha import checks
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.privacy.change import bits, buckets, pairs, symbols
+from loloha.privacy.change.cells import Cells, Chain
+from loloha.privacy.roc import Area
+from loloha.protocols import Protocol
+
+MOST_REPORTS = 1_000_000
+
+# Reports of a stretch beyond which a bound stands for them.
+_LIMIT = 1000
+# More keys than these tell users apart, however alike two of one key are.
+_KEYS_AT_MOST = 1 << 20
+
+
+@lru_cache(maxsize=256)
+def change_area(protocol: Protocol, reports: int) -> Area | None:
+    """How surely the best test sees whether a value changed between two stretches of reports.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    reports : int
+        Reports in each of the two stretches, 1..1 000 000.
+
+    Returns
+    -------
+    Area or None
+        Of the best test of a server that knows the key and takes all values as equally likely;
+        where ``bound`` is set, at least that. The same for the same arguments: what is drawn has a
+        fixed seed. None for encodings from elsewhere.
+
+    Raises
+    ------
+    ParameterError
+        If reports is not an integer in that range.
+    """
+    reports = checks.integer("reports", reports, 1, MOST_REPORTS, "count those of one stretch")
+    view = _MEMOISED if protocol.longitudinal else _ONE_ROUND
+    find = view.get(type(protocol.encoding))
+    return None if find is None else find(protocol, reports)
+
+
+@lru_cache(maxsize=256)
+def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
+    """How surely ever more reports show a change under the hash key that shows it most.
+
+    Parameters
+    ----------
+    protocol : Protocol
+
+    Returns
+    -------
+    (Area, bool) or None
+        No number of reports shows more under any key, or, where the flag is set, under any of the
+        keys that were drawn to find it. None without a memo or a hash.
+    """
+    if type(protocol.encoding) is not Hashed or not protocol.longitudinal:
+        return None
+    chain, cells = Chain.of(protocol), Cells.of(protocol)
+    rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
+    areas = [symbols.limit(chain, Cells(row[None], cells.values, np.ones(1))) for row in rows]
+    return max(areas, key=lambda area: area.auc), cells.drawn
+
+
+@lru_cache(maxsize=256)
+def link_area(protocol: Protocol, reports: int) -> Area | None:
+    """How surely the best test sees that two stretches of reports come from one user.
+
+    Against two users who hold different values; the value of one user stays. (Users who may hold
+    the same one are told from one user less surely.) Parameters, returns and errors are those of
+    `change_area`.
+    """
+    apart = change_area(protocol, reports)
+    encoding = protocol.encoding
+    keyed = type(encoding) in (Hashed, SampledBuckets)
+    if apart is None or not protocol.longitudinal or not keyed:
+        # Two users' memos are as independent as those of two values.
+        return apart
+    alike, keys = Area(1.0, 0.0), _keys(encoding)
+    if keys <= _KEYS_AT_MOST:
+        if type(encoding) is Hashed:
+            alike = _symbols(protocol, reports, users=True)
+        else:
+            alike = buckets.area(protocol, users=True)
+    # Users of different keys are told apart for certain.
+    return Area(1 - (1 - alike.auc) / keys, alike.error / keys, alike.bound)
+
+
+def _keys(encoding: Encoding) -> float:
+    """How many keys there are; ``inf`` where that is no number to write down."""
+    if type(encoding) is SampledBuckets and min(encoding.d, encoding.b - encoding.d) > 1 << 6:
+        return math.inf
+    return encoding.key_count
+
+
+def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
+    chain, cells = Chain.of(protocol), Cells.of(protocol)
+    most = symbols.limit(chain, cells, users=users)
+    if chain.certain:
+        return most
+    return _below(most, reports, lambda: symbols.area(chain, cells, reports, users=users))
+
+
+def _memoised_bits(protocol: Protocol, reports: int) -> Area:
+    most = buckets.area(protocol)
+    if protocol.second_channel is None or not protocol.second_channel.q:
+        return most
+    return _below(most, reports, lambda: bits.area(protocol, reports))
+
+
+def _buckets(protocol: Protocol, reports: int) -> Area:
+    return buckets.area(protocol)
+
+
+def _plain_symbols(protocol: Protocol, reports: int) -> Area:
+    most = pairs.bound(protocol, reports)
+    return _below(most, reports, lambda: _symbols(protocol, reports))
+
+
+def _one_round_bits(protocol: Protocol, reports: int) -> Area:
+    most = pairs.bound(protocol, reports)
+    return _below(most, reports, lambda: bits.area(protocol, reports))
+
+
+def _one_round_hashes(protocol: Protocol, reports: int) -> Area:
+    most = pairs.bound(protocol, reports)
+    return _below(most, reports, lambda: pairs.hashes(protocol, reports))
+
+
+def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
+    """What is found of so many reports, which is no more than is known of ever more of them."""
+    if reports > _LIMIT:
+        return most._replace(bound=True)
+    found = find()
+    # What is exact is below it, but for rounding.
+    return found._replace(auc=min(found.auc, most.auc)) if found.bound else found
+
+
+_MEMOISED: dict[type[Encoding], Callable[[Protocol, int], Area | None]] = {
+    Symbols: _symbols,
+    Hashed: _symbols,
+    OneHot: _memoised_bits,
+    SampledBuckets: _buckets,
+}
+_ONE_ROUND: dict[type[Encoding], Callable[[Protocol, int], Area | None]] = {
+    Symbols: _plain_symbols,
+    Hashed: _one_round_hashes,
+    OneHot: _one_round_bits,
+}

@@ -1,0 +1,168 @@
+"""What a server that knows the key looks at: how symbols are drawn, and how full each cell is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha.encodings import Hashed
+from loloha.hashing import HashFamily, LinearHash, XXHash
+from loloha.protocols import Protocol
+from loloha.rng import SCALE
+
+if TYPE_CHECKING:
+    from loloha.arrays import Array
+
+_SEED = 12
+# Keys that are gone through, else drawn; values that are hashed under all of them.
+_KEYS_AT_MOST, _DRAWN_KEYS, _HASHES = 1 << 14, 1 << 12, 1 << 21
+# Values, and to a cell, that are looked at of a larger domain.
+_VALUES, _VALUES_A_CELL = 1 << 9, 1 << 3
+# ln of a ratio that stands for infinity: its e^- is 0, and no sum of some overflows.
+CERTAIN = 1e4
+
+
+class Chain(NamedTuple):
+    """From a cell to its memo, and from a memo to a report.
+
+    Attributes
+    ----------
+    g : int
+    p1, q1 : float
+        Pr[the memo is the cell], Pr[it is one given other symbol].
+    log_ratio : float
+        ln(p2 / q2) of the second round.
+    p2 : float
+    table : (float, float, float) or None
+        Chances of the identity, of one symbol for all and of a permutation, where the memos of all
+        cells are drawn together.
+    """
+
+    g: int
+    p1: float
+    q1: float
+    p2: float
+    log_ratio: float
+    table: tuple[float, float, float] | None
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> Chain:
+        """Of a protocol of symbols; where nothing is memoised, the memo is the value itself."""
+        first: Any = protocol.first_channel
+        second: Any = protocol.second_channel
+        if not protocol.longitudinal:
+            return cls(first.g, 1.0, 0.0, float(first.p), _log_ratio(first), None)
+        table = None
+        if first.joint:
+            identity = first.identity / SCALE
+            constant = (1 - identity) * (first.constant / SCALE)
+            table = identity, constant, 1 - identity - constant
+        p2 = 1.0 if second is None else float(second.p)
+        return cls(first.g, float(first.p), float(first.q), p2, _log_ratio(second), table)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the memo is sent as it is."""
+        return self.log_ratio >= CERTAIN
+
+
+class Cells(NamedTuple):
+    """How many values each cell holds under some keys.
+
+    Attributes
+    ----------
+    sizes : int64[rows, g] or None
+        None: one value in each.
+    values : int
+        In all cells of a key.
+    weight : float64[rows]
+        How often a key has such cells.
+    drawn : bool
+        Whether these keys were drawn.
+    """
+
+    sizes: Any
+    values: int
+    weight: Any
+    drawn: bool = False
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> Cells:
+        """All keys, else some of them.
+
+        Of a large domain some values: that the server is told of them, and the user's is among
+        them, can but help it.
+        """
+        encoding = protocol.encoding
+        if type(encoding) is not Hashed:
+            return cls(None, protocol.k, np.ones(1))
+        family, rng = encoding.family, np.random.default_rng(_SEED)
+        if type(family) is LinearHash:
+            return cls._linear(family)
+        if type(family) is XXHash:
+            # Taken as a random function, as its collision probability is.
+            rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
+            sizes = rng.multinomial(family.k, np.full(family.g, 1 / family.g), size=rows)
+            return cls(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
+        if family.members <= _KEYS_AT_MOST and family.members * family.k <= _HASHES:
+            keys = np.arange(family.members + 1)
+            keys = keys[family.are_keys(keys)]
+            sizes = _sizes(family, keys, np.arange(family.k)[None])
+            # Which cell is which does not matter.
+            sizes, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
+            return cls(sizes, family.k, times / len(keys))
+        values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
+        keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
+        told = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
+        return cls(
+            _sizes(family, keys, told), values, np.full(len(keys), 1 / len(keys)), drawn=True
+        )
+
+    @classmethod
+    def _linear(cls, family: LinearHash) -> Cells:
+        """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
+
+        Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
+        """
+        k, g, m = family.k, family.g, family.m
+        sizes = np.zeros((m, g), dtype=np.int64)
+        for j in range(m):
+            whole, rest = divmod(k, g ** (j + 1))
+            more, last = divmod(rest, g**j)
+            sizes[j] = whole * g**j
+            sizes[j, :more] += g**j
+            sizes[j, more] += last
+        weight = np.array([(g - 1) * float(g) ** (m - 1 - j) for j in range(m)])
+        return cls(sizes, k, weight / weight.sum())
+
+    def held(self, rows: Any, symbols: Array) -> Any:
+        """Values in the cells that are called ``symbols``, of each row."""
+        return np.ones(symbols.shape) if self.sizes is None else self.sizes[rows, symbols]
+
+    def squares(self, rows: Any) -> Any:
+        """Sum over cells of the squares of these numbers."""
+        if self.sizes is None:
+            return np.full(np.shape(rows), float(self.values))
+        return (self.sizes.astype(float) ** 2).sum(axis=1)[rows]
+
+    def find(self, row: int, values: Array) -> Any:
+        """The cells of values that are numbered cell by cell."""
+        if self.sizes is None:
+            return values
+        return np.searchsorted(np.cumsum(self.sizes[row]), values, side="right")
+
+
+def _log_ratio(channel: Any) -> float:
+    if channel is None or not channel.q:
+        return CERTAIN
+    return min(CERTAIN, math.log(channel.p) - math.log(channel.q))
+
+
+def _sizes(family: HashFamily, keys: Array, values: Array) -> Any:
+    """Values in each cell under each key: int64[keys, g]."""
+    cells = family.hash_many(keys[:, None], values)
+    places = cells + family.g * np.arange(len(keys))[:, None]
+    counts = np.bincount(places.ravel(), minlength=len(keys) * family.g)
+    return counts.reshape(len(keys), family.g)

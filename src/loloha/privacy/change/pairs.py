@@ -1,0 +1,121 @@
+"""How surely a change shows where nothing is memoised: at most what two values are told apart by.
+
+Reports of a fresh key each, or a server that is told which two values come into question.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.hashing import XXHash
+from loloha.privacy.likelihood import scores_of_counts
+from loloha.privacy.roc import Area, best_area
+from loloha.protocols import Protocol
+
+if TYPE_CHECKING:
+    from loloha.arrays import Floats, Ints
+
+_SEED = 12
+_FEWEST, _MOST = 1 << 9, 1 << 13
+# Hashes of all cases of a kind, and values of a larger domain that are looked at.
+_HASHES, _VALUES = 1 << 20, 1 << 7
+# Differences of a stretch for which the law of both stretches is gone through.
+_DIFFERENCES = 1 << 9
+# Standard deviations beyond which a sum does not go: e^-72.
+_REACH = 12
+
+
+def bound(protocol: Protocol, reports: int) -> Area:
+    """As if the server were told two values, between which a change would be.
+
+    What matters is how many more reports support the one than the other.
+    """
+    gain, loss = _steps(protocol)
+    most = min(reports, math.ceil(reports * (gain - loss)) + _reach(gain, loss, reports))
+    if most > _DIFFERENCES:
+        return _held_known(gain, loss, reports)
+    law = _walk(gain, loss, reports, most)
+    stayed = np.outer(law, law) + np.outer(law[::-1], law[::-1])
+    return best_area(stayed, np.outer(law, law[::-1]) + np.outer(law[::-1], law))._replace(
+        bound=True
+    )
+
+
+def _steps(protocol: Protocol) -> tuple[float, float]:
+    """Chances that a report supports the value and not a given other one, and the reverse."""
+    p, q = float(protocol.first_channel.p), float(protocol.first_channel.q)
+    if protocol.g is None:
+        return p * (1 - q), q * (1 - p)
+    apart = 1 - float(protocol.encoding.collision)
+    return apart * p, apart * q
+
+
+def _held_known(gain: float, loss: float, reports: int) -> Area:
+    """As if the server were told, too, which of the two was held before.
+
+    Then reports after the change matter alone, of a user whose value stayed and of one who moved.
+    """
+    steps = 2 * reports
+    reach = _reach(gain, loss, steps)
+    if steps * (gain - loss) > reach:
+        return Area(1.0, 0.0, bound=True)
+    law = _walk(gain, loss, steps, min(steps, 2 * reach))
+    middle = len(law) // 2
+    return Area(min(1.0, float(law[middle + 1 :].sum() + law[middle] / 2) + 1e-9), 0.0, bound=True)
+
+
+def _reach(gain: float, loss: float, steps: int) -> int:
+    """How far a sum goes from its mean."""
+    return math.ceil(_REACH * math.sqrt(steps * (gain + loss)) + _REACH)
+
+
+def _walk(gain: float, loss: float, steps: int, most: int) -> Floats:
+    """Law of a sum of steps of +1, -1 or 0: from -most to most."""
+    size = 2 * most + 1
+    angle = 2 * np.pi * np.arange(size // 2 + 1) / size
+    one = 1 - gain - loss + gain * np.exp(-1j * angle) + loss * np.exp(1j * angle)
+    law: Floats = np.maximum(np.roll(np.fft.irfft(one**steps, size), most), 0.0)
+    return law
+
+
+def hashes(protocol: Protocol, reports: int) -> Area:
+    """Of local hashing with a fresh key in every report: how often each value was supported."""
+    encoding: Any = protocol.encoding
+    channel: Any = protocol.first_channel
+    family, rng = encoding.family, np.random.default_rng(_SEED)
+    told = min(protocol.k, max(2, min(_VALUES, _HASHES // (2 * reports * _FEWEST))))
+    cases = int(np.clip(_HASHES // (2 * reports * told), _FEWEST, _MOST))
+    # Which value is the user's matters where not all pairs of them are alike under the keys.
+    values = np.tile(np.arange(told), (cases, 1))
+    if told < protocol.k:
+        values = np.stack(
+            [rng.choice(protocol.k, told, replace=False, shuffle=False) for _ in values]
+        )
+    values = rng.permuted(values, axis=1)
+
+    def supports(own: int) -> Ints:
+        total = np.zeros((cases, told), dtype=np.int64)
+        for _ in range(reports):
+            if type(family) is XXHash:
+                # Taken as a random function, as its collision probability is.
+                cells = rng.integers(0, family.g, size=(cases, told))
+            else:
+                cells = family.hash_many(family.draw_many(cases, rng)[:, None], values)
+            lie = rng.integers(1, channel.g, cases)
+            shift = np.where(rng.random(cases) < float(channel.p), 0, lie)
+            total += cells == ((cells[:, own] + shift) % channel.g)[:, None]
+        return total
+
+    log_ratio = math.log(channel.p / channel.q)
+    stayed = []
+    for moved in (0, 1):
+        scores = scores_of_counts(supports(0), supports(moved), log_ratio)
+        # The score is ln of sums: of what moved, and of what stayed again.
+        with np.errstate(over="ignore"):
+            ratio = np.maximum(np.expm1(scores), 0.0) / (told - 1)
+        stayed.append(1 / (1 + ratio))
+    shares = np.stack(stayed, axis=1)
+    return best_area(shares, 1 - shares, drawn=True)

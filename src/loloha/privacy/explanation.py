@@ -1,0 +1,203 @@
+"""What the reports of a user reveal, and what they do not: the numbers, and plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.errors import ParameterError
+from loloha.privacy.change import change_area, link_area, worst_key
+from loloha.privacy.loss import MOST_REPORTS, counts, growth
+from loloha.privacy.roc import Area
+from loloha.privacy.rounded import digits
+from loloha.privacy.statement import (
+    MEAN_OVER_KEYS,
+    exchanged,
+    keyed,
+    leaks,
+    protected,
+    shares,
+    worst,
+)
+from loloha.privacy.transcript import window_loss
+from loloha.protocols import Protocol
+from loloha.protocols.base import speakable
+
+USUAL_REPORTS = (1, 2, 5, 10, 100)
+USUAL_WINDOWS = (1, 2, 10)
+USUAL_STRETCHES = (1, 10, 100)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The guarantee of a protocol: what it protects, what it does not, and the numbers.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    eps_1 : float
+        Loss of the first report, at most.
+    growth : tuple of (int, float)
+        (t, eps_t): loss of t reports of one value.
+    eps_inf : float
+        Loss of all reports of one value, for ever; ``inf`` for one-round rules.
+    cap : float
+        Most that `loss_of` can become; ``inf`` for one-round rules.
+    exchanged : float
+        What tells two histories apart, at most, that differ in one of several memo cells and not in
+        their pattern of equalities: eps_inf, more with one memo table for life; ``inf`` for
+        one-round rules.
+    windows : tuple of (int, float)
+        (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
+    change : tuple of (int, Area or None)
+        (T, area): how surely the best test of T reports before and T after a moment sees whether
+        the value changed; None where it is not computed. Of a server that knows the key and takes
+        all values as equally likely; exact, or an upper bound that says so.
+    link : Area or None
+        How surely two single reports show that one user, who did not change, sent both, and not two
+        users who hold different values.
+    parameters : dict
+        g and what devices really draw with; see `loloha.protocols.Realised`.
+    protected, leaks : tuple of str
+        One statement each.
+    """
+
+    protocol: Protocol
+    eps_1: float
+    growth: tuple[tuple[int, float], ...]
+    eps_inf: float
+    cap: float
+    exchanged: float
+    windows: tuple[tuple[int, float], ...]
+    change: tuple[tuple[int, Area | None], ...]
+    link: Area | None
+    parameters: dict[str, Any]
+    protected: tuple[str, ...]
+    leaks: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it in plain words, one statement a line."""
+        sections = (
+            (f"Privacy of {self.protocol!r}", _numbers(self)),
+            ("What is protected", self.protected),
+            ("What leaks", self.leaks),
+        )
+        return "\n\n".join(
+            "\n".join((title, *(f"- {line}" for line in lines))) for title, lines in sections
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON data; None where there is no bound."""
+        return {
+            "protocol": self.protocol.to_dict(),
+            "eps_1": self.eps_1,
+            "growth": [{"reports": t, "eps": eps} for t, eps in self.growth],
+            "eps_inf": checks.finite(self.eps_inf),
+            "cap": checks.finite(digits(self.cap, 15)),
+            "exchanged": checks.finite(self.exchanged),
+            "windows": [{"rounds": w, "eps": checks.finite(eps)} for w, eps in self.windows],
+            "change": [{"reports": t, **_plain(area)} for t, area in self.change],
+            "link": _plain(self.link),
+            "parameters": self.parameters,
+            "protected": list(self.protected),
+            "leaks": list(self.leaks),
+            "text": self.text,
+        }
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> Explanation:
+    """What the protocol guarantees and what it does not, in plain words.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    reports : int or sequence of int, optional
+        At which numbers t of reports to show eps_t; by default 1, 2, 5, 10, 100.
+    keys : {"drawn", "assigned"}
+        As in `loloha.Campaign`. Where they are assigned, what the worst hash key shows is said too.
+
+    Returns
+    -------
+    Explanation
+        ``str()`` gives the text.
+
+    Raises
+    ------
+    ParameterError
+        If it is no protocol, or reports are not integers >= 1, or none are given.
+    """
+    protocol = speakable(protocol)
+    checks.choice("keys", keys, ("assigned", "drawn"))
+    wanted = USUAL_REPORTS if reports is None else reports
+    rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
+    if not rounds:
+        raise ParameterError("reports must hold at least one number, got none; leave it out")
+    losses = growth(protocol, rounds)
+    change = tuple((t, change_area(protocol, t)) for t in USUAL_STRETCHES)
+    link = link_area(protocol, 1)
+    shown = worst_key(protocol) if keys == "assigned" else None
+    return Explanation(
+        protocol=protocol,
+        eps_1=protocol.asked_first,
+        growth=tuple((t, float(loss)) for t, loss in zip(rounds, losses, strict=True)),
+        eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
+        cap=protocol.cap,
+        exchanged=exchanged(protocol),
+        windows=tuple((w, window_loss(protocol, w)) for w in USUAL_WINDOWS),
+        change=change,
+        link=link,
+        parameters=protocol.numbers,
+        protected=protected(protocol),
+        leaks=leaks(protocol, change, link) + (() if shown is None else (worst(*shown),)),
+    )
+
+
+def _numbers(found: Explanation) -> list[str]:
+    curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in found.growth)
+    lines = [
+        f"eps_1 = {found.eps_1:.4g}: loss of the first report, at most.",
+        f"eps_t = {curve}: loss of t reports of one value.",
+    ]
+    if found.protocol.longitudinal:
+        cells = found.protocol.encoding.memo_cells
+        answers = f"eps_inf for each of up to {cells} memoised answers"
+        if found.protocol.joint:
+            answers = f"by up to {cells} memoised answers, which are drawn in one table for life"
+        lines += [
+            f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever.",
+            f"cap = {found.cap:.4g}: most budget that can be spent, {answers}.",
+        ]
+        if found.exchanged > found.eps_inf:
+            lines.append(
+                f"exchanged = {found.exchanged:.4g}: the price of that cap, what one cell "
+                f"exchanged for another is told by; eps_inf = {found.eps_inf:.4g} if independent."
+            )
+    else:
+        lines += [
+            "eps_inf = none: nothing is memoised, so no bound holds for ever.",
+            "cap = none: every report spends again.",
+        ]
+    windows = ", ".join(f"{eps:.4g} for w = {w}" for w, eps in found.windows if math.isfinite(eps))
+    lines.append(f"Any w rounds, all others known: {windows or 'nothing bounds even one'}.")
+    lines.append(
+        "A change shows, T reports before and T after it: area under the ROC curve of the best "
+        f"test {shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
+        "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(found.protocol)
+    )
+    shown = ", ".join(
+        f"{name} = {number:.6g}" for name, number in found.parameters.items() if number is not None
+    )
+    lines.append(f"Devices draw with: {shown} (losses never above those asked for).")
+    return lines
+
+
+def _plain(area: Area | None) -> dict[str, float | None]:
+    return dict.fromkeys(Area._fields) if area is None else area._asdict()

@@ -1,0 +1,157 @@
+"""How likely what was sent is under a change of value, against none: scores for the best test.
+
+By Neyman and Pearson no test beats the likelihood ratio. Where all that matters is how often each
+symbol was sent, n before and m after, and a report is r times likelier from its own symbol than
+from another, the ratio falls with
+
+    sum r^(n + m) / (sum r^n  sum r^m).                                      MATH section 12
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha.protocols import Protocol
+
+if TYPE_CHECKING:
+    from loloha.arrays import Array, Floats, Ints
+
+
+def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
+    """Scores that rise with the likelihood of a change, from how often each symbol was sent.
+
+    Parameters
+    ----------
+    before, after : int[..., symbols]
+        Reports of each symbol, or that support each value.
+    log_ratio : float
+        ln r: how much likelier a report is from its own symbol.
+    rest : int
+        Symbols beside these that were never sent.
+    """
+    joint = _log_sum(log_ratio * (before + after), rest)
+    scores: Floats = _log_sum(log_ratio * before, rest) + _log_sum(log_ratio * after, rest) - joint
+    return scores
+
+
+def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int) -> Floats:
+    """ln of the likelihood ratio of a change, from how often each bit was sent as 1.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        One bit a value.
+    before, after : int[..., k]
+        0..reports.
+    reports : int
+        In each stretch.
+    """
+    tables = bit_tables(protocol, reports)
+    places = before * (reports + 1) + after
+    common = tables.common.ravel()[places].sum(axis=-1)
+    scores: Floats = common + log_own(
+        tables.stayed.ravel()[places], tables.moved[before], tables.moved[after]
+    )
+    return scores
+
+
+def log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any = 1) -> Any:
+    """What the bits of the values themselves add to the score of a change.
+
+    The value is unknown: average over where it stood, and over where it went. Numbers of
+    `BitTables`, of each bit or of ``times`` bits along the last axis.
+    """
+    k = np.broadcast_to(times, stayed.shape).sum(axis=-1)
+    tops = [np.where(np.asarray(times) > 0, part, -np.inf).max(axis=-1, keepdims=True)
+            for part in (moved_from, moved_to)]  # fmt: skip
+    odds = [np.exp(part - top) for part, top in zip((moved_from, moved_to), tops, strict=True)]
+    # No difference of sums: where one value outweighs all others, it would be left to rounding.
+    apart = _apart(times * odds[0], times * odds[1])
+    apart += (times * (times - 1) * odds[0] * odds[1]).sum(axis=-1)
+    most = np.where(np.asarray(times) > 0, stayed, -np.inf).max(axis=-1, keepdims=True)
+    kept = (times * np.exp(np.minimum(stayed - most, 0))).sum(axis=-1)
+    with np.errstate(divide="ignore"):
+        gone = np.log(np.maximum(apart, 0.0)) + tops[0][..., 0] + tops[1][..., 0]
+    return gone - np.log(kept) - most[..., 0] - np.log(k - 1)
+
+
+def _apart(one: Array, other: Array) -> Floats:
+    """Sum of one[v] other[w] over all v != w along the last axis, of numbers >= 0."""
+    rest = np.zeros_like(other)
+    rest[..., 1:] += np.cumsum(other[..., :-1], axis=-1)
+    rest[..., :-1] += np.cumsum(other[..., :0:-1], axis=-1)[..., ::-1]
+    total: Floats = (one * rest).sum(axis=-1)
+    return total
+
+
+def second_bits(protocol: Protocol) -> tuple[float, float]:
+    """Pr[a bit is sent as 1] from a memo bit that is set, and from one that is not."""
+    second: Any = protocol.second_channel if protocol.longitudinal else protocol.first_channel
+    return float(second.p), float(second.q)
+
+
+class BitTables(NamedTuple):
+    """Of one bit, by how often it was sent as 1 before and after: 0..reports each.
+
+    Attributes
+    ----------
+    common : float64[reports + 1, reports + 1]
+        ln of the likelihood ratio of a change, of a bit of neither value.
+    stayed : float64[reports + 1, reports + 1]
+        ln of how much likelier it is the value's own bit than another, if the value stayed.
+    moved : float64[reports + 1]
+        The same of one stretch.
+    """
+
+    common: Any
+    stayed: Any
+    moved: Any
+
+
+def bit_tables(protocol: Protocol, reports: int) -> BitTables:
+    """Of a protocol of one bit a value; without a memo, a bit's memo is the bit."""
+    first: Any = protocol.first_channel
+    times = np.arange(reports + 1)
+    shown = [np.log([p, 1 - p]) @ np.stack([times, reports - times]) for p in second_bits(protocol)]
+    laws = {}
+    chances = (first.p, first.q) if protocol.longitudinal else (1, 0)
+    for name, p in zip(("own", "other"), chances, strict=True):
+        one, zero = (math.log(part) if part else -math.inf for part in (float(p), 1 - float(p)))
+        alone = np.logaddexp(one + shown[0], zero + shown[1])
+        both = np.logaddexp(
+            one + np.add.outer(shown[0], shown[0]), zero + np.add.outer(shown[1], shown[1])
+        )
+        laws[name] = alone, both
+    alone, both = laws["other"]
+    return BitTables(
+        np.add.outer(alone, alone) - both, laws["own"][1] - both, laws["own"][0] - alone
+    )
+
+
+def binomial(n: int, p: float, q: float, times: Ints | None = None) -> Floats:
+    """C(n, m) p^m q^(n - m), without overflow.
+
+    Parameters
+    ----------
+    times : int[], optional
+        Each m, in a row without gaps; by default 0..n. Beyond 0..n there is nothing.
+    """
+    times = np.arange(n + 1) if times is None else times
+    law = np.zeros(len(times))
+    known = (times >= 0) & (times <= n)
+    m = times[known]
+    if len(m):
+        first = int(m[0])
+        start = math.lgamma(n + 1) - math.lgamma(first + 1) - math.lgamma(n - first + 1)
+        ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
+        law[known] = np.exp(start + ways + m * math.log(p) + (n - m) * math.log(q))
+    return law
+
+
+def _log_sum(logs: Array, rest: int) -> Any:
+    """ln(sum of e^logs + rest) along the last axis."""
+    most = logs.max(axis=-1, keepdims=True)
+    return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1) + rest * np.exp(-most[..., 0]))

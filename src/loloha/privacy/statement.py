@@ -1,0 +1,309 @@
+"""The guarantee of a protocol in plain words: what is protected, and what leaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.hashing import AffineHash, XXHash
+from loloha.privacy.roc import Area
+from loloha.privacy.transcript import eps_2
+from loloha.protocols import Protocol
+
+MEAN_OVER_KEYS = "an average over keys; under some of them a change can show more surely"
+"""Said beside every area of a protocol whose users have keys of their own."""
+MOST_SHOWN = 8
+"""Numbers of cells whose loss is listed."""
+
+
+def protected(protocol: Protocol) -> tuple[str, ...]:
+    """What holds whatever is sent, a statement each."""
+    first, memo = protocol.asked_first, protocol.asked_memo
+    one = (
+        "One report, seen alone: whatever is sent, it shifts the odds between any two values by a "
+        f"factor of at most e^{first:.4g} = {math.exp(first):.4g}."
+    )
+    if not protocol.longitudinal:
+        return (one, _one_round(protocol))
+    constant = (
+        "A value that never changes: all its reports together, for ever, shift the odds between "
+        f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
+    )
+    up_to = f"{memo:.4g} for each distinct one visited"
+    if protocol.joint:
+        spent = [protocol.spent(m) for m in range(1, protocol.encoding.memo_cells + 1)]
+        up_to = ", ".join(f"{loss:.4g}" for loss in spent[:MOST_SHOWN])
+        up_to += ", ..." if len(spent) > MOST_SHOWN else ""
+        up_to += " where 1, 2, ... distinct ones are visited"
+    pattern = (
+        f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
+        "equalities (alike in the same rounds, different in the same rounds) are told apart by a "
+        f"loss of at most {up_to}."
+    )
+    if type(protocol.encoding) in (Hashed, SampledBuckets):
+        pattern += " Moves between values of one cell do not show."
+    rounds = () if _in_name_only(protocol) else (_one_round(protocol),)
+    return one, constant, *rounds, pattern
+
+
+_CELLS: dict[type[Encoding], str] = {
+    Symbols: "values",
+    Hashed: "cells of the user's own hash",
+    OneHot: "values",
+    SampledBuckets: "cells (one of the user's own sampled buckets, or none of them)",
+}
+"""These classes exactly: of another encoding nothing is known here."""
+
+
+def _cells(protocol: Protocol) -> str:
+    """What one memoised answer belongs to."""
+    return _CELLS.get(type(protocol.encoding), "memo symbols of the protocol's own encoding")
+
+
+def _one_round(protocol: Protocol) -> str:
+    """What any one round is protected by."""
+    once = eps_2(protocol)
+    return (
+        "Any one round, however often values change: two histories that differ in one round, all "
+        f"others known, are told apart by a factor of at most e^{once:.4g} = {math.exp(once):.4g}; "
+        f"if they differ in w rounds, e^({once:.4g} w). It does not grow with time."
+    )
+
+
+def _in_name_only(protocol: Protocol) -> bool:
+    """Whether what bounds one round grows with the number of bits, or nothing bounds it."""
+    return (protocol.longitudinal and protocol.g is None) or math.isinf(eps_2(protocol))
+
+
+def leaks(
+    protocol: Protocol, change: Sequence[tuple[int, Area | None]], link: Area | None
+) -> tuple[str, ...]:
+    """What the reports of a user show, a statement each.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    change : sequence of (int, Area or None)
+        How surely a change shows after so many reports.
+    link : Area or None
+        How surely two single reports show that they come from one user.
+    """
+    found = [_changes(protocol, change)]
+    if protocol.joint:
+        found.append(_price(protocol))
+    if _in_name_only(protocol):
+        found.append(_any_round(protocol))
+    found.append(_link(protocol, link))
+    found.append(
+        "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
+        "the reports. No client refuses a round for one value of the domain and not for another: a "
+        "limit is compared with the cap at enrolment, and ends one-round rules after a fixed "
+        "number of reports."
+    )
+    if protocol.longitudinal:
+        found.append(
+            "Reset: nothing renews by itself. A client that is reset, or installed again, is a new "
+            f"user on top: what was spent stays spent, and up to {protocol.cap:.4g} more can be."
+        )
+    found.append("Other collections about the same user: their losses add to these.")
+    return tuple(found)
+
+
+def shares(change: Sequence[tuple[int, Area | None]]) -> str:
+    """How surely a change shows, in one line."""
+    known = [f"{share(area)} at T = {t}" for t, area in change if area is not None]
+    return ", ".join(known) or "not computed here"
+
+
+def share(area: Area) -> str:
+    """An area in words: a bound is rounded up and called one."""
+    if not area.bound:
+        return f"{area.auc:.3f}"
+    return f"at most {min(1.0, math.ceil(1000 * area.auc - 1e-6) / 1000):.3f}"
+
+
+SERVER = (
+    "The test is that of a server that knows the rules and the user's key, and takes all values as "
+    "equally likely; one that knows more of the values sees more."
+)
+"""Who makes the best test of a change; MATH section 12."""
+
+
+def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+    told = (
+        "Of a user whose value changed and one whose value did not, the best test of T reports "
+        f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
+        f"chance). {SERVER}"
+    )
+    return f"{told} It is {MEAN_OVER_KEYS}." if keyed(protocol) else told
+
+
+def keyed(protocol: Protocol) -> bool:
+    """Whether what is known of a change depends on the user's key."""
+    return type(protocol.encoding) in (Hashed, SampledBuckets)
+
+
+def worst(area: Area, drawn: bool) -> str:
+    """What shows under the key that shows most, where keys are assigned."""
+    which = "of those that were drawn to find it" if drawn else "of all"
+    return (
+        "Assigned keys: the shares above are averages over keys. Under the key that shows a change "
+        f"most surely, {which}, the best test of however many reports picks the right user in "
+        f"{share(area._replace(bound=True))} of cases. Whoever assigns the keys knows whose it is."
+    )
+
+
+def exchanged(protocol: Protocol) -> float:
+    """What tells two histories apart, at most, that differ in one cell and not in their pattern.
+
+    eps_inf where answers are drawn independently, ``inf`` for one-round rules. With one table for
+    life B_m, m the cells that are visited; one more is left to exchange one for. MATH section 15.
+    """
+    if not protocol.longitudinal:
+        return math.inf
+    if not protocol.joint:
+        return protocol.asked_memo
+    return protocol.spent(max(1, protocol.encoding.memo_cells - 1))
+
+
+def _price(protocol: Protocol) -> str:
+    """What one table for life costs."""
+    told = (
+        "One table for life: all answers of a user are drawn together, so what is known of some "
+        "tells of the others."
+    )
+    # Of two cells none is left to exchange one for.
+    if protocol.encoding.memo_cells == 2:
+        return told
+    both = protocol.spent(2)
+    more = f", and by up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
+    return (
+        f"{told} That is the price of the smaller cap: two histories that differ in a single one "
+        f"of several {_cells(protocol)}, in all rounds spent there, are told apart by up to "
+        f"{both:.4g} where two are visited{more}. With answers drawn independently it is at most "
+        f"{protocol.asked_memo:.4g}, however many are visited. So who knows all of a user's values "
+        "but one can learn more of that one than eps_inf says."
+    )
+
+
+def _any_round(protocol: Protocol) -> str:
+    """Why one round of bits is hardly bounded."""
+    once = eps_2(protocol)
+    if type(protocol.encoding) not in _CELLS:
+        return (
+            "Any one round: nothing is known here of how far the protocol's own encoding bounds "
+            "what a single changed round reveals; take it that nothing does."
+        )
+    if math.isinf(once):
+        return (
+            "Any one round: nothing bounds what a single changed round reveals, because the "
+            "memoised answer is sent as it is."
+        )
+    return (
+        f"Any one round: with all others known, a single changed round is bounded by e^{once:.4g} "
+        "only, which protects nothing in practice: the answers memoised for two values may differ "
+        "in every bit, and the bound grows with the number of values."
+    )
+
+
+def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
+    """What more and more reports of one user show."""
+    if not protocol.longitudinal:
+        return (
+            f"Repetition: every report spends {protocol.asked_first:.4g} again. Repeated reports "
+            "of one value average the noise away, and nothing limits the total. A change of value "
+            f"shows with them. {_told_apart(protocol, change)}"
+        )
+    if protocol.second is None:
+        why = (
+            "There is no second round: a report is repeated bit for bit while the value stays in "
+            "one cell, so a report that differs from an earlier one proves a change. "
+        )
+    elif type(protocol.encoding) is Hashed:
+        why = _unseen(protocol)
+    elif type(protocol.encoding) in _CELLS:
+        why = (
+            "Each value has a memoised answer of its own, so in time every change shows, unless "
+            "both values happened to draw the same answer. "
+        )
+    else:
+        why = "Take it that in time every change shows. "
+    return (
+        f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
+        "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
+        f"it: the cap is a budget spent, not a bound on what any history reveals. {why}"
+        f"{_told_apart(protocol, change)}"
+    )
+
+
+def _unseen(protocol: Protocol) -> str:
+    """Which moves of a hashed value never show, and so keep the share below 1."""
+    hidden = ["within one cell"] if protocol.encoding.collision else []
+    channel: Any = protocol.first_channel
+    # Without one symbol for all, a table gives every cell an answer of its own.
+    if not channel.joint or channel.constant:
+        hidden.append("between cells that drew the same answer")
+    if not hidden:
+        return "Every value has an answer of its own, so in time every change shows. "
+    others = "".join(f", nor one {move}" for move in hidden[1:])
+    return (
+        f"A move {hidden[0]} never shows{others}: that is what keeps the share below 1 for ever. "
+    )
+
+
+def _link(protocol: Protocol, link: Area | None) -> str:
+    """How the reports of one user can be joined: by a key, or by the answers themselves."""
+    encoding = protocol.encoding
+    told = "" if link is None else f" From two single reports: {share(link)} (0.5 is chance)."
+    if not protocol.longitudinal:
+        return (
+            "Linking: nothing is kept and no key is carried on, so only the value itself, while "
+            f"it stays, joins the reports of one user.{told}"
+        )
+    words = _LINKS.get(type(encoding))
+    if words is None:
+        return (
+            "Linking: nothing is known here of what the protocol's own encoding repeats in the "
+            "reports of one user; take it that they can be joined."
+        )
+    return f"Linking: {words(encoding)}{told if words is _by_answer else ''}"
+
+
+def _by_key(encoding: Hashed) -> str:
+    family = encoding.family
+    if type(family) in (AffineHash, XXHash):
+        return (
+            f"by key. A user's reports carry the same {family.key_bits}-bit key, a pseudonym that "
+            "joins all reports of one user."
+        )
+    return (
+        f"by key. A user's reports carry the same key, one of {family.members}. About "
+        f"n/{family.members} of n users share it; where there are fewer users than keys it can "
+        "single one out."
+    )
+
+
+def _by_buckets(encoding: SampledBuckets) -> str:
+    carried = "repeat the memoised bits unchanged"
+    if encoding.d < encoding.b:
+        carried = f"carry the same {encoding.d} sampled buckets and {carried}"
+    return f"by fingerprint. A user's reports {carried}, which can single a user out and join them."
+
+
+def _by_answer(encoding: Encoding) -> str:
+    return (
+        "by fingerprint. No key is sent, but the memoised answer shows through the reports: while "
+        "the value stays, the best test picks the pair of reports of one user before a pair of two "
+        "users who hold different values, so a pseudonym that changes every round does not prevent "
+        "joining."
+    )
+
+
+_LINKS: dict[type[Encoding], Callable[[Any], str]] = {
+    Symbols: _by_answer,
+    Hashed: _by_key,
+    OneHot: _by_answer,
+    SampledBuckets: _by_buckets,
+}

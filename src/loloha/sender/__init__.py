@@ -1,0 +1,17 @@
+"""The device on the network: consent, enrolment, a queue; with the standard library alone."""
+
+from loloha.sender.collector import Collector
+from loloha.sender.connection import Connection, Patience, Unreachable
+from loloha.sender.consent import explain_all
+from loloha.sender.delivery import Delivery
+from loloha.sender.sender import Sender
+
+__all__ = [
+    "Collector",
+    "Connection",
+    "Delivery",
+    "Patience",
+    "Sender",
+    "Unreachable",
+    "explain_all",
+]

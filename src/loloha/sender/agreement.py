@@ -1,0 +1,339 @@
+"""What one user agreed to, as a sender keeps it, and what outlives the agreement."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from loloha.campaign import Campaign
+from loloha.client import Client
+from loloha.client.file import DAMAGED
+from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
+from loloha.client.state import UNREADABLE, implied
+from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
+from loloha.protocols import Protocol
+from loloha.report import Key, Report
+from loloha.sender.connection import path_of
+from loloha.sender.ledger import Ledger, amount
+from loloha.wire.message import decode, encode
+
+STATE_TYPE, STATE_VERSION = "loloha-sender", 2
+MOST_QUEUED = 1_000
+"""Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
+_FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
+BEYOND_REPAIR = (
+    f"{DAMAGED}; withdraw, which deletes it (`loloha report --state FILE --withdraw`), and agree "
+    "again only if the user does"
+)
+
+
+def fingerprint_of(url: str) -> str:
+    """The fingerprint that the address of a campaign ends with.
+
+    Raises
+    ------
+    ParameterError
+        If it ends otherwise.
+    """
+    found = _FINGERPRINT.search(path_of(url))
+    if found is None:
+        raise ParameterError(
+            "url must end with /v1/campaigns/FINGERPRINT, got another; copy the campaign's address"
+        )
+    return found[1]
+
+
+@dataclass(frozen=True, repr=False)
+class Enrolment:
+    """One user in one campaign.
+
+    Attributes
+    ----------
+    url : str
+    token, ticket : str or None
+        The campaign's submit token, and what the collector gave with an assigned key.
+    campaign : Campaign
+    client : Client
+        Never changed: a step is made by a twin of it.
+    queue : dict of int to str
+        For each round the message that the collector has not settled yet.
+    """
+
+    url: str
+    token: str | None
+    ticket: str | None
+    campaign: Campaign
+    client: Client
+    queue: Mapping[int, str] = field(default_factory=dict)
+
+    def without(self, round: int) -> Enrolment:
+        """The same, with one message less in the queue."""
+        return replace(self, queue={r: m for r, m in self.queue.items() if r != round})
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON data, secrets included."""
+        return {
+            "url": self.url,
+            "token": self.token,
+            "ticket": self.ticket,
+            "campaign": self.campaign.to_dict(),
+            "client": self.client.to_dict(),
+            "queue": [[round, message] for round, message in sorted(self.queue.items())],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What `to_plain` wrote."""
+        campaign = Campaign.from_dict(plain["campaign"])
+        client = Client.from_dict(plain["client"], protocol=campaign.protocol)
+        if fingerprint_of(plain["url"]) != campaign.fingerprint:
+            raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
+        token, ticket = plain["token"], plain["ticket"]
+        if not all(text is None or isinstance(text, str) for text in (token, ticket)):
+            raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
+        queue = dict(plain["queue"])
+        one = cls(plain["url"], token, ticket, campaign, client, queue)
+        key, sent = client._state.before.key, dict(client._state.record.sent)
+        if not all(one._has_made(sent, key, round, text) for round, text in queue.items()):
+            raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
+        return one
+
+    def message(self, report: Report, round: int) -> str:
+        """One of this client's reports, as it is sent."""
+        reporter = self.client.reporter(round)
+        made = encode(self.campaign, report, round=round, reporter=reporter, ticket=self.ticket)
+        return made.decode()
+
+    def _has_made(self, sent: Mapping[int, Report], key: Key, round: Any, message: Any) -> bool:
+        """Whether a message is what this client made for a round: nothing else is sent."""
+        if type(round) is not int or not self.client.has_answered(round):
+            return False
+        report = sent.get(round)
+        if report is None:
+            # A client keeps fewer reports than may wait.
+            report = decode(self.campaign, message)
+            if self.campaign.protocol.longitudinal and report.key != key:
+                return False
+        made = self.message(report, round)
+        return message == made or _members(message) == _members(made)
+
+
+def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger) -> float | None:
+    """The limit of a new agreement; refuses what cannot be agreed to before anything is drawn."""
+    if len({one.name for one in campaigns}) < len(campaigns):
+        raise CampaignError(
+            "campaigns must have different names under one agreement, got one name twice; "
+            "use a state file for each"
+        )
+    return agreed(limit, ledger.committed, [one.protocol for one in campaigns])
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement:
+    """One consent: to one campaign, or to several under one limit.
+
+    Attributes
+    ----------
+    enrolments : tuple of Enrolment
+        Of campaigns with different names.
+    limit : float or None
+        Hard limit on `loss`, which covers all that can be spent: see `loloha.client.limit`.
+    spent_before : float
+        What the same user spent under agreements before this one.
+    committed_before : float or None
+        What a limit has to cover of it, whatever the values were; None if that is not known, in a
+        state of release 0.2.0.
+    """
+
+    enrolments: tuple[Enrolment, ...]
+    limit: float | None
+    spent_before: float = 0.0
+    committed_before: float | None = 0.0
+
+    def again(self, wanted: list[str], limit: float | None) -> Agreement:
+        """The same, to campaigns given by their fingerprints, perhaps with another limit."""
+        known = [one.campaign.fingerprint for one in self.enrolments]
+        if set(known) != set(wanted):
+            raise CampaignError(
+                f"campaigns must be {known}, which the user agreed to, got {wanted}; "
+                "withdraw and ask anew, or use another state file"
+            )
+        if limit is None:
+            return self
+        before = self._before
+        claims = [
+            max(one.client.committed, least(one.campaign.protocol)) for one in self.enrolments
+        ]
+        limit = agreed(limit, before, self.protocols, claims)
+        # With this consent, what was spent stands for what is not known.
+        return replace(self, limit=limit, committed_before=before)
+
+    def named(self, names: Iterable[str]) -> list[Enrolment]:
+        """The enrolments of campaigns by their names, in this order."""
+        by_name = {one.campaign.name: one for one in self.enrolments}
+        wanted = list(names)
+        if not by_name.keys() >= set(wanted):
+            raise ParameterError(
+                f"values must be for campaigns among {sorted(by_name)}, got another; check names"
+            )
+        return [by_name[name] for name in wanted]
+
+    @property
+    def loss(self) -> float:
+        """Everything spent so far: the losses of all campaigns add up."""
+        return self.spent_before + sum(one.client.loss for one in self.enrolments)
+
+    @property
+    def protocols(self) -> list[Protocol]:
+        """One of each enrolment."""
+        return [one.campaign.protocol for one in self.enrolments]
+
+    @property
+    def committed(self) -> float:
+        """What the limit has to cover so far, whatever the values were."""
+        return self._before + sum(one.client.committed for one in self.enrolments)
+
+    @property
+    def _before(self) -> float:
+        """What was committed before, as far as that is known."""
+        known = self.committed_before
+        return self.spent_before if known is None else known
+
+    @property
+    def _implied(self) -> float | None:
+        """What was committed before, where a state does not say it."""
+        if self.limit is None or not any(
+            one.client._state.before.spent_before for one in self.enrolments
+        ):
+            return implied(self.spent_before, self.limit is not None)
+        return None
+
+    def entered(self, ledger: Ledger) -> Ledger:
+        """A ledger with what this agreement spent, committed and answered."""
+        accounts = {one.campaign.fingerprint: one.client.account for one in self.enrolments}
+        answered = {name: account.answered for name, account in accounts.items()}
+        # A client that never reported has told nothing, and its key is gone.
+        clients = [one.client for one in self.enrolments]
+        committed = sum(
+            one.committed if one.sent_rounds else one._state.before.committed for one in clients
+        )
+        return ledger.including(self.loss, self._before + committed, answered)
+
+    def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
+        """The same, with one enrolment in place of another."""
+        enrolments = tuple(after if one is before else one for one in self.enrolments)
+        return replace(self, enrolments=enrolments)
+
+    def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
+        """An enrolment after one more report; BudgetError where the limit leaves none."""
+        self._must_cover(enrolment.campaign)
+        client = enrolment.client._twin()
+        report = client.report(index, round=round)
+        message = replace(enrolment, client=client).message(report, round)
+        # Of many that wait the oldest ones are late first. What they spent stays spent.
+        newest = sorted(enrolment.queue)[max(0, len(enrolment.queue) + 1 - MOST_QUEUED) :]
+        queue = {one: enrolment.queue[one] for one in newest} | {round: message}
+        return replace(enrolment, client=client, queue=queue)
+
+    def _must_cover(self, campaign: Campaign) -> None:
+        """Refuse a report for what is known before the value: it must not show in who reports."""
+        if self.limit is None:
+            return
+        if self.committed_before is None or not covers(self.limit, self.committed):
+            raise BudgetError(ANEW)
+        one = campaign.protocol
+        if not one.longitudinal and not covers(self.limit, self.committed + one.asked_memo):
+            raise BudgetError(
+                f"loss must stay within limit = {self.limit!r}, one more report to "
+                f"{campaign.name!r} would exceed it; report no more to it, or ask the user to "
+                "accept a higher limit"
+            )
+
+    def reset(self, ledger: Ledger, *, wait: bool) -> tuple[Agreement, str]:
+        """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""
+        if self.limit is not None:
+            may_reset(self.limit, self.committed, self.protocols, self.committed_before)
+        after = self
+        for one in self.enrolments:
+            rounds = ledger.account(one.campaign).answered if wait else ()
+            account = one.client.account._replace(answered=rounds)
+            client = Client(one.campaign.protocol, account=account)
+            after = after.changed(one, replace(one, client=client, queue={}))
+        return after, cost_of_reset(self.loss, self.protocols, wait=wait)
+
+    def to_bytes(self) -> bytes:
+        """As JSON, secrets included."""
+        plain = {
+            "type": STATE_TYPE,
+            "version": STATE_VERSION,
+            "limit": self.limit,
+            "spent_before": self.spent_before,
+            "enrolments": [one.to_plain() for one in self.enrolments],
+        }
+        if self.committed_before != self._implied:
+            plain["committed_before"] = self.committed_before
+        canonical = _canonical(plain)
+        return b'%b,"checksum":"%b"}' % (canonical[:-1], _digest(canonical).encode())
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What a sender wrote, of this version and the one before.
+
+        Raises
+        ------
+        StateError
+            If it is damaged, foreign, or of another version. Nothing of it is shown.
+        """
+        try:
+            return cls._read(plain)
+        except StateError:
+            raise
+        except UNREADABLE:
+            # The cause could quote the state, so it is cut off.
+            raise StateError(f"state must be what a sender wrote; {BEYOND_REPAIR}") from None
+
+    @classmethod
+    def _read(cls, plain: Any) -> Self:
+        version = plain.get("version")
+        if plain.get("type") != STATE_TYPE or type(version) is not int or version not in (1, 2):
+            raise StateError(
+                f"state must be of type {STATE_TYPE!r}, version 1 or {STATE_VERSION}; use the "
+                "release of loloha that wrote it"
+            )
+        checksum = plain.pop("checksum", None)
+        # Release 0.2.0 wrote none.
+        if checksum is not None and checksum != _digest(_canonical(plain)):
+            raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
+        if version == 1:
+            enrolments: tuple[Enrolment, ...] = (Enrolment.from_plain(plain),)
+            client = enrolments[0].client
+            limit, client.limit, spent = client.limit, None, 0.0
+        else:
+            enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
+            limit = None if plain["limit"] is None else amount(plain["limit"])
+            spent = amount(plain["spent_before"])
+        names = {one.campaign.name for one in enrolments}
+        if not enrolments or len(names) < len(enrolments):
+            raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
+        found = cls(enrolments, limit, spent)
+        if "committed_before" in plain:
+            return replace(found, committed_before=amount(plain["committed_before"]))
+        return replace(found, committed_before=found._implied)
+
+
+def _members(message: str) -> str:
+    """The members of a message in one order, each as often as it is there."""
+    return json.dumps(sorted(json.loads(message, object_pairs_hook=list)))
+
+
+def _canonical(plain: Mapping[str, Any]) -> bytes:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _digest(canonical: bytes) -> str:
+    """The checksum of a state in its canonical form: tells damage, not forgery."""
+    return hashlib.sha256(canonical).hexdigest()

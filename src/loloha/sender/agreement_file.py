@@ -1,0 +1,205 @@
+"""The agreement of one user in its file: what it holds, and what it will hold next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock, get_ident
+from typing import Final, TypeVar
+
+from loloha.client.file import StateFile, read_json, read_private, write_private
+from loloha.errors import StateError
+from loloha.sender.agreement import BEYOND_REPAIR, STATE_TYPE, Agreement, Enrolment
+from loloha.sender.ledger import Ledger
+
+R = TypeVar("R")
+
+
+def _is_ledger(path: str) -> bool:
+    try:
+        Ledger.from_plain(read_json(path, read_private(path), BEYOND_REPAIR))
+    except StateError:
+        return False
+    return True
+
+
+class _Unread:
+    """In place of an agreement: what the file holds is not known."""
+
+
+_UNREAD: Final = _Unread()
+
+
+class AgreementFile:
+    """What the user agreed to, in one file that only its owner can read, locked while it is open.
+
+    Every step computes the next agreement, writes it, and only then adopts it. Whatever fails or
+    interrupts a step, the next one starts from what the file holds.
+
+    Parameters
+    ----------
+    path : path
+        It need not exist. ``~`` is expanded, links are followed.
+
+    Raises
+    ------
+    StateError
+        If the file is in use, damaged, or of another version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._lock = Lock()
+        self._owner = 0
+        self._agreement: Agreement | _Unread | None = _UNREAD
+        self.file = StateFile(path)
+        try:
+            self.now()
+        except BaseException:
+            self.file.close()
+            raise
+
+    def alone(self, step: Callable[[], R]) -> R:
+        """Take a step, one thread at a time; a signal handler of that thread is told to wait."""
+        # Before the lock, which a fork may have inherited from another thread.
+        self.file.must_be_ours()
+        if self._owner == get_ident() and self._lock.locked():
+            raise StateError("sender must have ended one call before the next; call later")
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                return step()
+            finally:
+                self._owner = 0
+
+    # -- parts of a step
+
+    def now(self) -> Agreement | None:
+        """What the file holds."""
+        if not isinstance(self._agreement, _Unread):
+            self.file.check()
+            return self._agreement
+        content = self.file.read()
+        if content is None:
+            self._agreement = None
+        else:
+            self._agreement = Agreement.from_plain(
+                read_json(self.file.path, content, BEYOND_REPAIR)
+            )
+        return self._agreement
+
+    @staticmethod
+    def erase(path: str | os.PathLike[str]) -> str:
+        """Delete a damaged state and what was left beside it, for a user who withdraws.
+
+        The ledger of what was spent before stays, unless it is damaged itself.
+
+        Returns
+        -------
+        str
+            What was deleted and what that means, to show to the user.
+
+        Raises
+        ------
+        StateError
+            If the file is in use, or does not look as if a sender had written it.
+        """
+        file = StateFile(path)
+        ledger = file.path + ".spent"
+        try:
+            content = file.read() or b""
+            ours = STATE_TYPE.encode() in content or os.path.lexists(ledger)
+            # A crash of the machine can leave nothing, or zeros.
+            if content.strip(b"\0 \r\n") and not ours:
+                raise StateError(
+                    f"state must look as if a sender had written it, {file.path!r} does not; "
+                    "nothing was deleted: check the path, and delete it yourself if it is one"
+                )
+            file.delete()
+            kept = "What was spent before it stays counted."
+            if not _is_ledger(ledger):
+                Path(ledger).unlink(missing_ok=True)
+                kept = "Nothing is known of what was spent."
+        finally:
+            file.close()
+        return (
+            f"The damaged state at {file.path!r} is deleted, with key, memo and unsent reports; "
+            "nothing more is reported. What was sent stays counted, and what this state had spent "
+            f"can no longer be read. {kept} If you agree again, new answers are drawn and spend on "
+            "top of all that."
+        )
+
+    def agreed(self) -> Agreement:
+        """As `now`, where the user has agreed."""
+        agreement = self.now()
+        if agreement is None:
+            raise StateError("consent must be given before anything is reported; ask the user")
+        return agreement
+
+    def only(self) -> Enrolment:
+        """The one campaign that the user agreed to."""
+        enrolments = self.agreed().enrolments
+        if len(enrolments) > 1:
+            raise StateError(
+                f"campaign must be the only one, the user agreed to {len(enrolments)}; use "
+                "campaigns, report_all and deliver_all"
+            )
+        return enrolments[0]
+
+    def adopt(self, after: Agreement) -> None:
+        """Write the next agreement, then make it the present one."""
+        content = after.to_bytes()
+        self._agreement = _UNREAD
+        self.file.write(content)
+        self._agreement = after
+
+    def delete(self) -> None:
+        """Delete the file, and what a killed write left."""
+        self._agreement = _UNREAD
+        self.file.delete()
+        self._agreement = None
+
+    def ledger(self) -> Ledger:
+        """What outlives the agreement, from a file beside it."""
+        path = self._ledger_path
+        if not os.path.lexists(path):
+            return Ledger()
+        return Ledger.from_plain(read_json(path, read_private(path), BEYOND_REPAIR))
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Keep what outlives the agreement."""
+        write_private(self._ledger_path, ledger.to_bytes())
+
+    @property
+    def _ledger_path(self) -> str:
+        return self.file.path + ".spent"
+
+    # -- whole steps: the queue
+
+    def waits(self, enrolment: Enrolment, round: int, message: str) -> bool:
+        """Whether this message is still in the queue of its enrolment."""
+        return self.alone(lambda: self._same(enrolment, round, message) is not None)
+
+    def settle(self, enrolment: Enrolment, round: int, message: str) -> None:
+        """Take this message out of the queue, if it is still there."""
+
+        def step() -> None:
+            now = self._same(enrolment, round, message)
+            if now is not None:
+                self.adopt(self.agreed().changed(now, now.without(round)))
+
+        self.alone(step)
+
+    def waiting(self, enrolment: Enrolment) -> tuple[int, ...]:
+        """The rounds whose message is in the queue of this enrolment."""
+        agreement = self.alone(self.now)
+        found = agreement.enrolments if agreement else ()
+        return tuple(sorted(r for one in found if one.url == enrolment.url for r in one.queue))
+
+    def _same(self, enrolment: Enrolment, round: int, message: str) -> Enrolment | None:
+        """The enrolment as it is now, if it still has this message in its queue."""
+        agreement = self.now()
+        for one in agreement.enrolments if agreement else ():
+            if one.url == enrolment.url and one.queue.get(round) == message:
+                return one
+        return None

@@ -1,0 +1,104 @@
+"""What a user agrees to, in plain words; for one campaign or several. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from loloha.campaign import Campaign
+from loloha.client.limit import covers, least
+from loloha.errors import ParameterError
+
+
+def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) -> str:
+    """What reporting to all these campaigns together reveals, to be shown before a user agrees.
+
+    Parameters
+    ----------
+    campaigns : collection of Campaign
+        At least one.
+    limit : float, optional
+        The hard limit that is to be agreed on.
+
+    Returns
+    -------
+    str
+        A statement a line. `loloha.privacy.explain` says more about one protocol, with NumPy.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+    if not campaigns:
+        raise ParameterError("campaigns must hold at least one, got none; name what is asked")
+    lines = [_one(campaign) for campaign in campaigns]
+    if len(campaigns) > 1:
+        lines.append(_together(campaigns))
+    lines.append(_most(campaigns, limit))
+    lines.append(
+        "Not covered by any of these numbers: when values change and when back, which shows in the "
+        "reports the more the longer they run; whether and when reports are sent, and from where."
+    )
+    lines.append(
+        "Nothing renews by itself: what was spent stays spent after a reset or a withdrawal."
+    )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _one(campaign: Campaign) -> str:
+    protocol, seconds = campaign.protocol, campaign.schedule.seconds
+    first, memo = protocol.asked_first, protocol.asked_memo
+    said = (
+        f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
+        f"alone, shifts the odds between any two values by a factor of at most {_factor(first)}"
+    )
+    if not protocol.longitudinal:
+        return f"{said}, and every further report by as much again."
+    return (
+        f"{said}; all reports of a value that never changes, for ever, by at most {_factor(memo)}."
+    )
+
+
+def _together(campaigns: Collection[Campaign]) -> str:
+    """The losses of several attributes of one person add up, however these depend on each other."""
+    protocols = [campaign.protocol for campaign in campaigns]
+    first = sum(one.asked_first for one in protocols)
+    said = (
+        f"All {len(protocols)} together: their losses add up. The first report of each, all of "
+        f"them known: a factor of at most {_factor(first)}"
+    )
+    if not all(one.longitudinal for one in protocols):
+        return f"{said}; later ones have no bound for ever, as not all of them are memoised."
+    for_ever = sum(one.asked_memo for one in protocols)
+    return f"{said}; all reports of values that never change: {_factor(for_ever)}."
+
+
+def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
+    protocols = [campaign.protocol for campaign in campaigns]
+    cap, need = sum(one.cap for one in protocols), sum(map(least, protocols))
+    if limit is not None and not covers(limit, need):
+        return (
+            f"Budget: a limit of {limit:.4g} does not cover the {need:.4g} that can be spent: "
+            "nothing is reported under it."
+        )
+    most = cap if limit is None else min(cap, limit)
+    if math.isinf(most):
+        return "Budget: without a limit there is no most that can be spent."
+    asked = "the limit that is agreed on" if limit is not None and limit < cap else "the cap"
+    return (
+        f"Budget: at most {most:.4g} can be spent, {asked}. It counts the answers that are drawn; "
+        "it is not a bound on what a history of changing values shows."
+    )
+
+
+def _factor(eps: float) -> str:
+    return f"e^{eps:.4g} = {math.exp(eps):.4g}" if eps < 700 else f"e^{eps:.4g}"
+
+
+def _span(seconds: int) -> str:
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds % size == 0:
+            count = seconds // size
+            return name if count == 1 else f"{count} {name}s"
+    return "second" if seconds == 1 else f"{seconds} seconds"

@@ -1,0 +1,146 @@
+"""What becomes of a queue: sent oldest first, until an answer settles each report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from loloha.sender.agreement import Enrolment
+from loloha.sender.agreement_file import AgreementFile
+from loloha.sender.collector import JSON
+from loloha.sender.connection import Answer, Connection, Unreachable, path_of
+from loloha.sender.receipt import Fate, answers_of, fate
+
+_TOGETHER = 100
+"""Reports in one upload of several campaigns; the rest goes the next time."""
+_FRUITLESS = 3
+"""So many answers in a row that settle nothing: what answers is no collector that works."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of a queue.
+
+    Attributes
+    ----------
+    sent : tuple of int
+        Rounds whose report the collector has counted, now or before.
+    refused : dict of int to str
+        Rounds whose report it will never count, and why; they are dropped.
+    waiting : tuple of int
+        Rounds whose report stays in the queue.
+    reason : str
+        Why they stay; empty if none does.
+    """
+
+    sent: tuple[int, ...] = ()
+    refused: Mapping[int, str] = field(default_factory=dict)
+    waiting: tuple[int, ...] = ()
+    reason: str = ""
+
+
+@dataclass
+class _Fates:
+    """What became of the reports of one campaign so far."""
+
+    sent: list[int] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+    reason: str = ""
+
+    def delivery(self, waiting: tuple[int, ...]) -> Delivery:
+        return Delivery(tuple(self.sent), self.refused, waiting, self.reason if waiting else "")
+
+
+@dataclass(frozen=True)
+class Courier:
+    """Sends the queues of an agreement; its file is free for others while a request is on its way.
+
+    Parameters
+    ----------
+    state : AgreementFile
+    connect : callable
+        Opens a connection to the collector of an enrolment.
+    """
+
+    state: AgreementFile
+    connect: Callable[[Enrolment], Connection]
+
+    def deliver(self, enrolment: Enrolment) -> Delivery:
+        """Send one queue."""
+        fates, fruitless = _Fates(), 0
+        path = f"{path_of(enrolment.url)}/reports"
+        with self.connect(enrolment) as connection:
+            for round, message in sorted(enrolment.queue.items()):
+                if not self.state.waits(enrolment, round, message):
+                    continue
+                try:
+                    answer = connection.post(path, message.encode(), JSON)
+                except Unreachable as error:
+                    fates.reason = str(error)
+                    break
+                settled = self._take(enrolment, round, message, answer, fates)
+                fruitless = 0 if settled else fruitless + 1
+                if fruitless == _FRUITLESS:
+                    break
+        return fates.delivery(self.state.waiting(enrolment))
+
+    def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
+        """Send all queues, those of one collector and token in one upload; by campaign's name."""
+        found: dict[str, Delivery] = {}
+        together: dict[tuple[str, str | None], list[Enrolment]] = {}
+        for one in enrolments:
+            base = one.url[: one.url.index("/v1/campaigns/")]
+            together.setdefault((base, one.token), []).append(one)
+        for (base, _), several in together.items():
+            one_upload = self._deliver_together(base, several) if len(several) > 1 else None
+            for one in several:
+                found[one.campaign.name] = (
+                    self.deliver(one) if one_upload is None else one_upload[one.campaign.name]
+                )
+        return found
+
+    def _deliver_together(self, base: str, several: list[Enrolment]) -> dict[str, Delivery] | None:
+        """Send some queues in one upload; None if the collector takes none, as of release 0.1.0."""
+        queued = [
+            (one, round, message)
+            for one in several
+            for round, message in sorted(one.queue.items())
+            if self.state.waits(one, round, message)
+        ][:_TOGETHER]
+        if len({one.url for one, _, _ in queued}) < 2:
+            return None
+        body = f"[{','.join(message for _, _, message in queued)}]".encode()
+        with self.connect(several[0]) as connection:
+            try:
+                answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON)
+            except Unreachable as error:
+                return {
+                    one.campaign.name: Delivery(waiting=self.state.waiting(one), reason=str(error))
+                    for one in several
+                }
+        answers = answers_of(answer, len(queued))
+        if answers is None:
+            return None
+        fates = {one.campaign.name: _Fates() for one in several}
+        for (one, round, message), each in zip(queued, answers, strict=True):
+            self._take(one, round, message, each, fates[one.campaign.name])
+        return {
+            one.campaign.name: fates[one.campaign.name].delivery(self.state.waiting(one))
+            for one in several
+        }
+
+    def _take(
+        self, enrolment: Enrolment, round: int, message: str, answer: Answer, fates: _Fates
+    ) -> bool:
+        """Do what an answer says of a report; whether it settles it."""
+        found, why = fate(answer, json.loads(message)["reporter"])
+        if found is Fate.WAITING:
+            fates.reason = why
+            return False
+        self.state.settle(enrolment, round, message)
+        if found is Fate.COUNTED:
+            fates.sent.append(round)
+        else:
+            fates.refused[round] = why
+        return True

@@ -1,0 +1,99 @@
+"""What outlives an agreement of one user. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from loloha.campaign import Campaign
+from loloha.client.file import DAMAGED
+from loloha.client.rounds import Rounds, are_rounds, including
+from loloha.client.state import Account
+from loloha.errors import StateError
+from loloha.report import LARGEST_ROUND
+
+LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What outlives a withdrawal, in a file of its own: no key, no memo, no report.
+
+    Attributes
+    ----------
+    spent : float
+        Everything that was spent with this state file.
+    committed : float
+        What a limit has to cover of it, whatever the values were.
+    answered : dict of str to Rounds
+        For each campaign, by fingerprint, the rounds that were answered.
+    """
+
+    spent: float = 0.0
+    committed: float = 0.0
+    answered: Mapping[str, Rounds] = field(default_factory=dict)
+
+    def account(self, campaign: Campaign) -> Account:
+        """The rounds of one campaign; what was spent is the agreement's."""
+        return Account(0.0, self.answered.get(campaign.fingerprint, ()))
+
+    def including(self, spent: float, committed: float, answered: Mapping[str, Rounds]) -> Ledger:
+        """With an agreement that goes on from here; including it twice changes nothing."""
+        rounds = dict(self.answered)
+        for name, more in answered.items():
+            if more:
+                rounds[name] = including(rounds.get(name, ()), more)
+        return Ledger(max(self.spent, spent), max(self.committed, committed), rounds)
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        plain: dict[str, Any] = {
+            "type": LEDGER_TYPE,
+            "version": LEDGER_VERSION,
+            "spent": self.spent,
+            "answered": {name: list(map(list, rounds)) for name, rounds in self.answered.items()},
+        }
+        if self.committed != self.spent:
+            plain["committed"] = self.committed
+        return json.dumps(plain).encode()
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """What `to_bytes` wrote.
+
+        Raises
+        ------
+        StateError
+            If it is damaged, foreign, or of another version.
+        """
+        try:
+            if (plain["type"], plain["version"]) != (LEDGER_TYPE, LEDGER_VERSION):
+                raise StateError(
+                    f"ledger must be of type {LEDGER_TYPE!r}, version {LEDGER_VERSION}; use the "
+                    "release of loloha that wrote it"
+                )
+            answered = {
+                str(name): tuple((first, last) for first, last in rounds)
+                for name, rounds in plain["answered"].items()
+            }
+            if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
+                raise ValueError
+            spent = amount(plain["spent"])
+            # Release 0.2.0 kept what was spent alone.
+            return cls(spent, amount(plain.get("committed", spent)), answered)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise StateError(
+                f"ledger must be what a sender wrote, {DAMAGED}; delete it only if the user "
+                "accepts that what was spent before is not counted"
+            ) from None
+
+
+def amount(plain: Any) -> float:
+    """A loss as a file holds it; ValueError if it is none."""
+    number = float(plain) if type(plain) in (int, float) else math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError("an amount must be a number >= 0")
+    return number

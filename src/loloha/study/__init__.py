@@ -1,1 +1,0 @@
-"""Whole populations, whose values somebody knows: simulation, data sets, attacks, the paper."""

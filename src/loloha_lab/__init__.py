@@ -1,0 +1,1 @@
+"""The laboratory: the paper made anew, attacks, and what is only studied."""

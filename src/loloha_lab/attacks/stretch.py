@@ -1,0 +1,108 @@
+"""All that matters of what each user sent in a stretch of rounds: how often it was what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha.arrays import Array
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.errors import ParameterError
+from loloha.population.samplers import Draws, History, sample_reports
+from loloha.population.samplers.draws import Seed
+from loloha.protocols import Protocol
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """What n users sent in some rounds.
+
+    Attributes
+    ----------
+    keys : int64[n] or int64[n, d] or None
+        Where users carry one from round to round.
+    counts : int[n, width]
+        How often each user sent each symbol, or each bit as 1; one-round rules: how often the
+        user's reports supported each value.
+    reports : int
+        Rounds.
+    """
+
+    keys: Any
+    counts: Any
+    reports: int
+
+    def of(self, users: Array) -> Stretch:
+        """What these of the users sent."""
+        keys = None if self.keys is None else self.keys[users]
+        return Stretch(keys, self.counts[users], self.reports)
+
+
+def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) -> list[Stretch]:
+    """Run a population, int[n, tau] without gaps, and sum up consecutive stretches of rounds.
+
+    Raises
+    ------
+    ParameterError
+        If the encoding is unknown here.
+    """
+    read = _READ.get((type(protocol.encoding), protocol.longitudinal))
+    if read is None:
+        raise ParameterError(
+            "protocol must have an encoding of this package, got "
+            f"{type(protocol.encoding).__name__}; attack its clients' reports by hand"
+        )
+    sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))
+    found = []
+    for length in lengths:
+        keys, counts = None, None
+        for _ in range(length):
+            one = next(sent)
+            keys = one.keys
+            seen = read(protocol, one.keys, one.ys)
+            counts = seen if counts is None else counts + seen
+        found.append(Stretch(keys if protocol.longitudinal else None, counts, length))
+    return found
+
+
+def _sent_symbols(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
+    encoding: Any = protocol.encoding
+    return (np.asarray(ys)[:, None] == np.arange(encoding.symbols)).astype(np.int16)
+
+
+def _sent_bits(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
+    encoding: Any = protocol.encoding
+    bits = np.unpackbits(np.asarray(ys), axis=1, count=encoding.size, bitorder="little")
+    return bits.astype(np.int16)
+
+
+def _supported(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
+    """Local hashing with a fresh key: which values the report supports."""
+    family: Any = protocol.encoding.family  # type: ignore[attr-defined]
+    cells = family.hash_many(np.asarray(keys)[:, None], np.arange(protocol.k)[None])
+    return (cells == np.asarray(ys)[:, None]).astype(np.int16)
+
+
+_READ: dict[tuple[type[Encoding], bool], Callable[[Protocol, Any, Any], Any]] = {
+    (Symbols, True): _sent_symbols,
+    (Symbols, False): _sent_symbols,
+    (Hashed, True): _sent_symbols,
+    (Hashed, False): _supported,
+    (OneHot, True): _sent_bits,
+    (OneHot, False): _sent_bits,
+    (SampledBuckets, True): _sent_bits,
+}
+
+
+def moving_values(k: int, n: int, stay: int, move: int, rng: np.random.Generator) -> Any:
+    """Uniform values of n users, and n others of whom each moves to another one: int[2n, rounds].
+
+    The first n hold one value for all rounds; the others change after ``stay`` rounds.
+    """
+    start = rng.integers(0, k, size=2 * n)
+    end = start.copy()
+    end[n:] = (start[n:] + rng.integers(1, k, size=n)) % k
+    return np.concatenate([np.repeat(start[:, None], stay, 1), np.repeat(end[:, None], move, 1)], 1)

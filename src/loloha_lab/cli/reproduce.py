@@ -1,0 +1,210 @@
+"""``loloha reproduce``: the publication's figures and tables, measured anew."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.console import AsJson
+
+if TYPE_CHECKING:
+    from loloha_lab.paper.execution import Progress
+    from loloha_lab.paper.reproduction import Reproduction
+
+SIZE = "Size"
+OLD_FOLDER = "cells"
+
+
+def reproduce(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PART]...",
+            help="fig1, fig2, fig3, fig4, table1, table2, or all (the default).",
+        ),
+    ] = None,
+    *,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the report and all results.")
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder with adult.data, adult.test and the census person files. Without it: what "
+            "`loloha data fetch` fetched, else the shipped histogram of Adult and a stand-in for "
+            "the census, and every figure says so.",
+        ),
+    ] = None,
+    calibration: Annotated[
+        str,
+        typer.Option(
+            metavar="published|tight",
+            help="tight: measure ours beside the published one, wherever they differ, and two "
+            "rules of our own.",
+        ),
+    ] = "published",
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 2023,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Repetitions of each point; 20 by default.", rich_help_panel=SIZE),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Everything, at a size that takes seconds.", rich_help_panel=SIZE
+        ),
+    ] = False,
+    users: Annotated[
+        int | None, typer.Option(help="Only the first users.", rich_help_panel=SIZE)
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Only the first rounds.", rich_help_panel=SIZE)
+    ] = None,
+    eps_inf: Annotated[
+        list[float] | None, typer.Option(help="Only these; repeat it.", rich_help_panel=SIZE)
+    ] = None,
+    data_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only these of Syn, Adult, DB_MT, DB_DE; repeat it.",
+            rich_help_panel=SIZE,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the paper's evaluation anew and write DIR/report.html.
+
+    Every measurement is kept in DIR/results.ndjson. A run that was stopped, in whatever way,
+    goes on where it was when it is started again with the same options.
+    """
+    from loloha import checks
+    from loloha.errors import ParameterError
+    from loloha_lab.paper.contender import PUBLISHED, TIGHT
+
+    for library in ("jinja2", "joblib", "scipy"):
+        checks.library(library, "reproduce the paper", "paper")
+    from loloha_lab.paper import reproduction
+    from loloha_lab.paper.grid import QUICK, Grid
+
+    if calibration not in (PUBLISHED, TIGHT):
+        raise ParameterError(
+            f"calibration must be published or tight, got {calibration!r}; choose one"
+        )
+    if jobs < 1:
+        raise ParameterError(f"jobs must be at least 1, got {jobs!r}; one a core is best")
+    if data_dir is not None and not data_dir.is_dir():
+        raise ParameterError(
+            f"data-dir must be a folder, got {str(data_dir)!r}; leave it out if there is none"
+        )
+    if (out / OLD_FOLDER).is_dir():
+        console.warn(f"{out / OLD_FOLDER} is not read: 0.1.0 kept its results there; delete it")
+    chosen = reproduction.check_parts(parts or ["all"])
+    given: dict[str, Any] = {
+        "runs": runs,
+        "users": users,
+        "rounds": rounds,
+        "eps_inf": tuple(eps_inf or ()),
+        "workloads": tuple(data_set or ()),
+    }
+    grid = replace(
+        QUICK if quick else Grid(),
+        seed=seed,
+        calibrations=(PUBLISHED,) if calibration == PUBLISHED else (PUBLISHED, TIGHT),
+        **{name: one for name, one in given.items() if one},
+    )
+    with _progress() as progress:
+        found = reproduction.reproduce(
+            chosen,
+            grid,
+            out,
+            data_dir=data_dir,
+            jobs=jobs,
+            progress=progress,
+            command=shlex.join(["loloha", *sys.argv[1:]]),
+        )
+    _tell(found, as_json=as_json)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar with the time left on stderr; outside a terminal a line every tenth of the way."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    terminal = Console(stderr=True)
+    bar = Progress(
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=terminal,
+        disable=not terminal.is_terminal,
+    )
+    task = bar.add_task("cells", total=None)
+    told = -1
+
+    def advance(done: int, total: int) -> None:
+        nonlocal told
+        bar.update(task, completed=done, total=total)
+        tenth = 10 * done // max(total, 1)
+        if not terminal.is_terminal and tenth > told:
+            told = tenth
+            console.say(f"{done} of {total} cells")
+
+    with bar:
+        yield advance
+
+
+def _tell(found: Reproduction, *, as_json: bool) -> None:
+    summary: dict[str, Any] = {"report": str(found.report), "seconds": found.seconds}
+    summary["data"] = {name: facts.source for name, facts in found.facts.items()}
+    if found.measurements is not None:
+        measurements = found.measurements
+        summary |= {
+            "cells": measurements.measured + measurements.found,
+            "measured": measurements.measured,
+            "damaged": measurements.damaged,
+            "cells_per_second": measurements.rate,
+            "peak_bytes": measurements.peak_bytes,
+        }
+    if found.fit is not None:
+        summary["verdict"] = asdict(found.fit) | {"agrees": found.fit.agrees}
+    if as_json:
+        console.show_json(summary)
+        return
+    for facts in found.facts.values():
+        if facts.source == "stand-in":
+            console.warn(f"{facts.caption}: no figure of the paper can be reproduced from it")
+    if found.measurements is not None and found.fit is not None:
+        measurements, fit = found.measurements, found.fit
+        rate = f", {measurements.rate:.1f} cells/s" if measurements.rate else ""
+        console.show(
+            f"{measurements.measured} cells measured, {measurements.found} found{rate}; "
+            f"peak memory {measurements.peak_bytes / 1e9:.2f} GB"
+        )
+        console.show(
+            f"theory and measurement {'agree' if fit.agrees else 'differ'}: |z| > 3 at "
+            f"{fit.beyond} of {fit.points} points "
+            f"(so many by chance: {fit.chance:.2f})"
+        )
+    console.show(f"{found.report} ({found.seconds:.0f} s)")

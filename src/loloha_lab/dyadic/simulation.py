@@ -1,0 +1,134 @@
+"""Whole populations under a budget for changes, by array code of the device's law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha.arrays import Array, Ints
+from loloha.datasets import Dataset
+from loloha.errors import ParameterError
+from loloha.population.samplers import Draws, History
+from loloha.population.samplers.draws import Seed, unpack
+from loloha.rng import SCALE
+from loloha_lab.dyadic.protocol import DyadicLH, Lies, ways
+from loloha_lab.dyadic.tally import DyadicEstimate, DyadicTally
+
+__all__ = ["DyadicEstimate", "DyadicLH", "DyadicSimulation", "DyadicTally", "simulate"]
+
+
+@dataclass(frozen=True, eq=False)
+class DyadicSimulation:
+    """What the server learned of a simulated population.
+
+    Attributes
+    ----------
+    tally : DyadicTally
+    estimate : DyadicEstimate
+    held : float
+        Share of (user, round) pairs whose bit is held at an older one, its changes being used up:
+        the source of bias.
+    """
+
+    tally: DyadicTally
+    estimate: DyadicEstimate
+    held: float
+
+
+def simulate(protocol: DyadicLH, values: Array, *, rng: Seed) -> DyadicSimulation:
+    """Sanitise and estimate: every user's device over all rounds, then the server.
+
+    Parameters
+    ----------
+    protocol : DyadicLH
+    values : int[n, tau] or Dataset
+        Value of each user in each round, 0..k-1, in the first tau <= rounds of the series.
+    rng : int, SeedSequence or Generator
+        Equal seeds give equal results.
+
+    Returns
+    -------
+    DyadicSimulation
+
+    Raises
+    ------
+    DomainError
+        If a value is outside the domain; it is not shown.
+    ParameterError
+        If ``values`` is not an array [n, tau] of integers, has gaps or more rounds than the
+        series, or ``rng`` is none of the above.
+    """
+    history = History(values.values if isinstance(values, Dataset) else values, protocol.k)
+    if history.tau > protocol.rounds or int(history.reports.sum()) < history.n * history.tau:
+        raise ParameterError(
+            f"values must be one for each user in each of at most {protocol.rounds} rounds, got "
+            f"{history.tau} rounds or gaps; repeat the value before in a gap"
+        )
+    tally = protocol.tally()
+    held = population(protocol, history, Draws(rng), tally)
+    return DyadicSimulation(tally, tally.estimate(), held)
+
+
+def population(protocol: DyadicLH, history: History, draws: Draws, tally: DyadicTally) -> float:
+    """Count what all users send; the share of (user, round) pairs whose bit is held."""
+    n = history.n
+    seeds = draws.keys(protocol.family, n)
+    levels = draws.below(protocol.levels, n).astype(np.int64)
+    bits, held = _counted(protocol, history, seeds)
+    for level, law in enumerate(protocol.lies):
+        users = np.flatnonzero(levels == level)
+        ends = bits[(1 << level) - 1 :: 1 << level, users]
+        lies = _lies(law, len(users), draws)
+        answers = _answers(ends, lies, draws)
+        keys = np.column_stack([seeds[users], levels[users]])
+        for index, ys in enumerate(answers):
+            tally.update(keys, ys, round=((index + 1) << level) - 1)
+    return held
+
+
+def _counted(protocol: DyadicLH, history: History, seeds: Ints) -> tuple[Any, float]:
+    """Bits of all rounds, uint8[tau, n], held once a user's changes are used up; their share."""
+    bits = np.empty((history.tau, history.n), dtype=np.uint8)
+    left = np.full(history.n, protocol.changes)
+    held = 0
+    for t, values in enumerate(history.rounds(protocol.k)):
+        bits[t] = protocol.family.hash_many(seeds, values.astype(np.int64))
+        if t:
+            moved = bits[t] != bits[t - 1]
+            late = moved & (left == 0)
+            bits[t, late] = bits[t - 1, late]
+            left -= moved & ~late
+            held += int(np.count_nonzero(late))
+    return bits, held / max(bits.size, 1)
+
+
+def _lies(law: Lies, n: int, draws: Draws) -> Any:
+    """Which answers of ``n`` users are lies, bool[n, size]; the law of `Lies.draw`."""
+    lies = np.zeros((n, law.size), dtype=bool)
+    few = unpack(draws.bits(law.few, n), n)
+    for group, most in ((few, law.most), (~few, law.size - law.most - 1)):
+        users = np.flatnonzero(group)
+        numbers = draws.below(ways(law.size, most), len(users)).astype(np.int64)
+        left = np.full(len(users), most)
+        for place in range(law.size):
+            without = np.array([ways(law.size - place - 1, m) for m in range(most + 1)])[left]
+            chosen = numbers >= without
+            numbers -= np.where(chosen, without, 0)
+            left -= chosen
+            lies[users, place] = chosen
+    lies[~few] ^= True
+    return lies
+
+
+def _answers(ends: Any, lies: Array, draws: Draws) -> Any:
+    """Answers of users of one level, uint8[intervals, users], to their bits at the ends."""
+    news = np.ones(ends.shape, dtype=bool)
+    news[1:] = ends[1:] != ends[:-1]
+    used = np.cumsum(news, axis=0) - 1
+    told = ends ^ lies[np.arange(ends.shape[1]), np.where(news, used, 0)]
+    answers = np.where(news, told, 0).astype(np.uint8)
+    quiet = int(np.count_nonzero(~news))
+    answers[~news] = unpack(draws.bits(SCALE // 2, quiet), quiet)
+    return answers

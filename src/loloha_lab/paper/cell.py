@@ -1,0 +1,110 @@
+"""One measurement: a population simulated under one protocol, held against the truth."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from loloha.arrays import Floats
+from loloha.population import Supports, supports
+from loloha.population.archive import Row
+from loloha.population.evaluation import binned
+from loloha.postprocess import clip_and_renormalise
+from loloha.protocols import Protocol
+from loloha.server.estimate import simultaneous_error, unbiased
+from loloha_lab.attacks import detect_changes, detect_memoised, record_answers
+from loloha_lab.paper.grid import Attack, Cell, seed_sequence
+from loloha_lab.paper.workload import Material
+
+LEVEL = 0.95
+"""Level of the simultaneous error bounds that are checked (MATH section 9)."""
+
+
+def measure(cell: Cell, material: Material, seed: int) -> Row:
+    """Simulate all clients of one cell and compare the estimates with the truth.
+
+    Returns
+    -------
+    dict
+        The point, what was in force, and:
+
+        mse_unbiased, mse_clipped
+            MSE_avg of the unbiased estimates, and after clipping at 0 and renormalising.
+        mse_last_truth
+            MSE_avg of the unbiased estimates if every round is held against the last one's truth.
+        mse_top
+            Mean over rounds of the squared error of the most frequent value.
+        mean_estimate
+            Mean of all estimates; 1/bins without bias.
+        largest_error
+            Mean over rounds of the largest absolute error of any value.
+        rounds_beyond
+            Rounds in which some error exceeds the Hoeffding bound of level 0.95.
+        eps_avg, eps_max
+            Budget spent by a user, mean and largest.
+        exposed
+            Share of users of whom every change shows; only where memoised answers are sent.
+    """
+    started = time.perf_counter()
+    facts = material.facts
+    protocol = cell.point.protocol(facts)
+    counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
+    simulated = supports(protocol, material.history, rng=counting)
+    row = asdict(cell.point) | {
+        "run": cell.run,
+        "g": protocol.g,
+        "hash": protocol.get_params().get("hash"),
+        "n": facts.n,
+        "bins": protocol.bins,
+        "rounds": facts.tau,
+    }
+    row |= _errors(protocol, simulated, material)
+    row |= {
+        "eps_avg": float(np.mean(simulated.loss)),
+        "eps_max": float(np.max(simulated.loss)),
+        "exposed": None,
+    }
+    if protocol.second_channel is None:
+        row["exposed"] = detect_memoised(protocol, material.visits, attacking).share
+    return row | {"seconds": time.perf_counter() - started, "numpy": np.__version__}
+
+
+def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
+    """Run a client for some users, drawn at random: the point, and the counts of a `Detection`."""
+    facts = material.facts
+    protocol = attack.point.protocol(facts)
+    rng = np.random.default_rng(seed_sequence(attack, seed))
+    chosen = rng.choice(facts.n, size=attack.users, replace=False)
+    values = np.asarray(material.values[np.sort(chosen)], dtype=np.int64)
+    answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
+    held = values * facts.buckets // facts.k if protocol.bins != facts.k else values
+    return asdict(attack.point) | asdict(detect_changes(answers, held))
+
+
+def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
+    truth = binned(protocol, material.truth)
+    estimates = unbiased(protocol, simulated.supports, simulated.reach)
+    known = ~np.isnan(estimates[0])
+    errors = (estimates - truth)[:, known]
+    late = (estimates - truth[-1])[:, known]
+    clipped = clip_and_renormalise(np.where(known, estimates, 0.0)) - truth
+    top = np.take_along_axis(estimates - truth, truth.argmax(axis=1)[:, None], axis=1)
+    # Everybody reports in every round, so the reach is that of the first one.
+    bounds = simultaneous_error(protocol, simulated.reach[0][known], level=LEVEL)
+    return {
+        "mse_unbiased": _mean_square(errors),
+        "mse_clipped": _mean_square(clipped),
+        "mse_last_truth": _mean_square(late),
+        "mse_top": _mean_square(top[~np.isnan(top)]),
+        "mean_estimate": float(np.mean(estimates[:, known])),
+        "largest_error": float(np.mean(np.abs(errors).max(axis=1))),
+        "rounds_beyond": int(np.count_nonzero((np.abs(errors) > bounds).any(axis=1))),
+    }
+
+
+def _mean_square(errors: Floats) -> float:
+    return float(np.mean(np.square(errors))) if errors.size else math.nan

@@ -1,0 +1,158 @@
+"""What is compared: the paper's seven rules and two of ours, made from a domain and two budgets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from loloha import figure
+from loloha.protocols import REGISTRY, Protocol
+
+PUBLISHED, TIGHT = "published", "tight"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One curve of the figures.
+
+    Parameters
+    ----------
+    key : str
+        Name in file names and tables.
+    label : str
+        Name in legends, the paper's spelling.
+    protocol : str
+        Name in the registry; decides the colour.
+    two_rounds : bool
+        Whether eps_1, and so alpha, is a parameter.
+    calibrated : bool
+        Whether the published and the tight calibration can differ.
+    sampled : int, optional
+        Buckets that a user samples; 0 is all of them. None where nothing is sampled.
+    ours : bool
+        Not in the paper: measured beside it, under the tight calibration only.
+    hash, memo : str, optional
+        Of the protocol, where it is not the usual one.
+    look : tuple of pairs
+        What is drawn otherwise than the protocol usually is: matplotlib's names and values.
+    """
+
+    key: str
+    label: str
+    protocol: str
+    two_rounds: bool = True
+    calibrated: bool = False
+    sampled: int | None = None
+    ours: bool = False
+    hash: str | None = None
+    memo: str | None = None
+    look: tuple[tuple[str, str], ...] = ()
+
+    def build(
+        self,
+        k: int,
+        eps_inf: float,
+        alpha: float | None,
+        calibration: str = PUBLISHED,
+        *,
+        buckets: int | None = None,
+        **more: Any,
+    ) -> Protocol:
+        """The protocol of one cell.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        eps_inf : float
+        alpha : float or None
+            eps_1/eps_inf; None for a rule with one round.
+        calibration : {"published", "tight"}
+            Ours have the tight one, whatever is asked for.
+        buckets : int, optional
+            Buckets of the domain where they are sampled; k by default.
+        **more
+            Further parameters of the protocol, such as ``hash``.
+        """
+        own = {name: getattr(self, name) for name in ("hash", "memo") if getattr(self, name)}
+        params: dict[str, Any] = {"k": k, "eps_inf": eps_inf} | own | more
+        if self.two_rounds and alpha is not None:
+            params["eps_1"] = alpha * eps_inf
+        if self.calibrated:
+            params["calibration"] = TIGHT if self.ours else calibration
+        if self.sampled is not None:
+            params["b"] = buckets or k
+            params["d"] = self.sampled or params["b"]
+        return REGISTRY[self.protocol].from_params(params)
+
+    def settle(self, k: int, eps_inf: float, alpha: float | None, calibration: str) -> str:
+        """Under which calibration a cell is measured: "published" where the two are alike."""
+        if self.ours or calibration == PUBLISHED:
+            return TIGHT if self.ours else PUBLISHED
+        tight, published = (self.build(k, eps_inf, alpha, each) for each in (TIGHT, PUBLISHED))
+        return PUBLISHED if are_alike(tight, published) else TIGHT
+
+    @property
+    def style(self) -> dict[str, str]:
+        """Colour, marker and line in every figure."""
+        return figure.style(self.protocol) | {"linestyle": "-"} | dict(self.look)
+
+
+CONTENDERS = {
+    contender.key: contender
+    for contender in (
+        Contender("rappor", "RAPPOR", "rappor"),
+        Contender("l-osue", "L-OSUE", "l-osue"),
+        Contender("l-grr", "L-GRR", "l-grr", calibrated=True),
+        Contender("biloloha", "BiLOLOHA", "biloloha"),
+        Contender("ololoha", "OLOLOHA", "ololoha", calibrated=True),
+        Contender(
+            "1bitflippm",
+            "1BitFlipPM",
+            "dbitflippm",
+            two_rounds=False,
+            calibrated=True,
+            sampled=1,
+            look=(("linestyle", "--"), ("marker", "<")),
+        ),
+        Contender(
+            "bbitflippm", "bBitFlipPM", "dbitflippm", two_rounds=False, calibrated=True, sampled=0
+        ),
+        Contender(
+            "ololoha-prime",
+            "OLOLOHA, least prime",
+            "ololoha",
+            calibrated=True,
+            ours=True,
+            hash="prime",
+            look=(("color", "#DDCC77"), ("marker", "p")),
+        ),
+        Contender(
+            "ololoha-joint",
+            "OLOLOHA, one table",
+            "ololoha",
+            calibrated=True,
+            ours=True,
+            memo="joint",
+            look=(("color", "#882255"), ("marker", "o")),
+        ),
+    )
+}
+"""Key -> contender, in the order of every legend and table."""
+
+PAPER = [contender for contender in CONTENDERS.values() if not contender.ours]
+BEYOND = [contender for contender in CONTENDERS.values() if contender.ours]
+TWO_ROUNDS = [contender for contender in PAPER if contender.two_rounds]
+
+
+def are_alike(one: Protocol, other: Protocol) -> bool:
+    """Whether two protocols are the same rules but for rounding: such are measured once."""
+    if one.encoding != other.encoding or (one.second is None) != (other.second is None):
+        return False
+    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    return all(math.isclose(a, b, rel_tol=1e-12) for a, b in pairs)
+
+
+def _numbers(protocol: Protocol) -> tuple[float, ...]:
+    return (*protocol.first, *(protocol.second or ()))

@@ -1,0 +1,129 @@
+"""Measures the cells of a grid on all cores, goes on where it was, and redoes what is damaged."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loloha.population import archive
+from loloha.population.archive import Archive, Row
+from loloha.population.parallel import measure_each
+from loloha_lab.paper.cell import measure, measure_attack
+from loloha_lab.paper.grid import Attack, Cell, Grid, Task, attacks, cells
+from loloha_lab.paper.workload import Facts, Material, material
+
+Progress = Callable[[int, int], None]
+MEASURES: dict[type[Task], Callable[[Any, Material, int], Row]] = {
+    Cell: measure,
+    Attack: measure_attack,
+}
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All of a grid.
+
+    Attributes
+    ----------
+    rows, attacks : list of dict
+        One a cell and one an attack, of the whole grid and in its order.
+    measured, found : int
+        Cells and attacks measured now, and undamaged results of earlier runs.
+    damaged : int
+        Of those measured now, the ones that were there, but damaged or stale.
+    seconds : float
+        Wall time of measuring.
+    peak_bytes : int
+        Sum of the largest resident sizes of all processes, an upper bound of what was in use.
+    jobs : int
+    """
+
+    rows: list[Row]
+    attacks: list[Row]
+    measured: int
+    found: int
+    damaged: int
+    seconds: float
+    peak_bytes: int
+    jobs: int
+
+    @property
+    def rate(self) -> float | None:
+        """Cells and attacks a second; None where nothing was measured."""
+        return self.measured / self.seconds if self.measured else None
+
+
+def measure_grid(
+    grid: Grid,
+    facts: Mapping[str, Facts],
+    out: Path,
+    *,
+    jobs: int = 1,
+    progress: Progress = lambda done, total: None,
+) -> Measurements:
+    """Measure every cell that is not there yet.
+
+    Parameters
+    ----------
+    grid : Grid
+    facts : mapping
+        What `loloha_lab.paper.workload.prepare` laid down in ``out``.
+    out : Path
+        Results are kept in ``out/results.ndjson``, each as soon as it is there.
+    jobs : int
+        Processes.
+    progress : callable
+        Called with the number of cells done and of all cells, after each.
+    """
+    kept = Archive(out / archive.FILE)
+    tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
+    wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
+    found = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
+    rows: dict[Task, Row] = {task: row for task, row in found.items() if row is not None}
+    missing = [task for task in wanted if task not in rows]
+    # Long and short ones mixed, so that the time left can be told.
+    mixed = [missing[i] for i in np.random.default_rng(grid.seed).permutation(len(missing))]
+    progress(len(rows), len(wanted))
+    started = time.perf_counter()
+    peaks: dict[int, int] = {}
+    measure_one = partial(measure_task, seed=grid.seed, facts=facts, out=out)
+    for task, row, process, peak in measure_each(measure_one, mixed, jobs):
+        kept.keep(task.name, wanted[task], row)
+        rows[task] = row
+        peaks[process] = max(peak, peaks.get(process, 0))
+        progress(len(rows), len(wanted))
+    peaks[os.getpid()] = _peak_bytes()
+    return Measurements(
+        rows=[rows[task] for task in wanted if isinstance(task, Cell)],
+        attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
+        measured=len(missing),
+        found=len(wanted) - len(missing),
+        damaged=sum(task.name in kept for task in missing),
+        seconds=time.perf_counter() - started,
+        peak_bytes=sum(peaks.values()),
+        jobs=jobs,
+    )
+
+
+def measure_task(
+    task: Task, *, seed: int, facts: Mapping[str, Facts], out: Path
+) -> tuple[Task, Row, int, int]:
+    """The task, its row, the number of this process and its largest resident size in bytes."""
+    population = material(out, facts[task.point.workload])
+    row = MEASURES[type(task)](task, population, seed)
+    return task, row, os.getpid(), _peak_bytes()
+
+
+def _peak_bytes() -> int:
+    """Largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

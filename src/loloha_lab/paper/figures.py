@@ -1,0 +1,248 @@
+"""The figures of what was measured, with theory in the same panel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loloha.figure import FAINT, TRUTH
+from loloha_lab.paper.contender import CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
+from loloha_lab.paper.drawing import (
+    OURS,
+    THEORY,
+    UNIFORM,
+    UNIFORM_BUCKETS,
+    add_frame,
+    add_legend,
+    draw_curve,
+    name_panels,
+    picture,
+    set_ticks,
+    shades,
+    span_of,
+)
+from loloha_lab.paper.exact_figures import EPS_LABEL
+from loloha_lab.paper.gain import accuracy_gain, against_usual
+from loloha_lab.paper.results import Results
+from loloha_lab.paper.table import data_note
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MSE, BUDGET = r"MSE$_\mathrm{avg}$", r"$ε_\mathrm{avg}$"
+LARGEST_Z = 4.5
+ERRORS = {
+    "mse_unbiased": "Figure 3a. MSE of the unbiased estimates: measured points, theory lines.",
+    "mse_clipped": "Figure 3b. MSE after clipping and renormalising; thin: theory, unbiased.",
+}
+
+
+def draw_errors(results: Results, column: str) -> Figure:
+    """Fig. 3: MSE_avg over eps_inf, a row for each alpha and a column for each data set."""
+    return _draw_grid(results, column, MSE, ERRORS[column], PAPER, theory=True)
+
+
+def draw_budgets(results: Results) -> Figure:
+    """Fig. 4: eps_avg over eps_inf, a row for each alpha and a column for each data set."""
+    caption = "Figure 4. Budget that a user has spent after all rounds, on average."
+    contenders = results.grid.contenders
+    return _draw_grid(results, "eps_avg", BUDGET, caption, contenders, theory=False)
+
+
+def draw_gains(results: Results) -> Figure:
+    """Not in the paper: the error of OLOLOHA as 0.1.0 makes it over that of least-prime hashing."""
+    grid = results.grid
+    prime = CONTENDERS["ololoha-prime"]
+    caption = (
+        "MSE of OLOLOHA as 0.1.0 makes it over that of least-prime hashing: measured, with one "
+        "standard error; lines are theory. Above 1 least-prime hashing is better."
+    )
+    with picture(1.1 + 2.75 * len(grid.workloads), 3.5, caption, _note(results)) as figure:
+        panels = figure.subplots(1, len(grid.workloads), sharey=True, squeeze=False)
+        colours = shades(len(grid.alphas))
+        for panel, workload in zip(panels[0], grid.workloads, strict=True):
+            for alpha, colour in zip(grid.alphas, colours, strict=True):
+                _draw_gain(panel, results, workload, prime, alpha, colour)
+            panel.axhline(1, zorder=1, **UNIFORM)
+            panel.set_xlabel(EPS_LABEL)
+            panel.set_xticks(_whole(grid.eps_inf))
+        panels[0, 0].set_ylabel("MSE ratio")
+        name_panels(panels, grid.workloads, ())
+        add_legend(
+            figure,
+            {f"α = {alpha:g}": {"color": colour, "marker": "o", "markersize": 4}
+             for alpha, colour in zip(grid.alphas, colours, strict=True)},
+        )  # fmt: skip
+    return figure
+
+
+def _draw_gain(
+    panel: Axes, results: Results, workload: str, contender: Contender, alpha: float, colour: object
+) -> None:
+    pairs = against_usual(results, workload, contender, alpha)
+    gains = [accuracy_gain(results, *pair) for pair in pairs]
+    xs = np.array(results.grid.eps_inf) + 0.06 * (alpha - results.grid.middle_alpha) / 0.1
+    panel.errorbar(
+        xs, [gain.measured for gain in gains], np.nan_to_num([gain.error for gain in gains]),
+        color=colour, marker="o", markersize=3, linestyle="none", linewidth=0.9,
+    )  # fmt: skip
+    expected = [gain.expected for gain in gains]
+    panel.plot(results.grid.eps_inf, expected, color=colour, linewidth=0.9, gid=THEORY)
+
+
+def draw_agreement(results: Results) -> Figure:
+    """Ratio of measured to expected MSE_avg of every point, and the law of its z."""
+    caption = "Measured over expected MSE of every point, and how the points' z are spread."
+    with picture(10.0, 3.8, caption, _note(results)) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=[2, 1])
+        _draw_ratios(left, results)
+        _draw_law(right, results)
+    return figure
+
+
+def _draw_ratios(panel: Axes, results: Results) -> None:
+    contenders = results.grid.contenders
+    rng = np.random.default_rng(0)
+    for place, contender in enumerate(contenders):
+        ratios = [
+            deviation.ratio
+            for point, deviation in results.deviations.items()
+            if point.contender == contender.key
+        ]
+        panel.plot(
+            place + rng.uniform(-0.28, 0.28, len(ratios)), ratios, linestyle="none", markersize=3,
+            marker=contender.style["marker"], color=contender.style["color"], alpha=0.6,
+        )  # fmt: skip
+    panel.axhline(1, color=TRUTH, linewidth=0.9)
+    labels = [contender.label.replace(", ", ",\n") for contender in contenders]
+    panel.set_xticks(range(len(contenders)), labels, fontsize=7.5)
+    panel.tick_params(axis="x", rotation=20)
+    panel.set_ylabel("measured / expected")
+
+
+def _draw_law(panel: Axes, results: Results) -> None:
+    zs = np.array([deviation.z for deviation in results.deviations.values()])
+    xs = np.linspace(-LARGEST_Z, LARGEST_Z, 181)
+    panel.hist(
+        np.clip(zs[~np.isnan(zs)], -LARGEST_Z, LARGEST_Z),
+        bins=np.arange(-LARGEST_Z, LARGEST_Z + 0.25, 0.5).tolist(),
+        density=True, color=FAINT, edgecolor="white", label="points",
+    )  # fmt: skip
+    panel.plot(
+        xs, np.exp(-(xs**2) / 2) / np.sqrt(2 * np.pi), color=TRUTH, linewidth=1.2,
+        label="standard normal",
+    )  # fmt: skip
+    panel.set_xlabel("z of a point")
+    panel.legend(loc="upper right", fontsize=7, borderaxespad=0)
+    panel.set_ylim(top=max(0.55, 1.25 * panel.get_ylim()[1]))
+
+
+def _draw_grid(
+    results: Results,
+    column: str,
+    quantity: str,
+    caption: str,
+    contenders: Sequence[Contender],
+    *,
+    theory: bool,
+) -> Figure:
+    grid = results.grid
+    rows, columns = len(grid.alphas), len(grid.workloads)
+    with picture(1.1 + 2.75 * columns, 1.4 + 2.15 * rows, caption, _note(results)) as figure:
+        panels = figure.subplots(
+            rows, columns, sharex=True, sharey="col" if theory else "row", squeeze=False
+        )
+        for i, alpha in enumerate(grid.alphas):
+            for j, workload in enumerate(grid.workloads):
+                for contender in contenders:
+                    _draw_contender(
+                        panels[i, j], results, workload, contender, alpha, column, theory=theory
+                    )
+                if theory:
+                    _draw_uniform(panels[i, j], results, workload, alpha)
+                _scale(panels[i, j], grid.eps_inf, free=column == "mse_clipped")
+        name_panels(panels, grid.workloads, grid.alphas)
+        ours = any(
+            results.differs(workload, contender, alpha, spending=not theory)
+            for workload in grid.workloads
+            for contender in PAPER
+            for alpha in grid.alphas
+        )
+        add_frame(
+            figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory, contenders=contenders
+        )
+    return figure
+
+
+def _draw_contender(
+    panel: Axes,
+    results: Results,
+    workload: str,
+    contender: Contender,
+    alpha: float,
+    column: str,
+    *,
+    theory: bool,
+) -> None:
+    """The curves of one contender: published, tight where that is another one, and theory."""
+    eps_inf = results.grid.eps_inf
+    for calibration in _calibrations(results, workload, contender, alpha, spending=not theory):
+        ours = calibration == TIGHT and not contender.ours
+        numbers = results.curve(workload, contender, calibration, alpha, column)
+        draw_curve(panel, eps_inf, numbers, contender, ours, joined=column != "mse_unbiased")
+        if not theory:
+            continue
+        points = results.along(workload, contender, calibration, alpha)
+        panel.plot(
+            eps_inf,
+            [results.expected(point) for point in points],
+            color=contender.style["color"],
+            linewidth=0.9 if column == "mse_unbiased" else 0.5,
+            linestyle=OURS["linestyle"] if ours else contender.style["linestyle"],
+            gid=THEORY,
+        )
+
+
+def _calibrations(
+    results: Results, workload: str, contender: Contender, alpha: float, *, spending: bool
+) -> list[str]:
+    if contender.ours:
+        return [TIGHT]
+    measured = results.grid.calibrations
+    found = [PUBLISHED] if PUBLISHED in measured else []
+    if TIGHT in measured and (
+        not found or results.differs(workload, contender, alpha, spending=spending)
+    ):
+        found.append(TIGHT)
+    return found
+
+
+def _draw_uniform(panel: Axes, results: Results, workload: str, alpha: float) -> None:
+    """The error of answering "uniform", for values and, where they are others, for buckets."""
+    first, *_ = results.along(workload, CONTENDERS["rappor"], PUBLISHED, alpha)
+    panel.axhline(results.uniform(first), zorder=1, **UNIFORM)
+    bucketed, *_ = results.along(workload, CONTENDERS["bbitflippm"], PUBLISHED, alpha)
+    if results.protocol(bucketed).bins != results.protocol(first).bins:
+        panel.axhline(results.uniform(bucketed), zorder=1, **UNIFORM_BUCKETS)
+
+
+def _scale(panel: Axes, eps_inf: Sequence[float], *, free: bool) -> None:
+    """A log axis over what was measured; theory may leave it where it is ``free`` to."""
+    panel.set_yscale("log")
+    low, high = span_of(panel)
+    if free:
+        # Theory speaks of the unbiased estimates; let it leave the panel, not squeeze the rest.
+        panel.set_ylim(low / 2, high * 4)
+    set_ticks(panel, low, high)
+    panel.set_xticks(_whole(eps_inf))
+
+
+def _whole(eps_inf: Sequence[float]) -> list[int]:
+    return [x for x in range(1, 6) if x <= max(eps_inf)]
+
+
+def _note(results: Results) -> str:
+    return f"Mean of {results.grid.runs} runs. {data_note(results)}"

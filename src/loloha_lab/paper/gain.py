@@ -1,0 +1,85 @@
+"""How much one point of the grid gains on another: ratios of measurements, and their errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loloha.arrays import Floats
+from loloha_lab.paper.contender import CONTENDERS, TIGHT, Contender
+from loloha_lab.paper.grid import Point
+from loloha_lab.paper.results import Results
+
+USUAL = "ololoha"
+"""Under the tight calibration: what 0.1.0 makes of OLOLOHA, linear hashing (where g is prime) and
+independent memos."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of two means.
+
+    Attributes
+    ----------
+    measured : float
+    error : float
+        Standard error; nan if there was a single run.
+    expected : float
+        What theory says; nan if it was not asked.
+    """
+
+    measured: float
+    error: float
+    expected: float = math.nan
+
+    @property
+    def z(self) -> float:
+        """Distance from theory in standard errors, of the logarithms."""
+        return math.log(self.measured / self.expected) / (self.error / self.measured)
+
+
+def ratio_of(above: Floats, below: Floats, expected: float = math.nan) -> Ratio:
+    """The ratio of the means of independent runs, float64[runs] each and positive.
+
+    The error is that of the delta method: relative variances of the two means add up.
+    """
+    measured = float(np.mean(above) / np.mean(below))
+    return Ratio(measured, measured * math.hypot(_relative(above), _relative(below)), expected)
+
+
+def mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
+    """The geometric mean of independent ratios."""
+    logs = np.log([[one.measured, one.expected] for one in ratios]).mean(axis=0)
+    measured, expected = map(float, np.exp(logs))
+    relative = [one.error / one.measured for one in ratios]
+    return Ratio(measured, measured * math.hypot(*relative) / len(ratios), expected)
+
+
+def accuracy_gain(results: Results, worse: Point, better: Point) -> Ratio:
+    """MSE_avg (unbiased) of one point over that of another."""
+    above, below = (results.measured(point, "mse_unbiased") for point in (worse, better))
+    return ratio_of(above, below, results.expected(worse) / results.expected(better))
+
+
+def budget_gain(results: Results, worse: Point, better: Point) -> Ratio:
+    """eps_avg of one point over that of another."""
+    above, below = (results.measured(point, "eps_avg") for point in (worse, better))
+    return ratio_of(above, below)
+
+
+def against_usual(
+    results: Results, workload: str, contender: Contender, alpha: float
+) -> list[tuple[Point, Point]]:
+    """OLOLOHA as 0.1.0 makes it and one of ours, at each eps_inf."""
+    usual = results.along(workload, CONTENDERS[USUAL], TIGHT, alpha)
+    return list(zip(usual, results.along(workload, contender, TIGHT, alpha), strict=True))
+
+
+def _relative(runs: Floats) -> float:
+    """Relative standard error of the mean."""
+    if len(runs) < 2:
+        return math.nan
+    return float(np.std(runs, ddof=1) / math.sqrt(len(runs)) / np.mean(runs))

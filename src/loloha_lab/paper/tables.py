@@ -1,0 +1,153 @@
+"""The tables of the paper, and what else its evaluation leaves open."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from loloha.protocols import Protocol
+from loloha_lab.paper.contender import BEYOND, CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
+from loloha_lab.paper.gain import accuracy_gain, against_usual, budget_gain, mean_ratio
+from loloha_lab.paper.results import Results
+from loloha_lab.paper.table import Table, data_note
+
+
+def gain_table(results: Results) -> Table | None:
+    """What the tight calibration gains, for the same two guarantees; None if not measured."""
+    grid = results.grid
+    if not {PUBLISHED, TIGHT} <= set(grid.calibrations):
+        return None
+    rows = []
+    for workload, contender in itertools.product(grid.workloads, PAPER):
+        gains = [
+            accuracy_gain(results, *pair)
+            for alpha in grid.alphas[: None if contender.two_rounds else 1]
+            for pair in results.pairs(workload, contender, alpha)
+        ]
+        if gains:
+            measured = [gain.measured for gain in gains]
+            expected = [gain.expected for gain in gains]
+            rows.append(
+                {
+                    "data set": workload,
+                    "protocol": contender.label,
+                    "points that differ": len(gains),
+                    "least": min(measured),
+                    "median": float(np.median(measured)),
+                    "largest": max(measured),
+                    "median, theory": float(np.median(expected)),
+                    "largest, theory": max(expected),
+                }
+            )
+    return Table(
+        "gains",
+        "What the tight calibration gains: published over tight MSE_avg (unbiased)",
+        rows,
+        "Both calibrations keep the same ε∞ and ε₁. " + data_note(results),
+    )
+
+
+def beyond_table(results: Results) -> Table:
+    """What least-prime hashing and one memo table gain on OLOLOHA as 0.1.0 makes it."""
+    grid = results.grid
+    rows = []
+    for workload, contender in itertools.product(grid.workloads, BEYOND):
+        pairs = [
+            pair
+            for alpha in grid.alphas
+            for pair in against_usual(results, workload, contender, alpha)
+        ]
+        errors = mean_ratio([accuracy_gain(results, *pair) for pair in pairs])
+        budgets = [budget_gain(results, *pair) for pair in pairs]
+        caps = [results.protocol(a).cap / results.protocol(b).cap for a, b in pairs]
+        n = results.facts[workload].n
+        rows.append(
+            {
+                "data set": workload,
+                "ours": contender.label,
+                "points": len(pairs),
+                "more MSE, %": 100 * (errors.measured - 1),
+                "± standard error": 100 * errors.error,
+                "theory, %": 100 * (errors.expected - 1),
+                "z": errors.z,
+                "ε_avg ratio": mean_ratio(budgets).measured,
+                "largest ε_avg ratio": max(one.measured for one in budgets),
+                "largest ratio of caps": max(caps),
+                "users a key, at least": min(
+                    _sharing(results.protocol(better), n) for _, better in pairs
+                ),
+            }
+        )
+    return Table(
+        "beyond",
+        "OLOLOHA of 0.1.0 against ours: means over the points of a data set",
+        rows,
+        "More MSE (unbiased), and ratios, are of 0.1.0 over ours: above 0 %, or 1, ours is better. "
+        "Both sides have the tight calibration, the same ε∞ and ε₁, the g of least V* for their "
+        "family, and independent runs. Means are geometric. " + data_note(results),
+    )
+
+
+def _sharing(protocol: Protocol, n: int) -> float:
+    """With how many users, oneself included, a user shares the key on average."""
+    encoding: Any = protocol.encoding
+    return float(n / encoding.family.members)
+
+
+def symbols_table(results: Results) -> Table:
+    """The g and the hash family in force for OLOLOHA."""
+    grid = results.grid
+    curves = [(CONTENDERS["ololoha"], calibration) for calibration in grid.calibrations]
+    curves += [(one, TIGHT) for one in grid.contenders if one.hash]
+    rows = []
+    for workload, (contender, calibration), alpha in itertools.product(
+        grid.workloads, curves, grid.alphas
+    ):
+        points = results.along(workload, contender, calibration, alpha)
+        row = {
+            "data set": workload, "protocol": contender.label, "calibration": calibration,
+            "α": alpha,
+        }  # fmt: skip
+        chosen = {f"ε∞ = {point.eps_inf:g}": _choice(results.protocol(point)) for point in points}
+        rows.append(row | chosen)
+    return Table(
+        "symbols",
+        "g in force for OLOLOHA",
+        rows,
+        "Prime g hash by the linear family, others (*) by the affine one; least prime takes any.",
+    )
+
+
+def _choice(protocol: Protocol) -> str:
+    return f"{protocol.g}" + ("*" if protocol.get_params()["hash"] == "affine" else "")
+
+
+def uniform_table(results: Results) -> Table:
+    """From which eps_inf on the clipped estimates beat the answer "uniform"."""
+    grid = results.grid
+    rows = [
+        {"data set": workload, "protocol": contender.label}
+        | {
+            f"α = {alpha:g}": _beats_uniform_from(results, workload, contender, alpha)
+            for alpha in grid.alphas
+        }
+        for workload, contender in itertools.product(grid.workloads, grid.contenders)
+    ]
+    return Table(
+        "uniform",
+        "Least ε∞ from which the clipped estimates beat the answer “uniform”",
+        rows,
+        f"Published calibration (ours: tight), up to ε∞ = {max(grid.eps_inf):g}. dBitFlipPM is "
+        "held against uniform buckets. " + data_note(results),
+    )
+
+
+def _beats_uniform_from(results: Results, workload: str, contender: Contender, alpha: float) -> str:
+    first = "never"
+    for point in reversed(list(results.along(workload, contender, PUBLISHED, alpha))):
+        if results.mean(point, "mse_clipped") >= results.uniform(point):
+            break
+        first = f"{point.eps_inf:g}"
+    return first

@@ -1,0 +1,31 @@
+"""One small reproduction that several tests look at."""
+
+from pathlib import Path
+
+import pytest
+
+from loloha_lab.paper.grid import Grid
+from loloha_lab.paper.reproduction import Reproduction, reproduce
+
+SMALL = Grid(
+    runs=3,
+    eps_inf=(1.0, 5.0),
+    alphas=(0.5,),
+    calibrations=("published", "tight"),
+    workloads=("Syn", "Adult", "DB_MT"),
+    users=40,
+    rounds=2,
+    seed=5,
+)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, Path]:
+    """All parts at a size of seconds, without any file of real data."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("LOLOHA_CACHE", str(tmp_path_factory.mktemp("cache")))
+    out = tmp_path_factory.mktemp("small")
+    try:
+        return reproduce(["all"], SMALL, out, command="loloha reproduce --users 40"), out
+    finally:
+        patch.undo()

@@ -1,0 +1,517 @@
+"""The plan: every protocol beside the others, the recommendation, and when noise hides all."""
+
+import dataclasses
+import itertools
+import json
+import math
+import re
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loloha
+from loloha.errors import ParameterError
+from loloha.planning import planning
+from loloha.planning.prospect import Prospect, prospect
+from loloha.protocols import REGISTRY
+from loloha.server.estimate import normal_quantile, simultaneous_error, variance
+from loloha.server.variance import expected_reach
+
+SURVEYS = [
+    (2, 10, 1.0, 0.5),
+    (3, 10**5, 6.0, 3.0),
+    (10, 10**7, 2.0, 1.0),
+    (96, 50_000, 2.0, 1.0),
+    (360, 10_000, 0.5, 0.2),
+    (1412, 10_336, 5.0, 3.0),
+    (1 << 20, 10**6, 4.0, 2.0),
+]
+
+
+def row_of(plan: planning.Plan, label: str) -> Prospect:
+    (row,) = [row for row in plan.rows if row.label == label]
+    return row
+
+
+# -- the table
+
+
+@pytest.mark.parametrize("survey", SURVEYS)
+def test_every_registered_protocol_has_its_rows(survey: Any) -> None:
+    plan = loloha.plan(*survey)
+    assert {row.name for row in plan.rows} == set(REGISTRY)
+    labels = [row.label for row in plan.rows]
+    assert len(set(labels)) == len(labels)
+    for row in plan.rows:
+        assert row.protocol is not None
+        assert row.protocol.name == row.name
+        assert row.protocol.k == plan.k
+        assert row.eligible is (row.note == "")
+        assert row.spends_every_round is not row.protocol.longitudinal
+        if not row.protocol.longitudinal:
+            assert row.protocol.asked_first == plan.eps_1
+            assert (row.eps_value, row.cap, row.eligible) == (math.inf, math.inf, False)
+            assert f"spends {plan.eps_1:g} every round" in row.note
+
+
+def test_what_no_reader_asks_for_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How surely changes show takes longer than all else together."""
+    asked: list[str] = []
+
+    def change_area(protocol: Any, reports: int) -> None:
+        asked.append(protocol.name)
+
+    monkeypatch.setattr("loloha.planning.prospect.change_area", change_area)
+    plan = loloha.plan(96, 50_000, 2.0, 1.0)
+    assert plan.recommendation is not None
+    assert not asked
+    assert "Best test" not in plan.reason
+    assert asked == [plan.recommendation.name]
+
+
+def test_sampled_buckets_have_a_row_for_one_some_and_all() -> None:
+    labels = [row.label for row in loloha.plan(96, 1000, 2.0, 1.0).rows if row.name == "dbitflippm"]
+    assert labels == ["dbitflippm d=1", "dbitflippm d=16", "dbitflippm d=96"]
+    labels = [row.label for row in loloha.plan(5, 1000, 2.0, 1.0).rows if row.name == "dbitflippm"]
+    assert labels == ["dbitflippm d=1", "dbitflippm d=5"]
+    row = row_of(loloha.plan(96, 1000, 2.0, 1.0), "dbitflippm d=16")
+    assert row.note == "the first report spends 2, more than eps_1 = 1"
+    assert row.protocol == loloha.DBitFlipPM(k=96, eps_inf=2.0, d=16)
+
+
+@pytest.mark.parametrize("survey", SURVEYS)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: float) -> None:
+    _, n, *_ = survey
+    for row in loloha.plan(*survey, level=level).rows:
+        protocol: Any = row.protocol
+        reach = expected_reach(protocol, n)
+        both = normal_quantile((1 + level) / 2), normal_quantile(level)
+        assert row.variance == variance(protocol, n)
+        assert row.error_one == both[0] * math.sqrt(variance(protocol, n))
+        assert row.error_all == simultaneous_error(protocol, reach, level=level)
+        assert (row.eps_first, row.cap) == (protocol.asked_first, protocol.cap)
+        assert row.g == protocol.g
+        for found, margin, quantile in (
+            (row.visible_one, 0.0, sum(both)),
+            (row.visible_all, row.error_all, both[1]),
+        ):
+            if math.isinf(found):
+                assert margin + quantile * math.sqrt(variance(protocol, n, 1.0)) > 1
+            else:
+                noise = quantile * math.sqrt(variance(protocol, n, found))
+                assert found == pytest.approx(margin + noise, rel=1e-9)
+
+
+def test_a_visible_frequency_is_seen_as_often_as_it_says() -> None:
+    """The interval of a value of that frequency lies above 0 in 95 % of rounds (seed 8).
+
+    20 000 rounds, so the standard deviation is 0.15 %; 0.8 % cover it at alpha 2e-7 and the normal
+    approximation. It would see the power quantile missing: 50 %.
+    """
+    n = 50_000
+    row = row_of(loloha.plan(96, n, 4.0, 2.0), "ololoha")
+    protocol: Any = row.protocol
+    held = round(n * (row.visible_one or 0))
+    rng = np.random.default_rng(8)
+    support = rng.binomial(held, protocol.p_star, 20_000)
+    support += rng.binomial(n - held, protocol.q_star, 20_000)
+    found = (support / n - protocol.q_star) / protocol.contrast
+    error = normal_quantile(0.975) * np.sqrt(
+        [variance(protocol, n, f) for f in np.clip(found, 0, 1)]
+    )
+    seen = float(np.mean(found > error))
+    assert seen == pytest.approx(0.95, abs=0.008)
+
+
+def test_rmse_is_that_of_every_population() -> None:
+    rng = np.random.default_rng(2)
+    for row in loloha.plan(8, 1000, 3.0, 1.5).rows:
+        sampling = expected_reach(row.protocol, 1000) < 1000  # type: ignore[arg-type]
+        for truth in (*rng.dirichlet(np.full(8, 0.5), size=5), np.eye(8)[0], np.full(8, 1 / 8)):
+            squared = float(np.mean(variance(row.protocol, 1000, truth)))  # type: ignore[arg-type]
+            if sampling and np.ptp(truth):
+                assert row.rmse > math.sqrt(squared)
+            else:
+                assert row.rmse == pytest.approx(math.sqrt(squared), rel=1e-9)
+            # What always answering 1/k errs by is the spread of the truth.
+            spread = float(np.std(truth))
+            assert (spread < row.uniform_below) is (spread**2 < squared)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "size"),
+    [
+        (loloha.LGRR(k=300, eps_inf=2, eps_1=1), 2),
+        (loloha.RAPPOR(k=300, eps_inf=2, eps_1=1), 38),
+        (loloha.BiLOLOHA(k=300, eps_inf=2, eps_1=1), 2),  # 9 bits of seed, 1 of symbol
+        (loloha.OLOLOHA(k=300, eps_inf=5, eps_1=4, g=17, hash="affine"), 9),
+        (loloha.OLH(k=300, eps=1, g=3), 2),
+        (loloha.DBitFlipPM(k=300, eps_inf=1, d=10), 13),  # 10 buckets of 9 bits, 10 bits
+    ],
+    ids=lambda value: value.name if isinstance(value, loloha.Protocol) else "",
+)
+def test_bytes_of_a_report_count_its_key(protocol: Any, size: int) -> None:
+    """Every message carries the key: `loloha.wire.encode` knows no report without it."""
+    row = prospect(protocol, 100, 2.0, 1.0)
+    assert (row.first_bytes, row.report_bytes) == (size, size)
+    assert row.label == protocol.name
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words", "operations"),
+    [
+        (loloha.LGRR(k=100, eps_inf=2, eps_1=1), "one addition a report", 1100),
+        (loloha.GRR(k=100, eps=1), "one addition a report", 1100),
+        (
+            loloha.BiLOLOHA(k=100, eps_inf=2, eps_1=1),
+            "one addition a report, one transform of 128 x 2 cells",
+            1000 + 256 * 7,
+        ),
+        (
+            loloha.BiLOLOHA(k=100, eps_inf=2, eps_1=1, hash="affine"),
+            "one hash a user and value, once; then 100 bits a report, 64 to a word",
+            2000,
+        ),
+        (loloha.BLH(k=100, eps=1, hash="affine"), "one hash a report and value", 100_000),
+        (loloha.OUE(k=100, eps=1), "100 bits a report, 64 to a word", 2000),
+        (loloha.DBitFlipPM(k=100, eps_inf=1, d=7), "7 bits a report", 7000),
+    ],
+    ids=lambda value: value.name if isinstance(value, loloha.Protocol) else "",
+)
+def test_what_the_server_does(protocol: Any, words: str, operations: int) -> None:
+    row = prospect(protocol, 1000, 2.0, 1.0)
+    assert (row.server_cost, row.server_operations) == (words, operations)
+
+
+def test_budgets_out_of_reach_say_why() -> None:
+    plan = loloha.plan(20, 1000, 2.0, 1.9)
+    row = row_of(plan, "l-oue")
+    assert row.protocol is None
+    assert not row.eligible
+    assert not row.spends_every_round
+    assert row.note.startswith("eps_1 must be below 1.6")
+    assert (row.variance, row.error_all, row.report_bytes, row.cap) == (math.inf,) * 4
+    assert plan.recommendation is not None
+    only = loloha.plan(20, 1000, 2.0, 1.9, protocols=["l-oue"])
+    assert only.recommendation is None
+    assert only.warning is None
+    assert only.reason == "No protocol here keeps both budgets; see the notes of the rows."
+
+
+def test_the_published_calibration_costs_more() -> None:
+    tight, published = (
+        row_of(loloha.plan(96, 1000, 2.0, 1.0, calibration=one), "l-grr")
+        for one in ("tight", "published")
+    )
+    assert published.protocol == loloha.LGRR(k=96, eps_inf=2, eps_1=1, calibration="published")
+    assert published.variance == pytest.approx(83 * tight.variance, rel=0.01)  # type: ignore[operator]
+
+
+# -- a choice of one's own
+
+
+def test_own_protocols_are_compared_as_they_are() -> None:
+    several = [loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=g) for g in (2, 3, 5, 7)]
+    plan = loloha.plan(96, 1000, 2.0, 1.0, protocols=several)
+    assert [row.protocol for row in plan.rows] == several
+    assert [row.label for row in plan.rows] == [repr(protocol) for protocol in several]
+    assert [row.g for row in plan.rows] == [2, 3, 5, 7]
+    assert plan.recommendation is plan.rows[1]
+
+
+def test_names_and_protocols_mix() -> None:
+    buckets = loloha.DBitFlipPM(k=96, eps_inf=1.0)
+    plan = loloha.plan(96, 1000, 2.0, 1.0, protocols=["OLOLOHA", buckets])
+    assert [row.name for row in plan.rows][:2] == ["ololoha", "dbitflippm"]
+    assert {row.name for row in plan.rows[2:]} == {"ololoha"}
+    assert all(row.eligible for row in plan.rows)
+    alone = loloha.plan(96, 1000, 2.0, 1.0, protocols="ololoha")
+    assert alone.rows[0].label == "ololoha"
+    assert {row.name for row in alone.rows} == {"ololoha"}
+    lonely = loloha.plan(96, 1000, 2.0, 1.0, protocols="l-grr")
+    assert "and no other comes within 10 % of it." in lonely.reason
+    assert loloha.plan(96, 1000, 2.0, 1.0, protocols=[]).recommendation is None
+
+
+def test_own_protocols_beyond_the_budgets_are_not_recommended() -> None:
+    spending = [
+        loloha.BiLOLOHA(k=9, eps_inf=3.0, eps_1=1.0),
+        loloha.BiLOLOHA(k=9, eps_inf=2.0, eps_1=1.5),
+    ]
+    plan = loloha.plan(9, 1000, 2.0, 1.0, protocols=spending)
+    assert [row.note for row in plan.rows] == [
+        "one value spends 3, more than eps_inf = 2",
+        "the first report spends 1.5, more than eps_1 = 1",
+    ]
+    assert plan.recommendation is None
+
+
+# -- the recommendation
+
+
+@pytest.mark.parametrize("survey", SURVEYS)
+def test_the_recommendation_follows_the_rule(survey: Any) -> None:
+    plan = loloha.plan(*survey)
+    best: Any = plan.recommendation
+    assert best in plan.rows
+    assert best.eligible
+    assert best.label in plan.reason
+    eligible: list[Any] = [row for row in plan.rows if row.eligible]
+    least = min(row.error_one for row in eligible)
+    assert best.error_one <= 1.1 * least
+    for row in eligible:
+        if row.error_one <= 1.1 * least:
+            cost = (row.cap, row.report_bytes, row.server_operations)
+            assert (best.cap, best.report_bytes, best.server_operations) <= cost
+
+
+@pytest.mark.parametrize(
+    ("survey", "label", "reason"),
+    [
+        (
+            (96, 45_000, 2.0, 1.0),
+            "ololoha linear g=3 joint",
+            "within 10 % of the least (1.75 %, ololoha prime g=4)",
+        ),
+        (
+            (96, 50_000, 2.0, 1.0),
+            "ololoha linear g=3 joint",
+            "joint: its error of one value, 1.69 %",
+        ),
+        ((40, 50_000, 2.0, 1.0), "ololoha linear g=3 joint", "about 625 users share each key."),
+        (
+            (4000, 50, 2.0, 1.0),
+            "ololoha linear g=3 joint",
+            "can be linked by it; few users share one.",
+        ),
+        ((50, 50_000, 5.0, 3.0), "ololoha prime g=12 joint", "ololoha prime g=12: cap 60"),
+        (
+            (10, 500, 2.0, 1.0),
+            "ololoha linear g=3 joint",
+            "told by up to 3.403, not by 2.",
+        ),
+        ((2, 500, 2.0, 1.0), "l-grr", "biloloha: cap 4, 1 byte a report"),
+        ((2, 500, 2.0, 1.0), "l-grr", "is the least within both budgets"),
+    ],
+)
+def test_recommendations_to_expect(survey: Any, label: str, reason: str) -> None:
+    plan = loloha.plan(*survey)
+    assert plan.recommendation is not None
+    assert plan.recommendation.label == label
+    assert reason in plan.reason
+
+
+@pytest.mark.parametrize(("weigh", "column"), [("round", "eps_round"), ("change", "change")])
+def test_another_column_can_decide(weigh: str, column: str) -> None:
+    plan = loloha.plan(96, 50_000, 2.0, 1.0, weigh=weigh)
+    best: Any = plan.recommendation
+    eligible: list[Any] = [row for row in plan.rows if row.eligible]
+    least = min(row.error_one for row in eligible)
+    as_good = [row for row in eligible if row.error_one <= 1.1 * least]
+    assert len(as_good) > 1
+    assert getattr(best, column) == min(getattr(row, column) for row in as_good)
+    assert f"Any one round of it loses at most {best.eps_round:.4g}" in plan.reason
+    assert f"AUC at most {math.ceil(100 * best.change) / 100:.2f} (an average over" in plan.reason
+    with pytest.raises(ParameterError, match="weigh"):
+        loloha.plan(96, 50_000, 2.0, 1.0, weigh="taste")
+
+
+WEIGHTS: dict[str, Any] = {"cap": lambda one: one.cap, "round": loloha.privacy.eps_2}
+FAMILIES = ("linear", "prime", "affine")
+
+
+def all_lolohas(k: int, eps_inf: float, eps_1: float) -> Any:
+    """Every g, family and memo, one by one."""
+    for g, family, memo in itertools.product(range(2, 200), FAMILIES, ("independent", "joint")):
+        with suppress(ParameterError):
+            yield loloha.OLOLOHA(k=k, eps_inf=eps_inf, eps_1=eps_1, g=g, hash=family, memo=memo)
+
+
+@pytest.mark.parametrize("weigh", ["cap", "round"])
+@pytest.mark.parametrize(
+    "survey",
+    [(50, 50_000, 5.0, 3.0), (40, 50_000, 2.0, 1.0), (7, 100, 4.0, 1.0), (300, 10_336, 3.0, 2.5),
+     (12, 10**6, 1.0, 0.9)],
+)  # fmt: skip
+def test_no_g_family_or_memo_beats_the_recommendation(survey: Any, weigh: str) -> None:
+    """By exhaustion: among those within 10 % of the least error, none has less of what decides."""
+    k, n, *budgets = survey
+    best: Any = loloha.plan(*survey, weigh=weigh).recommendation
+    plain = [row for row in loloha.plan(*survey).rows if row.eligible]
+    every = [(math.sqrt(variance(one, n)), one) for one in all_lolohas(k, *budgets)]
+    scale = normal_quantile(0.975)
+    least = min([row.error_one for row in plain] + [scale * one for one, _ in every])
+    assert best.error_one <= 1.1 * least * (1 + 1e-9)
+    rivals = [WEIGHTS[weigh](one) for error, one in every if scale * error <= 1.1 * least]
+    assert WEIGHTS[weigh](best.protocol) <= min(rivals) * (1 + 1e-9)
+
+
+def test_a_hash_that_is_asked_for_is_kept() -> None:
+    for row in loloha.plan(50, 50_000, 5.0, 3.0, hash="linear").rows:
+        assert getattr(row.protocol, "hash", "linear") == "linear"
+
+
+def test_one_table_that_gains_nothing_is_not_taken_for_its_price() -> None:
+    for row in loloha.plan(2, 5000, 5.0, 4.0).rows:
+        assert not (row.protocol and row.protocol.joint)
+
+
+def test_reports_of_megabytes_are_recommended_only_if_asked_for() -> None:
+    survey = (1 << 24, 50_000, 5.0, 4.0)
+    plan = loloha.plan(*survey)
+    best: Any = plan.recommendation
+    assert best.report_bytes <= 64_000
+    large = [row for row in plan.rows if row.left_out]
+    assert {row.name for row in large} == {"rappor", "l-osue", "l-oue"}
+    assert all("a report takes 2.1 MB, more than 64 kB" in row.note for row in large)
+    assert "Left out, unless it is named: rappor, 2.1 MB a report" in plan.reason
+    asked: Any = loloha.plan(*survey, protocols=["l-osue"]).recommendation
+    assert (asked.name, asked.left_out) == ("l-osue", False)
+    # Nothing is left out where it fits.
+    assert not any(row.left_out for row in loloha.plan(512_000, 50_000, 5.0, 4.0).rows)
+
+
+def test_rows_say_what_values_that_change_reveal() -> None:
+    for row in loloha.plan(20, 1000, 2.0, 1.0).rows:
+        assert row.protocol is not None
+        area = loloha.privacy.change_area(row.protocol, 10)
+        assert area is not None
+        assert (row.eps_round, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
+        assert row.to_dict()["eps_round"] == (row.eps_round if row.name != "dbitflippm" else None)
+
+
+# -- the warning
+
+
+def test_many_users_need_no_warning() -> None:
+    assert loloha.plan(10, 10**7, 2.0, 1.0).warning is None
+
+
+def test_a_hidden_average_is_said() -> None:
+    warning = loloha.plan(96, 50_000, 2.0, 1.0).warning
+    assert warning is not None
+    assert warning.startswith(
+        "With n = 50000 the 95 % error of one value, 1.69 %, is above the average frequency 1/96"
+    )
+    assert "where the true frequencies spread by less than 0.865 %" in warning
+    assert "picked beforehand from a frequency of 3.12 % on, or 5.15 % when all" in warning
+    assert "About 130 000 reports a round" in warning
+    for one in (10**5, 10**6):
+        enough = loloha.plan(96, one, 2.0, 1.0).recommendation
+        assert enough is not None
+        assert (enough.error_one <= 1 / 96) is (one >= 1.32e5)  # type: ignore[operator]
+
+
+def test_only_all_at_once_hidden_is_said() -> None:
+    warning = loloha.plan(96, 45_222, 4.0, 2.0).warning
+    assert warning is not None
+    assert "95 % error of all values at once, 2.11 %, is above" in warning
+
+
+def test_noise_above_uniform_is_said() -> None:
+    plan = loloha.plan(360, 10_000, 0.5, 0.2)
+    assert plan.warning is not None
+    assert "Before any projection always answering 1/360 has the smaller" in plan.warning
+    assert "whatever the true frequencies are; where few values hold most users" in plan.warning
+    # True of every population, the most uneven one included.
+    best: Any = plan.recommendation
+    rng = np.random.default_rng(4)
+    for truth in (*rng.dirichlet(np.full(360, 0.01), size=20), np.eye(360)[0]):
+        estimated = float(np.mean(variance(best.protocol, 10_000, truth)))
+        assert estimated > float(np.mean((truth - 1 / 360) ** 2))
+
+
+def test_projected_estimates_can_be_nearer_than_the_warning_of_raw_ones() -> None:
+    """All users at one value (seed 3, means of 40 rounds): of 1/k, the total variation is .997.
+
+    The rest of the sentence is needed: "whatever the truth, 1/k is nearer" would be false.
+    """
+    plan = loloha.plan(360, 10_000, 0.5, 0.2)
+    protocol: Any = plan.recommendation.protocol  # type: ignore[union-attr]
+    n, rng = 10_000, np.random.default_rng(3)
+    truth = np.eye(360)[0]
+    held = np.where(truth == 1, n, 0)
+    support = rng.binomial(held, protocol.p_star, (40, 360))
+    support += rng.binomial(n - held, protocol.q_star, (40, 360))
+    shares = loloha.postprocess.project_simplex((support / n - protocol.q_star) / protocol.contrast)
+    away = np.abs(shares - truth).sum(axis=1) / 2
+    assert away.mean() < np.abs(1 / 360 - truth).sum() / 2 - 0.1
+
+
+def test_nothing_visible_is_said() -> None:
+    warning = loloha.plan(2, 10, 1.0, 0.5).warning
+    assert warning is not None
+    assert "Nothing can be seen with 95 % probability, not even a value that" in warning
+    warning = loloha.plan(10**6, 60, 4.0, 2.0).warning
+    assert warning is not None
+    assert "none when all values are looked at" in warning
+
+
+@pytest.mark.parametrize("survey", SURVEYS)
+def test_numbers_are_rounded_for_people(survey: Any) -> None:
+    plan = loloha.plan(*survey)
+    for row in plan.rows:
+        assert row.above_optimum is None or row.above_optimum == 0 or row.above_optimum > 1e-12
+    for text in (plan.reason, plan.warning or ""):
+        for number in re.findall(r"\d+\.\d+", text):
+            assert len(number.replace(".", "").lstrip("0")) <= 4, number
+
+
+# -- forms
+
+
+@pytest.mark.parametrize("survey", [*SURVEYS, (20, 1000, 2.0, 1.9)])
+def test_plans_are_json(survey: Any) -> None:
+    plan = loloha.plan(*survey)
+    plain = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert [row["label"] for row in plain["rows"]] == [row.label for row in plan.rows]
+    assert plain["recommendation"] == plan.recommendation.label  # type: ignore[union-attr]
+    assert (plain["k"], plain["n"], plain["eps_inf"], plain["eps_1"]) == survey
+    for row, known in zip(plain["rows"], plan.rows, strict=True):
+        assert row["variance"] == (known.variance if known.protocol else None)
+        assert row["spends_every_round"] is known.spends_every_round
+        if known.spends_every_round:
+            assert row["cap"] is row["eps_value"] is None
+    assert loloha.plan(*survey, protocols=["grr"]).to_dict()["recommendation"] is None
+
+
+def test_plans_are_frozen_and_take_what_numpy_gives() -> None:
+    plan = loloha.plan(np.int64(96), np.int32(1000), np.float64(2.0), np.float32(1.0))
+    assert plan == loloha.plan(96, 1000, 2.0, 1.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.reason = ""  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("eps", [(2e-6, 1e-6), (700.0, 1e-6), (700.0, 350.0)])
+@pytest.mark.parametrize("k", [2, 1000])
+def test_extreme_budgets_give_a_plan(eps: tuple[float, float], k: int) -> None:
+    for n in (1, 10**12):
+        plan = loloha.plan(k, n, *eps)
+        assert plan.recommendation is not None
+        json.dumps(plan.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"k": 1}, "k must be an integer"),
+        ({"k": 3.0}, "k must be an integer"),
+        ({"n": 0}, "n must be an integer"),
+        ({"n": "many"}, "n must be an integer"),
+        ({"eps_inf": 0}, "eps_inf must be a number"),
+        ({"eps_1": math.nan}, "eps_1 must be a number"),
+        ({"eps_1": 2.0}, "eps_1 must be below eps_inf = 2.0, got 2.0"),
+        ({"level": 1.0}, "level must be inside"),
+        ({"calibration": "loose"}, "calibration must be one of"),
+        ({"protocols": ["rapport"]}, "protocols must be one of"),
+        ({"protocols": [7]}, "protocols must be one of"),
+        ({"protocols": loloha.GRR(k=3, eps=1.0)}, "protocols must have k = 96, got GRR"),
+    ],
+)
+def test_bad_surveys_are_refused(changed: dict[str, Any], message: str) -> None:
+    survey: dict[str, Any] = {"k": 96, "n": 1000, "eps_inf": 2.0, "eps_1": 1.0}
+    with pytest.raises(ParameterError, match=message):
+        loloha.plan(**(survey | changed))

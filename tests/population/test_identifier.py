@@ -1,0 +1,120 @@
+"""A column of ids is no round and no value, whatever it is called; a column of values is both."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from loloha import datasets
+from loloha.campaign import Labels, Range
+from loloha.cli import main
+from loloha.datasets import DataError
+
+N = 300
+RNG = np.random.default_rng(1)
+VALUES = {f"r{t}": RNG.integers(3, size=N).tolist() for t in range(3)}
+IDS: dict[str, Callable[[int], Any]] = {
+    "text": lambda n: [f"C{i:05d}" for i in range(n)],
+    "integers from 0 on, some of which are values": lambda n: list(range(n)),
+    "integers in no order": lambda n: RNG.permutation(n).tolist(),
+    "floats": lambda n: (np.arange(n) + 0.5).tolist(),
+    "bytes": lambda n: [i.to_bytes(4) for i in range(n)],
+    "moments": lambda n: pa.array(range(n), pa.timestamp("s")),
+    "categories": lambda n: pa.array([f"u{i}" for i in range(n)]).dictionary_encode(),
+    "with gaps": lambda n: [None if i % 9 == 4 else f"C{i}" for i in range(n)],
+    "a few come again": lambda n: [f"C{i // 2 if i < n // 20 else i}" for i in range(n)],
+}
+USER = "looks like a user id"
+
+
+def refused(table: dict[str, Any], says: str = USER, **options: Any) -> str:
+    with pytest.raises(DataError, match=says) as caught:
+        datasets.table(pa.table(table), **options)
+    return str(caught.value)
+
+
+def taken(table: dict[str, Any], **options: Any) -> datasets.Dataset:
+    return datasets.table(pa.table(table), **options)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n", [12, 30, N])
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_beside_values_are_refused_by_name(kind: str, n: int) -> None:
+    values = {name: held[:n] for name, held in VALUES.items()}
+    table = {**values, "customer": IDS[kind](n)}
+    assert "pass user='customer'" in refused(table)
+    if kind not in ("with gaps", "a few come again"):
+        assert taken(table, user="customer").k == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_rows_for_each_user_are_refused() -> None:
+    refused({"customer": [f"C{i // 2}" for i in range(N)], **VALUES})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["customer_id", "customerId", "Customer ID", "e-mail", "uuid"])
+def test_of_few_users_the_name_tells(name: str) -> None:
+    table = {"r0": ["a", "b", "a"], "r1": ["a", "a", "b"]}
+    refused({name: ["x", "y", "z"], **table})
+    assert taken({"grid": ["x", "y", "z"], **table}).tau == 3
+    assert taken({name: ["a", "b", "a"], **table}).tau == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_second_column_of_ids_is_to_be_dropped() -> None:
+    said = refused({"user": range(N), "customer": IDS["text"](N), **VALUES})
+    assert "the user is 'user': drop the column" in said
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_values_that_never_come_again_say_what_to_do() -> None:
+    prices = {f"r{t}": RNG.random(N).tolist() for t in range(2)}
+    assert "loloha.campaign.Range" in refused(prices, "must hold values that come again")
+    refused({"r0": prices["r0"]}, "must hold values that come again")
+    long = {"user": [i % 9 for i in range(N)], "round": [i // 9 for i in range(N)]}
+    refused({**long, "value": prices["r0"]}, "value must be a column whose labels come again")
+    assert taken(prices, domain=Range(0, 1, 8)).k == 8
+    assert taken({**long, "value": prices["r0"]}, domain=Range(0, 1, 8)).k == 8
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("agreed", [Labels((0, 1, 2), "other"), Range(0, 1000, 10), [0, 1, 2]])
+def test_a_domain_takes_no_ids_either(agreed: Any) -> None:
+    """Neither as "other", nor as not reported, nor as numbers of a range."""
+    refused({"customer": range(N), **VALUES}, domain=agreed, on_unknown="missing")
+    refused({"customer": range(N), **VALUES}, domain=agreed)
+
+
+def test_what_the_domain_lists_is_a_value() -> None:
+    assert taken({"r0": range(40), **{n: v[:40] for n, v in VALUES.items()}}, domain=range(40)).k
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_values_are_hardly_ever_taken_for_ids() -> None:
+    """No refusal where users hold a few values each, or the same ones in other rounds."""
+    for n in (10, 20, 50, 200):
+        for k in (2, 10, 24, 50):
+            for skew in (0.1, 1, 100):
+                for _ in range(5):
+                    share = RNG.dirichlet(np.full(k, skew))
+                    values = RNG.choice(k, size=(n, 4), p=share)
+                    if len(np.unique(values)) > 1:
+                        datasets.table(values)
+
+
+def test_the_command_names_its_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"C{i},{'abc'[i % 3]},{'abc'[i % 2]}" for i in range(50)]
+    for name, option in (("customer_id", "customer_id"), ("Customer ID", "'Customer ID'")):
+        file = tmp_path / "t.csv"
+        file.write_text("\n".join([f"{name},r0,r1", *rows]))
+        line = ["run", str(file), "--protocol", "grr", "--eps", "1", "--out", str(tmp_path / "o")]
+        assert main(line) == 1
+        said = capsys.readouterr().err
+        assert f"{name} looks like a user id; pass --user {option} (" in said
+        assert "user=" not in said
+        assert "domain=" not in said

@@ -1,0 +1,102 @@
+"""What was asked for is printed as it was asked for; what is read by people is rounded."""
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+
+import loloha
+from loloha.planning.prospect import prospect
+from loloha.privacy import rounded
+from loloha.protocols import REGISTRY
+
+BUDGETS = [(0.3, 0.1), (2.0, 1.0), (0.7, 0.3), (5.0, 1.1), (3.3, 2.9)]
+LONG = re.compile(r"\d\.\d*?(?:0{9,}|9{9,})\d*")
+
+
+def protocols(k: int, eps_inf: float, eps_1: float) -> list[Any]:
+    rows = loloha.plan(k, 100, eps_inf, eps_1).rows
+    return [row.protocol for row in rows if row.protocol is not None]
+
+
+@pytest.mark.parametrize(("eps_inf", "eps_1"), BUDGETS)
+@pytest.mark.parametrize("k", [2, 20])
+def test_losses_that_were_asked_for_are_as_they_were_asked_for(
+    k: int, eps_inf: float, eps_1: float
+) -> None:
+    names = set()
+    for protocol in protocols(k, eps_inf, eps_1):
+        names.add(protocol.name)
+        assert loloha.privacy.growth(protocol, 1) == protocol.asked_first
+        if protocol.longitudinal:
+            assert loloha.privacy.growth(protocol, 10**12) == protocol.asked_memo
+        else:
+            assert loloha.privacy.eps_2(protocol) == eps_1
+            shown = [loloha.privacy.growth(protocol, 3), loloha.privacy.window_loss(protocol, 3)]
+            assert not LONG.search(repr(shown))
+    assert names >= set(REGISTRY) - {"l-oue", "l-soue"}
+
+
+@pytest.mark.parametrize("name", ["ololoha", "grr"])
+def test_an_explanation_prints_what_was_asked_for(name: str) -> None:
+    protocol = next(one for one in protocols(20, 0.3, 0.1) if one.name == name)
+    plain = loloha.privacy.explain(protocol, reports=[1, 3]).to_dict()
+    # What a device draws with is what it is: never above what was asked for.
+    del plain["parameters"]
+    assert not LONG.search(json.dumps([plain["growth"], plain["windows"], plain["cap"]]))
+
+
+@pytest.mark.parametrize(("eps_inf", "eps_1"), BUDGETS)
+def test_tables_print_what_was_asked_for(eps_inf: float, eps_1: float) -> None:
+    for row in loloha.plan(20, 100, eps_inf, eps_1).rows:
+        assert not row.eligible or (row.eps_first, row.eps_value) == (eps_1, eps_inf)
+    held = loloha.plan(20, 100, eps_inf, eps_2=2 * eps_1)
+    for line in held.rows:
+        assert not line.eligible or line.eps_round == 2 * eps_1 or line.eps_round < 1.999999 * eps_1
+    for record in loloha.sweep(20, 100, eps_inf, protocols=["l-grr"]).records():
+        assert not LONG.search(repr((record["eps_inf"], record["eps_1"])))
+    needed = loloha.plan_for(
+        error=0.2, k=20, eps_inf=eps_inf, alpha=eps_1 / eps_inf, protocols=["l-grr"]
+    )
+    found: Any = needed.rows[0].prospect
+    assert found.eps_first == eps_1
+
+
+def test_a_curve_of_another_first_loss_is_left_as_it_is() -> None:
+    """The published calibration spends less than eps_1: 0.947 for 1."""
+    protocol = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, calibration="published")
+    assert loloha.privacy.growth(protocol, 1) == pytest.approx(0.948, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (rounded.frequency(0.0169363), "1.69 %"),
+        (rounded.frequency(4462.52), "above 100 %"),
+        (rounded.frequency(math.inf), "none"),
+        (rounded.percent(9.78), "978 %"),
+        (rounded.percent(36.78), "3680 %"),
+        (rounded.percent(76820.73), "7 680 000 %"),
+        (rounded.about(132_456), "130 000"),
+        (rounded.about(61.4), "61"),
+        (rounded.about(18.12, 3), "18.1"),
+        (rounded.about(0), "0"),
+        (rounded.about(8.2e13), "8.2e+13"),
+        (rounded.loss(22.67037), "22.67"),
+        (rounded.loss(74_802_000), "75 000 000"),
+        (rounded.loss(math.inf), "no bound"),
+        (rounded.in_bytes(1), "1 byte"),
+        (rounded.in_bytes(44), "44 bytes"),
+        (rounded.in_bytes(64_000), "64 kB"),
+        (rounded.in_bytes(2_097_152), "2.1 MB"),
+    ],
+)
+def test_numbers_for_people(shown: str, text: str) -> None:
+    assert shown == text
+
+
+def test_a_cap_is_a_product_of_what_was_asked_for() -> None:
+    plain = prospect(loloha.LGRR(k=3, eps_inf=0.3, eps_1=0.1), 100).to_dict()
+    assert plain["cap"] == 0.9 != 3 * 0.3

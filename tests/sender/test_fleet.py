@@ -1,0 +1,123 @@
+"""A fleet of devices against a real collector."""
+
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+
+import loloha
+from collecting import HOUR, START, Clock, campaign
+from loloha.cli import main
+from loloha.errors import (
+    CampaignError,
+    DomainError,
+    ParameterError,
+)
+from loloha.population.fleet import run_fleet
+from loloha.sender.collector import Collector
+from sending import address, rounds
+from serving import create, get
+
+
+@pytest.fixture(autouse=True)
+def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine an answer takes its time: what is sent again counts as a duplicate."""
+    monkeypatch.setattr("loloha.population.fleet.Collector", partial(Collector, timeout=120.0))
+
+
+@pytest.mark.parametrize("name", ["biloloha", "rappor", "l-grr", "dbitflippm", "olh"])
+def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
+    sizes = {"olh": {"eps": 1.0}, "dbitflippm": {"eps_inf": 2.0, "b": 5, "d": 2}}
+    protocol = loloha.protocol(name, k=5, **sizes.get(name, {"eps_inf": 2.0, "eps_1": 1.0}))
+    clock.now = START + 3 * HOUR
+    weak = {"accept_weak_privacy": True}
+    terms = {"minimum_cohort": 1, "late_seconds": 5 * HOUR}
+    where = url + create(url, campaign(protocol=protocol), terms=terms, **weak)
+    values = np.random.default_rng(1).integers(-1, 5, size=(200, 3))
+    seen: list[int] = []
+    with Collector(where) as collector:
+        one = collector.document()
+    receipt = run_fleet(where, one, values, batch=64, progress=seen.append, rng=2)
+    present = (values >= 0).sum(axis=0).tolist()
+    assert [n for _, n, _ in rounds(where)] == present
+    assert receipt.sent == receipt.accepted == sum(seen) == sum(present)
+    assert (receipt.duplicates, receipt.refused) == (0, {})
+
+
+def test_a_fleet_that_is_interrupted_says_how_to_go_on(
+    url: str, clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its seed it counts nothing twice."""
+    where = address(url, late_seconds=9 * HOUR)
+    clock.now = START + 2 * HOUR
+    table = tmp_path / "table.csv"
+    table.write_text("user,r0,r1\n" + "".join(f"{i},{'abc'[i % 3]},b\n" for i in range(30)))
+    submit = Collector.submit
+
+    def interrupted(line: list[str]) -> str:
+        calls = count(1)
+
+        def sixth(self: Any, *body: Any) -> Any:
+            if next(calls) == 6:
+                raise KeyboardInterrupt
+            return submit(self, *body)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Collector, "submit", sixth)
+            assert main(line) == 130
+        return capsys.readouterr().err
+
+    line = ["fleet", str(table), "--campaign", where, "--batch", "10", "--seed", "7"]
+    said = interrupted(line)
+    assert "the collector has 50 reports: 1 of 2 rounds from round 0 on, and of round 1" in said
+    assert "the same line with the same --seed goes on" in said
+    assert main(line) == 0
+    assert "60 reports of 30 users in 2 rounds: 10 counted, 50 dup" in capsys.readouterr().out
+    assert [n for _, n, _ in rounds(where)] == [30, 30]
+    assert main([*line, "--rounds", "3"]) == 0
+    assert "--rounds asks for 3, the table has 2" in capsys.readouterr().err
+    assert "give the later rounds as a table, and --first 2" in interrupted(line[:-2])
+
+
+def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> None:
+    where = address(url, late_seconds=9 * HOUR)
+    clock.now = START + 2 * HOUR
+    share = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
+    values = np.random.default_rng(3).choice(5, size=(20_000, 2), p=share)
+    run_fleet(where, campaign(), values, rng=4)
+    base, _, path = where.partition("/v1/")
+    for round in range(2):
+        shown = get(base, f"/v1/{path}/rounds/{round}/estimates").json()
+        truth = np.bincount(values[:, round], minlength=5) / 20_000
+        z = (np.array(shown["frequencies"]) - truth) / np.array(shown["standard_errors"])
+        # alpha = 10 x 2e-10: sees a wrong label order, round or protocol.
+        assert np.abs(z).max() < 6.4, z
+
+
+def test_a_fleet_says_what_was_refused(url: str) -> None:
+    where = address(url)
+    values = np.zeros((10, 3), dtype=int)
+    receipt = run_fleet(where, campaign(), values)
+    assert (receipt.accepted, receipt.refused) == (10, {"early": 20})
+
+
+def test_a_fleet_that_does_not_fit_is_refused(url: str) -> None:
+    where = address(url)
+    for values in (
+        np.zeros(3, dtype=int),
+        np.full((2, 2), 5),
+        np.zeros((2, 2)),
+        np.full((1, 1), -2),
+    ):
+        with pytest.raises((DomainError, ParameterError), match="values must"):
+            run_fleet(where, campaign(), values)
+    one = np.zeros((1, 1), dtype=int)
+    with pytest.raises(ParameterError, match="assigns"):
+        run_fleet(where, campaign(keys="assigned"), one)
+    with pytest.raises(CampaignError, match="take the batch"):
+        run_fleet(f"{url}/v1/campaigns/{'0' * 64}", campaign(), one)

@@ -1,0 +1,114 @@
+"""Checks of parameters and values: what passes, what is refused, and what the refusal says."""
+
+import math
+import re
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loloha import checks
+from loloha.errors import DomainError, LolohaError, ParameterError
+
+NUMPY_INTEGERS = (
+    np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+)  # fmt: skip
+
+
+class Shade(IntEnum):
+    dark = 3
+
+
+@pytest.mark.parametrize("three", [3, Shade.dark, *(kind(3) for kind in NUMPY_INTEGERS)], ids=repr)
+def test_integers_of_any_make_are_accepted_as_int(three: Any) -> None:
+    for number in (checks.integer("k", three, 2, 5, "count them"), checks.value(three, 5)):
+        assert type(number) is int
+        assert number == 3
+
+
+NOT_INTEGERS = [
+    3.0, "3", b"3", True, False, None, float("nan"), [3], (3,), {3}, 3 + 0j, object,
+    Decimal(3), Fraction(3), np.float64(3), np.float32(3), np.bool_(True), np.str_("3"),
+    np.array([3]), np.array(3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", NOT_INTEGERS, ids=repr)
+def test_what_is_no_integer_is_refused(other: Any) -> None:
+    with pytest.raises(
+        ParameterError, match=r"^k must be an integer in 2\.\.5, got .*; count them"
+    ):
+        checks.integer("k", other, 2, 5, "count them")
+    with pytest.raises(DomainError, match=f"of type {type(other).__name__}; map labels"):
+        checks.value(other, 5)
+
+
+@pytest.mark.parametrize("outside", [-1, 5, 1 << 80, -(1 << 80), np.int64(-1), np.uint64(1 << 63)])
+def test_a_value_outside_the_domain_is_refused_and_never_shown(outside: Any) -> None:
+    with pytest.raises(DomainError, match=r"in 0\.\.4, got one outside \(not shown") as caught:
+        checks.value(outside, 5)
+    assert str(int(outside)) not in str(caught.value)
+
+
+@pytest.mark.parametrize("bound", [2, 5])
+def test_both_ends_of_a_range_belong_to_it(bound: int) -> None:
+    assert checks.integer("k", bound, 2, 5, "") == bound
+    assert checks.real("k", bound, 2, 5, "") == bound
+
+
+@pytest.mark.parametrize("outside", [1, 6, -3, 1 << 200])
+def test_an_integer_out_of_range_is_shown(outside: int) -> None:
+    with pytest.raises(ParameterError, match=re.escape(f"got {outside!r}; ")):
+        checks.integer("k", outside, 2, 5, "count them")
+
+
+@pytest.mark.parametrize("one", [1, 1.0, Fraction(1), np.float32(1), np.float64(1), np.int8(1)])
+def test_numbers_of_any_make_are_accepted_as_float(one: Any) -> None:
+    number = checks.eps("eps", one)
+    assert type(number) is float
+    assert number == 1.0
+
+
+NOT_REAL = [
+    "1", b"1", True, None, float("nan"), 1 + 0j, np.bool_(True), np.array([1.0]), np.array(1.0),
+    np.float64("nan"), [1.0], object,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", NOT_REAL, ids=repr)
+def test_what_is_no_number_is_refused(other: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^eps must be a number in .*, got ") as caught:
+        checks.eps("eps", other)
+    assert repr(other) in str(caught.value)
+
+
+@pytest.mark.parametrize("outside", [0, -1.0, 1e-7, 700.1, float("inf"), -float("inf"), 1 << 2000])
+def test_a_number_out_of_range_is_shown(outside: float) -> None:
+    with pytest.raises(ParameterError, match=re.escape("eps must be a number in [1e-06, 700]")):
+        checks.eps("eps", outside)
+
+
+@pytest.mark.parametrize("other", ["tidy", "", None, 3, ["tight"], b"tight", True])
+def test_a_choice_is_one_of_its_options(other: Any) -> None:
+    assert checks.choice("calibration", "tight", ("tight", "published")) == "tight"
+    message = f"calibration must be one of ['published', 'tight'], got {other!r}; "
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        checks.choice("calibration", other, ("tight", "published"))
+
+
+def test_one_except_clause_catches_every_refusal() -> None:
+    for error in (ParameterError, DomainError):
+        assert issubclass(error, LolohaError)
+        assert issubclass(error, ValueError)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, math.nan, "0.95", None, True, 1 - 2**-53, 5e-324])
+def test_a_level_has_quantiles(level: Any) -> None:
+    if level == 5e-324:
+        assert checks.level(level) == level
+        return
+    with pytest.raises(ParameterError, match="level must be inside"):
+        checks.level(level)
