@@ -77,7 +77,8 @@ export class Client {
     let sent = state.sent.find(([one]) => one === round);
     if (!sent) {
       must(!this.hasAnswered(round), "round must be later, this one is answered", StateError);
-      afford(this.limit, this.committed + this.protocol.perReport);
+      // Summed up only where there is a limit: this runs in every report.
+      if (state.limit !== null) afford(state.limit, this.committed + this.protocol.perReport);
       sent = [round, ...this.#answer(value)];
       if (state.sent.push(sent) > KEPT_ROUNDS) state.sent.shift();
       state.reports += 1;

@@ -694,6 +694,48 @@ test("a page that goes away sends nothing that another sender has deleted", asyn
   }
 });
 
+test("a page that comes back, as out of a cache of whole pages, acts on what is true by then", async () => {
+  const { sender, collector, storage, clock } = await made();
+  const other = new Sender(storage, { clock: () => clock.now, fetch: collector.fetch });
+  const page = madePage();
+  sender.deliverOnHide(page);
+  collector.answers = [() => problem(503, "unavailable")];
+  await sender.report("a");
+  await idle(storage);
+  page.dispatchEvent(new Event("pagehide"));
+  page.become("hidden");
+  await idle(storage);
+  assert.equal(collector.messages.length, 1);
+  // While it is frozen.
+  await other.reset();
+  clock.now += 60;
+  page.dispatchEvent(new Event("pageshow"));
+  page.become("visible");
+  page.dispatchEvent(new Event("pagehide"));
+  await idle(storage);
+  assert.equal(collector.messages.length, 1);
+});
+
+test("who agrees in two pages at once answers no round twice", async () => {
+  const { sender, collector, storage, clock } = await made({ agree: false });
+  const other = new Sender(storage, {
+    clock: () => clock.now,
+    fetch: async (url, init) => {
+      const answer = await collector.fetch(url, init);
+      // While the document is on its way.
+      await sender.agree(collector.url);
+      await sender.report("a");
+      await sender.deliver();
+      await sender.withdraw();
+      return answer;
+    },
+  });
+  await other.agree(collector.url);
+  assert.equal(await other.report("b"), 0);
+  assert.deepEqual((await other.status()).waiting, []);
+  assert.equal(collector.messages.length, 1);
+});
+
 test("a page that goes away asks for little, and not again while the collector wants rest", async () => {
   const { sender, collector, clock, storage } = await made();
   for (let round = 0; round < 300; round++) await sender.report("a", { round });
