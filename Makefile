@@ -6,7 +6,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check docs bench bench-peers mutants torture torture-js clean reproduce reproduce-quick
+.PHONY: help setup demo test test-long check docs bench bench-against bench-peers mutants torture torture-js clean reproduce reproduce-quick
 # Two installations into one environment at a time would break it, even under make -j.
 .NOTPARALLEL:
 
@@ -21,6 +21,7 @@ WHEEL_OPTIONS := $(if $(WHEELS),--no-index --find-links "$(abspath $(WHEELS))")
 WORKERS ?= 2
 # Seconds of hostile load in torture.
 HOSTILE ?= 600
+AGAINST ?= HEAD~1
 # Where reproduce leaves its report, and the real data sets, where there are any.
 OUT ?= reproduction
 DATA ?= $(wildcard ../shared/data)
@@ -58,6 +59,9 @@ docs: $(VENV)/.installed ## build docs/_build/html, warnings as errors
 
 bench: $(VENV)/.installed ## measure the speed, beside the straightforward method
 	$(BIN)/python -m benchmarks
+
+bench-against: $(VENV)/.installed ## the hot paths here and at AGAINST (HEAD~1), by turns, as ratios
+	$(BIN)/python -m benchmarks --against $(AGAINST)
 
 bench-peers: $(PEERS)/.installed ## measure the same work by other tools, in an environment of its own
 	$(PEERS)/bin/python benchmarks/peers.py --out docs/peers-table.md

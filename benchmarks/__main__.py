@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 
-from benchmarks import table
+from benchmarks import against, table
 from benchmarks.measure import Row
 
 SECTIONS = {
@@ -29,7 +29,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("section", nargs="*", help=f"any of {', '.join(SECTIONS)}; by default all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--against", metavar="REV", help="the hot paths beside another commit's")
     arguments = parser.parse_args()
+    if arguments.against:
+        for line in against.lines(arguments.against):
+            print(line, flush=True)
+        return 0
     unknown = set(arguments.section) - set(SECTIONS)
     if unknown:
         parser.error(f"section must be one of {sorted(SECTIONS)}, got {sorted(unknown)}")

@@ -1,0 +1,171 @@
+"""Work on the hot paths, some milliseconds each: what `benchmarks.against` measures on two trees.
+
+Each piece is prepared and run by names that every release has; what a release lacks has no time.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import loloha
+
+REPORTS = 200_000
+REPEATS = 5
+LEAST_SECONDS = 0.02
+"""Of a run: what takes less is done more often."""
+BUDGET = {"eps_inf": 2.0, "eps_1": 1.0}
+Work = Callable[[], object]
+
+
+def protocols(k: int) -> dict[str, Any]:
+    return {
+        "biloloha": loloha.BiLOLOHA(k=k, **BUDGET),
+        "ololoha": loloha.OLOLOHA(k=k, eps_inf=5.0, eps_1=3.0),
+        "l-grr": loloha.LGRR(k=k, **BUDGET),
+        "rappor": loloha.RAPPOR(k=k, **BUDGET),
+    }
+
+
+def works() -> Iterator[tuple[str, Callable[[], Work]]]:
+    """Name and preparation of each piece of work."""
+    for name, protocol in protocols(96).items():
+        yield f"device: 500 reports, {name}, k = 96", lambda p=protocol: _device(p)
+    for name, protocol in protocols(1000).items():
+        yield f"tally: {name}, k = 1000", lambda p=protocol: _tally(p)
+    for k in (96, 1000, 100_000):
+        for g in (2, 5):
+            hashed = {"g": g, "hash": "linear", **BUDGET}
+            yield f"decode: k = {k}, g = {g}", lambda k=k, o=hashed: _decode(k, o)
+    yield "estimate: l-grr, k = 100000", _estimate
+    for name, protocol in protocols(1377).items():
+        yield f"simulate: {name}, k = 1377", lambda p=protocol: _simulate(p)
+    yield "plan: k = 1000, n = 100000", _plan
+    for form in ("arrow", "ndjson"):
+        yield f"collector: decode 20000 reports, {form}", lambda f=form: _upload(f)
+    yield "collector: estimates as JSON, k = 100000", _json
+
+
+def _device(protocol: Any) -> Work:
+    def work() -> None:
+        client = protocol.client()
+        for round in range(500):
+            client.report(round % 7, round=round)
+
+    return work
+
+
+def _reports(protocol: Any, rng: Any) -> tuple[Any, Any]:
+    """Arrays of reports, uniform: counting does not depend on the truth."""
+    encoding = protocol.encoding
+    if encoding.kind == "bits":
+        return None, rng.integers(256, size=(REPORTS // 10, protocol.k // 8), dtype=np.uint8)
+    keys = None if encoding.kind == "symbol" else encoding.family.draw_many(REPORTS, rng)
+    return keys, rng.integers(protocol.g or protocol.k, size=REPORTS)
+
+
+def _tally(protocol: Any) -> Work:
+    tally, arrays = protocol.tally(), _reports(protocol, np.random.default_rng(1))
+    return lambda: tally.update(*arrays)
+
+
+def _decode(k: int, options: dict[str, Any]) -> Work:
+    tally = loloha.OLOLOHA(k=k, **options).tally()
+    tally.counts[:] = np.random.default_rng(2).integers(9, size=tally.counts.shape)
+    return tally.support
+
+
+def _estimate() -> Work:
+    tally = protocols(100_000)["l-grr"].tally()
+    tally.update(*_reports(tally.protocol, np.random.default_rng(3)))
+    return tally.estimate
+
+
+def _simulate(protocol: Any) -> Work:
+    from loloha.study.population import simulate
+    from loloha.study.samplers import History
+
+    values = np.random.default_rng(4).integers(protocol.k, size=(2000, 6)).repeat(4, axis=1)
+    history = History(values, protocol.k)
+    return lambda: simulate(protocol, history, keep_tallies=False, rng=1)
+
+
+def _plan() -> Work:
+    # A budget of its own each time: a plan may remember what it weighed.
+    budgets = count(2)
+    return lambda: loloha.plan(k=1000, n=100_000, eps_inf=2 + 1e-4 * next(budgets), eps_1=1.0)
+
+
+def _campaign(k: int) -> Any:
+    from loloha.rules.campaign import Campaign, Range, Schedule
+
+    protocol = loloha.BiLOLOHA(k=k, **BUDGET)
+    return Campaign(
+        name="core", protocol=protocol, domain=Range(0, k, k), schedule=Schedule(0, 3600)
+    )
+
+
+def _upload(form: str) -> Work:
+    from loloha.wire.batch import Reader
+    from loloha.wire.columns import encode_many
+
+    campaign, rng, n = _campaign(96), np.random.default_rng(5), 20_000
+    names = np.frombuffer(rng.bytes(16 * n), dtype=np.uint8).reshape(n, 16)
+    keys, ys = campaign.protocol.encoding.family.draw_many(n, rng), rng.integers(0, 2, n)
+    reader = Reader(campaign)
+    if form == "arrow":
+        body = encode_many(campaign, names, keys, ys, rounds=0)
+        return lambda: reader.read_arrow(body)
+    start = f'{{"version":1,"campaign":"{campaign.fingerprint}","round":0,"reporter":"'
+    lines = "\n".join(
+        f'{start}{name.tobytes().hex()}","y":"{y:02x}","key":"{key:02x}"}}'
+        for name, key, y in zip(names, keys, ys, strict=True)
+    ).encode()
+    return lambda: reader.read_lines(lines)
+
+
+def _json() -> Work:
+    import msgspec
+
+    from loloha.collector.answer import in_pieces
+
+    rng, k = np.random.default_rng(6), 100_000
+    numbers = {name: rng.normal(size=k) for name in ("frequencies", "lower", "upper")}
+    labels = [f"[{v}, {v + 1})" for v in range(k)]
+    shape = msgspec.defstruct("Shown", [(name, Any) for name in ("labels", *numbers)])
+    document = shape(labels, *numbers.values())
+    return lambda: list(in_pieces(document))
+
+
+def least_seconds(prepare: Callable[[], Work]) -> float | None:
+    """Least processor time of some runs, after one that may compile; None if it cannot be run."""
+    try:
+        work = prepare()
+        work()
+    except (AttributeError, ImportError, TypeError, LookupError, ValueError):
+        return None
+    took = _seconds(work, 1)
+    times = max(1, int(LEAST_SECONDS / max(took, 1e-6)))
+    return min(_seconds(work, times) for _ in range(REPEATS))
+
+
+def _seconds(work: Work, times: int) -> float:
+    began = time.process_time()
+    for _ in range(times):
+        work()
+    return (time.process_time() - began) / times
+
+
+def main() -> None:
+    # Never the installed one in place of the tree that was asked for.
+    assert Path(loloha.__file__).is_relative_to(sys.argv[1]), loloha.__file__
+    print(json.dumps({name: least_seconds(prepare) for name, prepare in works()}))
+
+
+if __name__ == "__main__":
+    main()
