@@ -7,6 +7,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -87,12 +89,11 @@ def _estimate() -> Work:
 
 
 def _simulate(protocol: Any) -> Work:
-    from loloha.study.population import simulate
-    from loloha.study.samplers import History
+    simulation = _either("loloha.population", "loloha.study.population")
 
     values = np.random.default_rng(4).integers(protocol.k, size=(2000, 6)).repeat(4, axis=1)
-    history = History(values, protocol.k)
-    return lambda: simulate(protocol, history, keep_tallies=False, rng=1)
+    history = simulation.History(values, protocol.k)
+    return lambda: simulation.simulate(protocol, history, keep_tallies=False, rng=1)
 
 
 def _plan() -> Work:
@@ -102,12 +103,11 @@ def _plan() -> Work:
 
 
 def _campaign(k: int) -> Any:
-    from loloha.rules.campaign import Campaign, Range, Schedule
-
-    protocol = loloha.BiLOLOHA(k=k, **BUDGET)
-    return Campaign(
-        name="core", protocol=protocol, domain=Range(0, k, k), schedule=Schedule(0, 3600)
-    )
+    parts = _either("loloha.campaign", "loloha.rules.campaign")
+    return parts.Campaign(
+        name="core", protocol=loloha.BiLOLOHA(k=k, **BUDGET), domain=parts.Range(0, k, k),
+        schedule=parts.Schedule(0, 3600),
+    )  # fmt: skip
 
 
 def _upload(form: str) -> Work:
@@ -140,6 +140,14 @@ def _json() -> Work:
     shape = msgspec.defstruct("Shown", [(name, Any) for name in ("labels", *numbers)])
     document = shape(labels, *numbers.values())
     return lambda: list(in_pieces(document))
+
+
+def _either(*names: str) -> Any:
+    """The first module that the release has."""
+    for name in names:
+        if find_spec(name.rpartition(".")[0]) and find_spec(name):
+            return import_module(name)
+    raise ImportError(names[0])
 
 
 def least_seconds(prepare: Callable[[], Work]) -> float | None:

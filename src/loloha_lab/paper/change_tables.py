@@ -10,7 +10,7 @@ from loloha.privacy.transcript import eps_2
 from loloha_lab.attacks import Detection
 from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, Contender
 from loloha_lab.paper.grid import Point, locate
-from loloha_lab.paper.pattern import REPORTS, change_areas
+from loloha_lab.paper.pattern import REPORTS
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
 
@@ -70,7 +70,7 @@ def best_test_table(results: Results) -> Table:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, found in _detections(results):
         name = row["workload"], CONTENDERS[row["contender"]].label
-        areas = change_areas(results.protocol(Point.of(row)))
+        areas = results.change_areas(Point.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
         told = rows.setdefault(name, {"data set": name[0], "protocol": name[1]})
         told[f"{at}: printed, %"] = 100 * found.share
@@ -92,7 +92,7 @@ def visibility_table(results: Results) -> Table:
     rows = []
     for point in results.points:
         protocol = results.protocol(point)
-        areas = zip(REPORTS, change_areas(protocol), strict=True)
+        areas = zip(REPORTS, results.change_areas(point), strict=True)
         rows.append(
             {
                 **point.head,

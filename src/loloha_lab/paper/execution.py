@@ -17,14 +17,15 @@ import numpy as np
 from loloha.population import archive
 from loloha.population.archive import Archive, Row
 from loloha.population.parallel import measure_each
-from loloha_lab.paper.cell import measure, measure_attack
-from loloha_lab.paper.grid import Attack, Cell, Grid, Task, attacks, cells
+from loloha_lab.paper.cell import measure, measure_attack, measure_visibility
+from loloha_lab.paper.grid import Attack, Cell, Grid, Task, Visibility, attacks, cells, points
 from loloha_lab.paper.workload import Facts, Material, material
 
 Progress = Callable[[int, int], None]
 MEASURES: dict[type[Task], Callable[[Any, Material, int], Row]] = {
     Cell: measure,
     Attack: measure_attack,
+    Visibility: measure_visibility,
 }
 
 
@@ -34,8 +35,9 @@ class Measurements:
 
     Attributes
     ----------
-    rows, attacks : list of dict
-        One a cell and one an attack, of the whole grid and in its order.
+    rows, attacks, changes : list of dict
+        One a cell, one an attack, and one a point of which it was asked what changes show: of the
+        whole grid and in its order.
     measured, found : int
         Cells and attacks measured now, and undamaged results of earlier runs.
     damaged : int
@@ -49,6 +51,7 @@ class Measurements:
 
     rows: list[Row]
     attacks: list[Row]
+    changes: list[Row]
     measured: int
     found: int
     damaged: int
@@ -67,6 +70,7 @@ def measure_grid(
     facts: Mapping[str, Facts],
     out: Path,
     *,
+    changes: bool = False,
     jobs: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Measurements:
@@ -79,6 +83,8 @@ def measure_grid(
         What `loloha_lab.paper.workload.prepare` laid down in ``out``.
     out : Path
         Results are kept in ``out/results.ndjson``, each as soon as it is there.
+    changes : bool
+        Whether to find what the best test sees of a change, too, at every point.
     jobs : int
         Processes.
     progress : callable
@@ -86,6 +92,8 @@ def measure_grid(
     """
     kept = Archive(out / archive.FILE)
     tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
+    if changes:
+        tasks += map(Visibility, points(grid, facts))
     wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
     found = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
     rows: dict[Task, Row] = {task: row for task, row in found.items() if row is not None}
@@ -105,6 +113,7 @@ def measure_grid(
     return Measurements(
         rows=[rows[task] for task in wanted if isinstance(task, Cell)],
         attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
+        changes=[rows[task] for task in wanted if isinstance(task, Visibility)],
         measured=len(missing),
         found=len(wanted) - len(missing),
         damaged=sum(task.name in kept for task in missing),

@@ -197,6 +197,15 @@ class Attack(Task):
         return f"{self.point.name}/attack-on-{self.users}"
 
 
+@dataclass(frozen=True, order=True)
+class Visibility(Task):
+    """What the best test sees of a change: of the rules alone, and the same for every run."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.point.name}/change"
+
+
 def seed_sequence(task: Task, seed: int) -> np.random.SeedSequence:
     """The randomness of a cell or an attack, which no other shares and no order changes."""
     return np.random.SeedSequence(seed, spawn_key=words("cell", task.name))

@@ -111,8 +111,10 @@ def reproduce(
             users=grid.users,
             rounds=grid.rounds,
         )
-        measurements = measure_grid(grid, facts, out, jobs=jobs, progress=progress)
-        results = Results(grid, facts, measurements.rows, measurements.attacks, out)
+        measurements = measure_grid(
+            grid, facts, out, changes="table2" in chosen, jobs=jobs, progress=progress
+        )
+        results = Results(grid, facts, measurements, out)
         results.save(out / "cells.parquet")
         judged = fit.fit_of(results)
     told = sections.tell(chosen, results)
@@ -144,7 +146,8 @@ def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
     }
     if found.measurements is not None:
         measurements = asdict(found.measurements)
-        del measurements["rows"], measurements["attacks"]
+        for kind in ("rows", "attacks", "changes"):
+            del measurements[kind]
         note["measurements"] = measurements
     if found.fit is not None:
         note["verdict"] = asdict(found.fit)

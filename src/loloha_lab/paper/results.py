@@ -17,6 +17,7 @@ from loloha.population.evaluation import binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import variance
 from loloha_lab.paper.contender import PUBLISHED, TIGHT, Contender
+from loloha_lab.paper.execution import Measurements
 from loloha_lab.paper.grid import Grid, Point, locate, points
 from loloha_lab.paper.theory import Deviation, deviation_of, expected_mse
 from loloha_lab.paper.workload import Facts, Material, material
@@ -30,8 +31,8 @@ class Results:
     grid : Grid
     facts : mapping
         Workload -> its facts.
-    rows, attacks : list of dict
-        One a cell, and one an attack.
+    measurements : Measurements
+        Of the whole grid.
     out : Path
         Where the populations lie.
     """
@@ -40,13 +41,15 @@ class Results:
         self,
         grid: Grid,
         facts: Mapping[str, Facts],
-        rows: list[Row],
-        attacks: list[Row],
+        measurements: Measurements,
         out: Path,
     ) -> None:
         self.grid = grid
         self.facts = dict(facts)
-        self.rows, self.attacks = rows, attacks
+        self.rows, self.attacks = measurements.rows, measurements.attacks
+        self._areas: dict[Point, list[float]] = {
+            Point.of(row): row["areas"] for row in measurements.changes
+        }
         self._out = out
         self._expected: dict[Point, float] = {}
         self._runs: dict[Point, list[Row]] = {point: [] for point in points(grid, facts)}
@@ -114,6 +117,10 @@ class Results:
     def protocol(self, point: Point) -> Protocol:
         """The rules of a point."""
         return point.protocol(self.facts[point.workload])
+
+    def change_areas(self, point: Point) -> list[float]:
+        """What the best test sees of a change, after each of `REPORTS` before it and after it."""
+        return self._areas[point]
 
     def material(self, point: Point) -> Material:
         """The population of a point."""

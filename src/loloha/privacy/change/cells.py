@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -98,44 +99,7 @@ class Cells(NamedTuple):
         encoding = protocol.encoding
         if type(encoding) is not Hashed:
             return cls(None, protocol.k, np.ones(1))
-        family, rng = encoding.family, np.random.default_rng(_SEED)
-        if type(family) is LinearHash:
-            return cls._linear(family)
-        if type(family) is XXHash:
-            # Taken as a random function, as its collision probability is.
-            rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
-            sizes = rng.multinomial(family.k, np.full(family.g, 1 / family.g), size=rows)
-            return cls(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
-        if family.members <= _KEYS_AT_MOST and family.members * family.k <= _HASHES:
-            keys = np.arange(family.members + 1)
-            keys = keys[family.are_keys(keys)]
-            sizes = _sizes(family, keys, np.arange(family.k)[None])
-            # Which cell is which does not matter.
-            sizes, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
-            return cls(sizes, family.k, times / len(keys))
-        values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
-        keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
-        told = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
-        return cls(
-            _sizes(family, keys, told), values, np.full(len(keys), 1 / len(keys)), drawn=True
-        )
-
-    @classmethod
-    def _linear(cls, family: LinearHash) -> Cells:
-        """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
-
-        Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
-        """
-        k, g, m = family.k, family.g, family.m
-        sizes = np.zeros((m, g), dtype=np.int64)
-        for j in range(m):
-            whole, rest = divmod(k, g ** (j + 1))
-            more, last = divmod(rest, g**j)
-            sizes[j] = whole * g**j
-            sizes[j, :more] += g**j
-            sizes[j, more] += last
-        weight = np.array([(g - 1) * float(g) ** (m - 1 - j) for j in range(m)])
-        return cls(sizes, k, weight / weight.sum())
+        return _of_keys(encoding.family)
 
     def held(self, rows: Any, symbols: Array) -> Any:
         """Values in the cells that are called ``symbols``, of each row."""
@@ -152,6 +116,47 @@ class Cells(NamedTuple):
         if self.sizes is None:
             return values
         return np.searchsorted(np.cumsum(self.sizes[row]), values, side="right")
+
+
+@lru_cache(maxsize=64)
+def _of_keys(family: HashFamily) -> Cells:
+    """Of all keys, else some: once for a family, whatever is drawn with it later."""
+    rng = np.random.default_rng(_SEED)
+    if type(family) is LinearHash:
+        return _of_linear_keys(family)
+    if type(family) is XXHash:
+        # Taken as a random function, as its collision probability is.
+        rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
+        sizes = rng.multinomial(family.k, np.full(family.g, 1 / family.g), size=rows)
+        return Cells(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
+    if family.members <= _KEYS_AT_MOST and family.members * family.k <= _HASHES:
+        keys = np.arange(family.members + 1)
+        keys = keys[family.are_keys(keys)]
+        sizes = _sizes(family, keys, np.arange(family.k)[None])
+        # Which cell is which does not matter.
+        sizes, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
+        return Cells(sizes, family.k, times / len(keys))
+    values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
+    keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
+    told = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
+    return Cells(_sizes(family, keys, told), values, np.full(len(keys), 1 / len(keys)), drawn=True)
+
+
+def _of_linear_keys(family: LinearHash) -> Cells:
+    """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
+
+    Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
+    """
+    k, g, m = family.k, family.g, family.m
+    sizes = np.zeros((m, g), dtype=np.int64)
+    for j in range(m):
+        whole, rest = divmod(k, g ** (j + 1))
+        more, last = divmod(rest, g**j)
+        sizes[j] = whole * g**j
+        sizes[j, :more] += g**j
+        sizes[j, more] += last
+    weight = np.array([(g - 1) * float(g) ** (m - 1 - j) for j in range(m)])
+    return Cells(sizes, k, weight / weight.sum())
 
 
 def _log_ratio(channel: Any) -> float:
