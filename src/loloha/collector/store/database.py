@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
@@ -61,16 +63,19 @@ class Database:
     ----------
     url : str
         ``sqlite:///PATH`` or ``postgresql://USER@HOST/DATABASE``.
+    is_ready : bool
+        Another process has it open: it is not looked at for what a start refuses.
 
     Raises
     ------
     ParameterError
         If the URL names neither.
     StoreError
-        If the folder of an SQLite file is missing.
+        If the folder of an SQLite file is missing, or the file is damaged or beside a log of
+        another state of it; nothing was touched.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_ready: bool = False) -> None:
         self.url = _parsed(url)
         self.dialect = self.url.get_backend_name()
         self._identity: os.stat_result | None = None
@@ -81,6 +86,9 @@ class Database:
                     "store must be in a folder that exists, its folder does not; make it, or "
                     "correct the path"
                 )
+            if not is_ready:
+                must_belong(path)
+                must_be_whole(path)
             _make_private(path)
             self._file = path.resolve()
             with suppress(OSError):
@@ -310,6 +318,10 @@ def _set_up_postgresql(connection: Any, _: Any) -> None:
 
 def _begin_writing(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+    # By this number a log is known to belong to the file: see `sidefile`.
+    number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    number = following(number) if number else 1 + secrets.randbelow(MODULUS - 1)
+    connection.exec_driver_sql(f"PRAGMA user_version = {number}")
 
 
 def _begin_reading(connection: Connection) -> None:

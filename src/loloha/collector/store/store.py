@@ -65,7 +65,7 @@ class Store:
         take_over: bool = True,
         is_ready: bool = False,
     ) -> None:
-        self.database = Database(url)
+        self.database = Database(url, is_ready=is_ready)
         self._record = Record(self.database.dialect, keeps=keeps)
         self._epoch = -1
         try:

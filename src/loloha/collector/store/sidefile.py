@@ -1,0 +1,132 @@
+"""Whether the files that SQLite keeps beside a store belong to it, seen before any is opened.
+
+A write-ahead log does not name its database: beside a restored backup SQLite would write its pages
+over others. So each transaction of ours counts up a number on the first page: that of the file must
+be one of those in its log, or the one before them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from urllib.parse import quote
+
+from loloha.errors import StoreError
+
+MODULUS = 1 << 31
+"""Numbers go from 1 to below it, and on at 1; 0 is a store of 0.2.0, of which nothing is known."""
+_MAGIC = (0x377F0682, 0x377F0683)
+_LOG_HEADER, _FRAME_HEADER, _PAGE_HEADER = 32, 24, 100
+_TRIES = 3
+
+
+def following(number: int) -> int:
+    """The number of the next transaction."""
+    return number % (MODULUS - 1) + 1
+
+
+def must_belong(path: Path) -> None:
+    """Refuse a store with files beside it that were left by another state of it.
+
+    Raises
+    ------
+    StoreError
+        If so; nothing has been touched.
+    """
+    for attempt in range(_TRIES):
+        error = _error(path)
+        if error is None:
+            return
+        if attempt < _TRIES - 1:
+            # A collector that still runs may have written between two looks.
+            sleep(0.05)
+    raise StoreError(error)
+
+
+def must_be_whole(path: Path, seconds: float = 2.0) -> None:
+    """Refuse a damaged store: looks for so long at most, at its newest state, and writes nothing.
+
+    Raises
+    ------
+    StoreError
+        If it is.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return
+    end = monotonic() + seconds
+    with suppress(sqlite3.OperationalError):
+        address = f"file:{quote(str(path.resolve()))}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.set_progress_handler(lambda: monotonic() > end, 10_000)
+            try:
+                damaged = connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError) or "malformed" not in str(error):
+                    # Time is over, or opening it tells why.
+                    return
+                damaged = True
+        if damaged:
+            raise StoreError(
+                "store must be whole, got a damaged file, as of a copy made while a collector ran, "
+                "or beside a -wal that is not its own; restore a backup, with no -wal beside it"
+            )
+
+
+def _error(path: Path) -> str | None:
+    try:
+        # The log first: the file can only be ahead of what is read of it.
+        numbers = list(_numbers(path.with_name(path.name + "-wal")))
+        with path.open("rb") as file:
+            header = file.read(_PAGE_HEADER)
+    except OSError:
+        # Opening it tells why.
+        return None
+    if len(header) < _PAGE_HEADER:
+        return _advice("-wal") if numbers else None
+    journal = path.with_name(path.name + "-journal")
+    with suppress(OSError):
+        if header[18:20] == b"\2\2" and journal.stat().st_size:
+            # One that keeps a log has no journal.
+            return _advice("-journal")
+    mine = _number(header)
+    if not (mine and numbers and all(numbers)):
+        return None
+    first, last = numbers[0], numbers[-1]
+    ahead = (last - first) % (MODULUS - 1)
+    return None if (mine - first + 1) % (MODULUS - 1) <= ahead + 1 else _advice("-wal")
+
+
+def _numbers(log: Path) -> Iterator[int]:
+    """The numbers of the transactions of a write-ahead log, in their order."""
+    try:
+        file = log.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        header = file.read(_LOG_HEADER)
+        if len(header) < _LOG_HEADER or struct.unpack(">I", header[:4])[0] not in _MAGIC:
+            return
+        size = struct.unpack(">I", header[8:12])[0]
+        while len(frame := file.read(_FRAME_HEADER + _PAGE_HEADER)) == _FRAME_HEADER + _PAGE_HEADER:
+            # What has another salt is left over from before.
+            if frame[8:16] != header[16:24]:
+                return
+            if frame[:4] == b"\0\0\0\1":
+                yield _number(frame[_FRAME_HEADER:])
+            file.seek(size - _PAGE_HEADER, 1)
+
+
+def _number(page: bytes) -> int:
+    return int(struct.unpack(">i", page[60:64])[0])
+
+
+def _advice(suffix: str) -> str:
+    return (
+        f"store must be alone or with its own side files, got a file {suffix} of another state of "
+        "it, as beside a restored backup; nothing was touched: move the files that end in -wal, "
+        "-shm and -journal away, and start again"
+    )
