@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from collecting import START, batch, campaign, clients, messages
+from loloha.cli import main
 from loloha.collector.store import Store, sidefile
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
@@ -181,3 +182,26 @@ def test_numbers_may_start_anew_within_a_log(sqlite_url: str, tmp_path: Path) ->
     assert number_of(again) == 6
     again.close()
     store.close()
+
+
+@pytest.mark.parametrize("flag", ["immutable", "mode"])
+def test_a_store_that_cannot_be_written_says_so(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    store = Store(sqlite_url)
+    count(store, 0)
+    store.close()
+    connect = sqlite3.dbapi2.connect
+
+    def reading(database: str, *arguments: object, **more: object) -> sqlite3.Connection:
+        kind = "mode=ro" if flag == "mode" else "mode=ro&immutable=1"
+        more["uri"] = True
+        address = database if database.startswith("file:") else f"file:{database}?{kind}"
+        return connect(address, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", reading)
+    assert main(["serve", "--port", "0", "--store", sqlite_url]) == 1
+    *others, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert all(other.startswith("warning: ") for other in others)
+    assert "read-only" in line

@@ -136,9 +136,12 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     address, port = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
+    app = create_app(settings)
+    # Here what is wrong with the store is one line; within the server it were a traceback.
+    app.state.context.open()
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(settings),
+            app,
             access_log=False,
             # Its warnings are about what strangers send, a line each.
             log_level="error",

@@ -122,7 +122,9 @@ class Context:
         return self._opened
 
     def open(self) -> None:
-        """Open the store, check everything, then take it over and begin to write."""
+        """Open the store, check everything, then take it over and begin to write, once."""
+        if self._opened is not None:
+            return
         kept = self._kept_reports()
         store = Store(self.settings.store, keeps=kept.pack if kept else None, take_over=False)
         try:

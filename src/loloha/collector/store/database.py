@@ -15,6 +15,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from loloha.collector.store.server import must_suit
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -32,6 +33,8 @@ _CAUSES = (
     ("too big", "a value larger than the database takes"),
     ("disk image is malformed", "a damaged file (restore a backup)"),
     ("database is locked", "a lock that another process holds"),
+    ("due to statement timeout", "a statement that took too long (see statement_timeout, locks)"),
+    ("due to lock timeout", "a lock that another session holds"),
     ("connection refused", "connection refused (does the server run at that host and port?)"),
     ("timeout expired", "no connection in time (see host, port and firewall)"),
     ("could not translate host", "an unknown host"),
@@ -41,11 +44,20 @@ _CAUSES = (
     ("no pg_hba.conf entry", "a server that does not let this user in (see pg_hba.conf)"),
     ("fatal:  database", "no database of that name"),
     ("fatal:  role", "no user of that name"),
-    ("permission denied", "permission denied"),
+    ("read-only transaction", "a server or user that only reads"),
+    ("permission denied", "permission denied (grant this user the tables)"),
 )
 """Parts of what drivers say at a failure, and the cause in words."""
 _SECONDS_TO_WAIT = 5
 _SECONDS_TO_RUN = 60
+_CONNECTION: dict[str, Any] = {
+    "connect_timeout": _SECONDS_TO_WAIT,
+    # A network that swallows everything is a failure, too.
+    "keepalives_idle": _SECONDS_TO_WAIT,
+    "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
+    # Whatever the user's environment says.
+    "client_encoding": "utf8",
+}
 # More than threads that read: nobody waits for a connection.
 _READERS = 8
 
@@ -95,6 +107,12 @@ class Database:
                 self._identity = self._file.stat()
         self.writer = _engine(self.url, writes=True)
         self.reader = _engine(self.url, writes=False)
+
+    def must_suit(self) -> None:
+        """Refuse a server's database in which no store can live; see `server.must_suit`."""
+        if self.dialect == "postgresql":
+            with _translated():
+                must_suit(self.url, _CONNECTION)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -205,6 +223,11 @@ def _translated() -> Iterator[None]:
         raise StoreError(_advice(_cause(error.orig))) from None
     except SQLAlchemyError as error:
         raise StoreError(_advice(type(error).__name__)) from None
+    except Exception as error:
+        # The driver's own, before there is an engine.
+        if type(error).__module__.partition(".")[0] != "psycopg":
+            raise
+        raise StoreError(_advice(_cause(error))) from None
 
 
 def _advice(cause: str) -> str:
@@ -265,12 +288,7 @@ def _engine(url: URL, *, writes: bool) -> Engine:
     else:
         options["pool_pre_ping"] = True
         options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
-        options["connect_args"] = {
-            "connect_timeout": _SECONDS_TO_WAIT,
-            # A network that swallows everything is a failure, too.
-            "keepalives_idle": _SECONDS_TO_WAIT,
-            "tcp_user_timeout": 1000 * 2 * _SECONDS_TO_WAIT,
-        }
+        options["connect_args"] = _CONNECTION
     try:
         engine = sql.create_engine(url, **options)
     except (NoSuchModuleError, ModuleNotFoundError) as error:

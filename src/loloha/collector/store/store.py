@@ -70,6 +70,7 @@ class Store:
         self._epoch = -1
         try:
             if not is_ready:
+                self.database.must_suit()
                 upgrade(self.database)
             if take_over:
                 self.take_over()

@@ -1,0 +1,145 @@
+"""PostgreSQL in which no store can live is refused by name, before anything is written."""
+
+import secrets
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+import sqlalchemy as sql
+
+from loloha.cli import main
+from loloha.collector.store import Store, server
+from loloha.errors import StoreError
+
+pytestmark = pytest.mark.postgres
+
+
+class Server:
+    """Makes databases and roles that are dropped afterwards."""
+
+    def __init__(self, url: str) -> None:
+        self.url = sql.make_url(url).set(drivername="postgresql+psycopg", query={})
+        self.engine = sql.create_engine(self.url, isolation_level="AUTOCOMMIT")
+        self.made: list[str] = []
+
+    def run(self, *statements: str) -> None:
+        with self.engine.connect() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def database(self, made: str = "", *statements: str) -> str:
+        name = f"loloha_{secrets.token_hex(6)}"
+        self.run(f"CREATE DATABASE {name} {made}")
+        self.made.append(f"DROP DATABASE {name} WITH (FORCE)")
+        self.run(*(statement.format(name) for statement in statements))
+        return self.url.set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def postgres(postgresql_url: str) -> Iterator[Server]:
+    one = Server(postgresql_url)
+    yield one
+    one.run(*one.made)
+    one.engine.dispose()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+@pytest.mark.parametrize("asked", ["", "?client_encoding=latin1"])
+def test_an_encoding_that_holds_no_label_is_named(
+    postgres: Server, encoding: str, asked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # SQL_ASCII was a traceback, LATIN1 a 500 at the first label that it lacks.
+    url = postgres.database(f"TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'")
+    assert main(["serve", "--port", "0", "--store", url + asked]) == 1
+    *others, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert all(other.startswith("warning: ") for other in others)
+    assert encoding in line
+    assert "createdb" in line
+
+
+@pytest.mark.parametrize(
+    ("statement", "cause"),
+    [
+        ("ALTER DATABASE {} SET default_transaction_read_only = on", "default_transaction_read"),
+        ("ALTER DATABASE {} SET search_path = nowhere", "search_path"),
+    ],
+)
+def test_a_setting_that_lets_nothing_be_written_is_named(
+    postgres: Server, statement: str, cause: str
+) -> None:
+    with pytest.raises(StoreError, match=cause):
+        Store(postgres.database("", statement))
+
+
+def test_a_user_that_may_not_create_tables_is_named_and_a_store_that_is_there_is_used(
+    postgres: Server,
+) -> None:
+    role = f"loloha_{secrets.token_hex(6)}"
+    url = postgres.database("TEMPLATE template0 ENCODING 'UTF8'")
+    postgres.run(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    postgres.made.append(f"DROP ROLE {role}")
+    own = sql.create_engine(sql.make_url(url), isolation_level="AUTOCOMMIT")
+    with own.connect() as connection:
+        connection.exec_driver_sql("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    theirs = sql.make_url(url).set(username=role, password="x").render_as_string(False)
+    with pytest.raises(StoreError, match="GRANT CREATE"):
+        Store(theirs)
+    Store(url).close()
+    with pytest.raises(StoreError, match="grant this user the tables"):
+        Store(theirs)
+    with own.connect() as connection:
+        connection.exec_driver_sql(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+        Store(theirs).close()
+        connection.exec_driver_sql(f"DROP OWNED BY {role}")
+    own.dispose()
+
+
+def test_a_short_statement_timeout_of_the_user_is_no_matter(postgres: Server) -> None:
+    Store(postgres.database("", "ALTER DATABASE {} SET statement_timeout = '300ms'")).close()
+
+
+def test_a_pool_in_transaction_mode_is_named(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It gives one session of the server to several clients in turn.
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "_backend", lambda _: 1)
+        with pytest.raises(StoreError, match="pool in transaction mode"):
+            Store(postgresql_url)
+    pids = iter(range(10))
+    monkeypatch.setattr(server, "_backend", lambda _: next(pids))
+    Store(postgresql_url).close()
+
+
+@pytest.mark.parametrize(
+    ("version", "row", "cause"),
+    [
+        (110_022, None, "version 11; upgrade"),
+        (150_000, ("UTF8", True, True, False, False), "standby"),
+        (150_000, (b"SQL_ASCII", True, True, False, False), "SQL_ASCII"),
+        (150_000, ("UTF8", False, False, False, False), None),
+    ],
+)
+def test_what_is_in_the_way_comes_first(version: int, row: Any, cause: str | None) -> None:
+    class Cursor:
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def execute(self, _: str) -> "Cursor":
+            return self
+
+        def fetchone(self) -> Any:
+            return row
+
+    connection = SimpleNamespace(
+        info=SimpleNamespace(server_version=version),
+        execute=lambda _: None,
+        cursor=lambda **_: Cursor(),
+    )
+    found = server._cause(connection)
+    assert (found is None) if cause is None else cause in found
