@@ -1,5 +1,6 @@
 """What a newcomer types wrong: each answer names the cause and what to do."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ def document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = tmp_path / "campaign.json"
     path.write_text(capsys.readouterr().out)
     return str(path)
+
+
+def test_the_verdict_on_a_campaign_is_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b,c", "--users", "50000"]
+    assert main(line) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"rare value [\d.]+ %, of all at once [\d.]+ %; visible from [\d.]+ %; cap", said)
 
 
 def test_a_missing_path_is_named(fails: Any, document: str) -> None:

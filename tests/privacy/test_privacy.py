@@ -330,7 +330,8 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
         return
     assert f"at most e^{protocol.asked_memo:.4g} = " in protected
     assert "A value that never changes" in protected
-    assert "in the same pattern of equalities" in protected
+    assert "if two histories repeat " in protected
+    assert "in the same pairs of rounds" in protected
     assert "The pattern of changes" in leaks
     assert "Neither eps_inf nor the cap bounds it" in leaks
     assert "not a bound on what any history reveals" in leaks

@@ -109,8 +109,8 @@ def create(
     publish_every: Annotated[
         int | None,
         typer.Option(
-            help="Estimates of a round change only by so many reports at a time, by default the "
-            "minimum cohort; 0 shows a round once it is closed.",
+            help="Estimates of a round are updated in batches of at least that many reports, by "
+            "default the minimum cohort; 0 shows a round once it is closed.",
             rich_help_panel=TERMS,
         ),
     ] = None,
@@ -285,14 +285,16 @@ def _about_key(key: str | None) -> str:
 
 
 def _show_verdict(found: dict[str, Any] | None) -> None:
+    from loloha.privacy.rounded import percent
+
     if found is None:
         return
     cap = "no cap" if found["cap"] is None else f"cap {found['cap']:g}"
-    visible = "no frequency" if found["visible"] is None else f"{found['visible']:.3g}"
+    visible = "no frequency" if found["visible"] is None else percent(found["visible"])
     console.say(
-        f"with {found['n']} reports a round: 95 % error of a rare value {found['error_95']:.3g}, "
-        f"of all at once {found['error_all_95']:.3g}; values show from {visible}; "
-        f"{cap} (the most budget that a user can spend)"
+        f"with {found['n']} reports a round: 95 % error of a rare value "
+        f"{percent(found['error_95'])}, of all at once {percent(found['error_all_95'])}; "
+        f"visible from {visible}; {cap} (the most budget that a user can spend)"
     )
     for warning in found["warnings"]:
         console.warn(warning)

@@ -89,7 +89,7 @@ def serve(
     }
     settings = Settings.read(config, **flags)
     for name in Settings.unknown_variables(os.environ):
-        console.warn(f"{name} is no setting, perhaps a slip; see docs/collector.md")
+        console.warn(f"unknown setting {name} ignored; docs/collector.md lists all")
     # What is written from here on is the owner's alone: store, its side files, log of reports.
     before = os.umask(0o077)
     try:

@@ -54,7 +54,8 @@ class Trial:
     def __init__(self, result: Simulation, level: float, seed: int | None) -> None:
         if result.dataset is None or result.truth is None:
             raise ParameterError(
-                "result must be that of a data set, got bare values; simulate a loloha.Dataset"
+                "result must be that of a data set, got bare values; "
+                "simulate a loloha.datasets.Dataset"
             )
         self.result, self.level, self.seed = result, level, seed
         self.dataset, self.protocol, self.truth = result.dataset, result.protocol, result.truth

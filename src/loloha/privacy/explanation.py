@@ -122,7 +122,8 @@ def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> 
     reports : int or sequence of int, optional
         At which numbers t of reports to show eps_t; by default 1, 2, 5, 10, 100.
     keys : {"drawn", "assigned"}
-        As in `loloha.Campaign`. Where they are assigned, what the worst hash key shows is said too.
+        As in `loloha.campaign.Campaign`. Where they are assigned, what the worst hash key shows
+        is said too.
 
     Returns
     -------

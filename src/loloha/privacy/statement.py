@@ -38,9 +38,9 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         up_to += ", ..." if len(spent) > MOST_SHOWN else ""
         up_to += " where 1, 2, ... distinct ones are visited"
     pattern = (
-        f"Values that change: two histories that visit {_cells(protocol)} in the same pattern of "
-        "equalities (alike in the same rounds, different in the same rounds) are told apart by a "
-        f"loss of at most {up_to}."
+        f"Values that change: if two histories repeat {_cells(protocol)} in the same pairs of "
+        "rounds (round 3 as in round 1, say), the loss between them is at most "
+        f"{up_to}."
     )
     if type(protocol.encoding) in (Hashed, SampledBuckets):
         pattern += " Moves between values of one cell do not show."
