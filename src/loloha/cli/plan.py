@@ -11,7 +11,6 @@ from loloha.cli import console
 from loloha.cli import frontier as frontier_
 from loloha.cli.console import AsJson
 from loloha.errors import ParameterError
-from loloha.privacy import rounded
 
 if TYPE_CHECKING:
     from loloha.planning.planning import Plan
@@ -236,6 +235,8 @@ def _only_frontier(**given: Any) -> None:
 
 def _show_needed(found: Sizing, *, as_json: bool) -> None:
     """Print what each protocol needs, the most frugal first."""
+    from loloha.privacy import rounded
+
     if as_json:
         console.show_json(found.to_dict())
         return
@@ -249,6 +250,8 @@ def _show_needed(found: Sizing, *, as_json: bool) -> None:
 
 
 def _needed(row: Requirement) -> tuple[Any, ...]:
+    from loloha.privacy import rounded
+
     seen = row.prospect
     if seen is None:
         return row.label, None, None, None, None, None, None, row.note
@@ -264,6 +267,7 @@ def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None
     """
     from loloha.planning.creation import parameters
     from loloha.planning.recommendation import users_of_a_key
+    from loloha.privacy import rounded
 
     level = f"{100 * found.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
