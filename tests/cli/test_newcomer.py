@@ -38,7 +38,9 @@ def test_the_verdict_on_a_campaign_is_in_percent(capsys: pytest.CaptureFixture[s
     line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b,c", "--users", "50000"]
     assert main(line) == 0
     said = capsys.readouterr().err
-    assert re.search(r"rare value [\d.]+ %, of all at once [\d.]+ %; visible from [\d.]+ %; cap", said)
+    assert re.search(
+        r"rare value [\d.]+ %, of all at once [\d.]+ %; visible from [\d.]+ %; cap", said
+    )
 
 
 def test_a_missing_path_is_named(fails: Any, document: str) -> None:
