@@ -144,7 +144,7 @@ def test_one_table_for_life() -> None:
     protocol = loloha.OLOLOHA(k=K, g=4, eps_inf=EPS_INF, eps_1=EPS_1, memo="joint", hash="prime")
     text = privacy.explain(protocol).text
     losses = [formulas.joint_loss(EPS_INF, 4, m) for m in (1, 2, 3, 4)]
-    (listed,) = re.findall(r"a loss of at most (.*) where 1, 2, \.\.\. distinct", text)
+    (listed,) = re.findall(r"them is at most (.*) where 1, 2, \.\.\. distinct", text)
     assert numbers(listed, r"(\d+(?:\.\d+)?)") == pytest.approx(losses, rel=6e-4)
     assert numbers(text, r"cap = (\d+\.\d+)") == pytest.approx(losses[3:], rel=6e-4)
     assert numbers(text, r"exchanged = (\d+\.\d+)") == pytest.approx(losses[2:3], rel=6e-4)
