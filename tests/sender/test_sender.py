@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
@@ -196,7 +197,7 @@ def test_limits_domains_and_tokens(url: str, tmp_path: Path, clock: Clock) -> No
     body = {"campaign": campaign().to_dict(), "token": True}
     with Connection(url, token=ADMIN_KEY) as admin:
         answer = admin.post("/v1/campaigns", json.dumps(body).encode(), "application/json")
-    where = f"{url}{answer.headers['location']}"
+    where = urljoin(f"{url}/v1/campaigns", answer.headers["location"])
     with sender(tmp_path, clock) as one:
         with pytest.raises(ParameterError, match="limit"):
             one.agree(where, token=answer.json()["token"], limit=2.0)
@@ -216,7 +217,7 @@ def test_a_missing_token_keeps_the_queue(url: str, tmp_path: Path, clock: Clock)
     with Connection(url, token=ADMIN_KEY) as admin:
         path = admin.post("/v1/campaigns", body, "application/json").headers["location"]
     with sender(tmp_path, clock) as one:
-        one.agree(url + path)
+        one.agree(urljoin(f"{url}/v1/campaigns", path))
         one.report("a")
         delivery = one.deliver()
         assert delivery.waiting == (0,)
