@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from loloha import checks
 from loloha.campaign import Campaign, Labels
 from loloha.campaign.schedule import to_text
 from loloha.collector import shape
@@ -22,6 +23,7 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
 from loloha.errors import LolohaError
 from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
+from loloha.server.variance import MOST_REPORTS
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 JSON = "application/json"
@@ -145,8 +147,11 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
         terms = settings.terms(asked.terms, campaign.schedule)
         require_fit_keys(campaign)
         require_strong_privacy(campaign, accept_weak_privacy=asked.accept_weak_privacy)
-        users = asked.expected_users
-        return campaign, terms, None if users is None else verdict(campaign, users).to_dict()
+        if asked.expected_users is None:
+            return campaign, terms, None
+        advice = "give the users you expect"
+        users = checks.integer("expected_users", asked.expected_users, 1, MOST_REPORTS, advice)
+        return campaign, terms, verdict(campaign, users).to_dict()
     except LolohaError as error:
         raise Problem(422, str(error), kind="campaign") from None
 
