@@ -67,7 +67,11 @@ def home(name: str) -> str | None:
     known = rest if package == "loloha" else ""
     while known and known not in MOVED:
         known = known.rpartition(".")[0]
-    return MOVED[known] + rest[len(known) :] if known else None
+    if not known:
+        return None
+    place = MOVED[known] + rest[len(known) :]
+    # A room's module may have had a name of its own before.
+    return home(place) or place
 
 
 def attribute(name: str) -> Any:
@@ -93,7 +97,10 @@ def _warn(old: str, new: str, level: int) -> None:
 
 
 class _Finder:
-    """Finds a module by its old name, after all others, and hands out the one of today."""
+    """Finds a module by its old name, and hands out the one of today.
+
+    Before all others: they would find the file of a moved package's part, and run it a second time.
+    """
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -103,7 +110,7 @@ class _Finder:
         place = home(name)
         if place is None:
             return None
-        _warn(name, place, 2)
+        _warn(name, place, 3)
         return ModuleSpec(name, _Finder(place), is_package=True)  # type: ignore[arg-type]  # a loader by methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -116,4 +123,4 @@ class _Finder:
         module.__spec__ = self.spec
 
 
-sys.meta_path.append(_Finder)
+sys.meta_path.insert(0, _Finder)
