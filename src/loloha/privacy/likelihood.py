@@ -19,6 +19,9 @@ from loloha.protocols import Protocol
 if TYPE_CHECKING:
     from loloha.arrays import Array, Floats, Ints
 
+# Numbers of cases that are worked on at once: they, and what is made of them, stay in the cache.
+AT_ONCE = 1 << 15
+
 
 def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
     """Scores that rise with the likelihood of a change, from how often each symbol was sent.
@@ -64,6 +67,21 @@ def log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any = 1) -
     The value is unknown: average over where it stood, and over where it went. Numbers of
     `BitTables`, of each bit or of ``times`` bits along the last axis.
     """
+    step = max(1, AT_ONCE // max(1, stayed.shape[-1]))
+    if stayed.ndim != 2 or len(stayed) <= step:
+        return _log_own(stayed, moved_from, moved_to, times)
+    rows = [slice(first, first + step) for first in range(0, len(stayed), step)]
+    each = [times[part] if np.ndim(times) == 2 else times for part in rows]
+    return np.concatenate(
+        [
+            _log_own(stayed[part], moved_from[part], moved_to[part], some)
+            for part, some in zip(rows, each, strict=True)
+        ]
+    )
+
+
+def _log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any) -> Any:
+    """`log_own` of some cases."""
     k = np.broadcast_to(times, stayed.shape).sum(axis=-1)
     tops = [np.where(np.asarray(times) > 0, part, -np.inf).max(axis=-1, keepdims=True)
             for part in (moved_from, moved_to)]  # fmt: skip

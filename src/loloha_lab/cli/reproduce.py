@@ -170,6 +170,8 @@ def _progress() -> Iterator[Progress]:
         if not terminal.is_terminal and tenth > told:
             told = tenth
             console.say(f"{done} of {total} cells")
+        if done == total:
+            console.say("figures and tables ...")
 
     with bar:
         yield advance

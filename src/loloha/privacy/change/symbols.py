@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from loloha.privacy.change.cells import CERTAIN, Cells, Chain
+from loloha.privacy.likelihood import AT_ONCE
 from loloha.privacy.roc import Area, best_area
 
 if TYPE_CHECKING:
@@ -201,12 +202,23 @@ def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
     for moved in (False, True):
         memos = _memos(chain, cells, own, moved, users, rng)
         parts = [_report(chain, memo, reports, rng) for memo in memos]
-        stay, move = _likelihoods(chain, cells, _sent(chain, own, *parts), users)
+        stay, move = _by_parts(chain, cells, own, parts, users)
         shares.append(stay / (stay + move))
     stayed = np.stack(shares, axis=1)
     if cells.drawn:
         stayed = stayed.reshape(rows, -1)
     return _seen(cells, best_area(stayed, 1 - stayed, drawn=True))
+
+
+def _by_parts(chain: Chain, cells: Cells, rows: Array, sent: list[Any], users: bool) -> Any:
+    """`_likelihoods` of cases, as many at a time as stay in the cache."""
+    before, after = sent
+    step = max(1, AT_ONCE // before.shape[1])
+    found = [
+        _likelihoods(chain, cells, _sent(chain, rows[part], before[part], after[part]), users)
+        for part in (slice(first, first + step) for first in range(0, len(rows), step))
+    ]
+    return (np.concatenate(law) for law in zip(*found, strict=True))
 
 
 def _memos(
