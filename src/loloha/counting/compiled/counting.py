@@ -25,10 +25,11 @@ def count_symbols(counts: Ints, ys: Ints) -> bool:
 @njit
 def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
     """counts[key * g + y] += 1 for each report, or nothing and False if one is out of range."""
-    size = len(counts) // g
+    # Unsigned, what is below the least is far above the largest: one comparison each.
+    rows, symbols = np.uint64(len(counts) // g - least), np.uint64(g)
     for i in range(len(ys)):
         key, y = keys[i], ys[i]
-        if key < least or key >= size or y < 0 or y >= g:
+        if np.uint64(key - least) >= rows or np.uint64(y) >= symbols:
             for j in range(i):
                 counts[keys[j] * g + ys[j]] -= 1
             return False
