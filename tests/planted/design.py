@@ -53,11 +53,11 @@ BUDGETS = [
         "lab/dyadic/test_simulation.py -k law_of_the_device",
     ),
     Mutant(
-        "the linear family does not compete in a plan",
-        "planning/planning.py",
-        "compete=hash is None",
-        "compete=False",
-        "planning/test_planning.py -k no_hash_that_may",
+        "the least-prime family does not compete in a plan",
+        "planning/rivals.py",
+        "families = CHOSEN if hash is None else (hash,)",
+        "families = CHOSEN[::2] if hash is None else (hash,)",
+        "planning/test_planning.py -k no_g_family_or_memo",
     ),
     Mutant(
         "a server looks at no bit of the values themselves",

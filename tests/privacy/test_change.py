@@ -407,6 +407,17 @@ def test_scores_of_symbols_that_were_never_sent() -> None:
     assert scores_of_counts(*wide, 0.7) == pytest.approx(known)
 
 
+@pytest.mark.parametrize("alone", ["neither", "before", "after"])
+def test_pieces_score_as_the_whole(alone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many stretches against many, and one against many."""
+    protocol = loloha.RAPPOR(k=7, eps_inf=2.0, eps_1=1.0)
+    before, after = np.random.default_rng(3).integers(0, 5, size=(2, 23, 7))
+    before, after = before[: 1 if alone == "before" else 23], after[: 1 if alone == "after" else 23]
+    whole = scores_of_bits(protocol, before, after, 4)
+    monkeypatch.setattr("loloha.privacy.likelihood.AT_ONCE", 5 * 7)
+    assert np.array_equal(scores_of_bits(protocol, before, after, 4), whole)
+
+
 def test_scores_of_bits_are_the_log_likelihood_ratio() -> None:
     protocol = loloha.RAPPOR(k=3, **BUDGETS)
     stayed = mixture([transcripts(protocol, (v, v)) for v in range(3)])

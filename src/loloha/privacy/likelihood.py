@@ -67,9 +67,12 @@ def log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any = 1) -
     The value is unknown: average over where it stood, and over where it went. Numbers of
     `BitTables`, of each bit or of ``times`` bits along the last axis.
     """
+    # One stretch may stand against many: then it is the same in every piece.
+    stayed, moved_from, moved_to = np.broadcast_arrays(stayed, moved_from, moved_to)
     step = max(1, AT_ONCE // max(1, stayed.shape[-1]))
     if stayed.ndim != 2 or len(stayed) <= step:
         return _log_own(stayed, moved_from, moved_to, times)
+    times = np.broadcast_to(times, stayed.shape) if np.ndim(times) == 2 else times
     rows = [slice(first, first + step) for first in range(0, len(stayed), step)]
     each = [times[part] if np.ndim(times) == 2 else times for part in rows]
     return np.concatenate(
