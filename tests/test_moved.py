@@ -3,16 +3,20 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from loloha._moved import MOVED, home
+from loloha._moved import MOVED, NAMES, home
 
 PARTS = {
     "loloha.rules.errors": "loloha.errors",
     "loloha.rules.protocols.loloha": "loloha.protocols.loloha",
     "loloha.rules.campaign.scalar": "loloha.campaign.scalar",
-    "loloha.rules.dyadic": "loloha_lab.dyadic",
+    "loloha.rules.dyadic": "loloha_lab.dyadic.protocol",
+    "loloha.study.population": "loloha.population.population",
     "loloha.rules.wire.arrow": "loloha.wire.columns",
     "loloha.device.agreement": "loloha.sender.agreement",
     "loloha.design.change.bits": "loloha.privacy.change.bits",
@@ -21,6 +25,8 @@ PARTS = {
     "loloha.study.samplers.bit": "loloha.population.samplers.bit",
 }
 """Modules of packages that moved, by their names then and now."""
+KEPT = (Path(__file__).parent / "kept" / "names-0.2.0.txt").read_text().split()
+"""Every module of 0.2.0 that has a successor, and what its API reference documented."""
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -44,3 +50,47 @@ def test_whoever_imports_an_old_name_is_warned_once(old: str) -> None:
     warned = [line for line in run.stderr.splitlines() if "DeprecationWarning" in line]
     expected = f"DeprecationWarning: {old} is {home(old)} since 0.3, and will go in 0.4"
     assert warned == [f"<string>:1: {expected}"]
+
+
+def found(path: str) -> Any:
+    """A module, or what is in one."""
+    try:
+        return importlib.import_module(path)
+    except ImportError:
+        module, _, name = path.rpartition(".")
+        return getattr(found(module), name)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_name_of_0_2_0_is_still_found() -> None:
+    assert len(KEPT) > 500
+    for path in KEPT:
+        assert found(path) is not None, path
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_old_import_changes_nothing_in_the_package_of_today() -> None:
+    """A package may have a function and a module of one name: it offers the function."""
+    script = """
+import importlib, sys
+from loloha._moved import home
+for name in sys.argv[1:]:
+    package, _, part = home(name).rpartition(".")
+    before = vars(importlib.import_module(package)).get(part)
+    importlib.import_module(name)
+    assert before is None or vars(sys.modules[package])[part] is before, name
+"""
+    names = [
+        name for name in KEPT if isinstance(found(name), ModuleType) and "." in (home(name) or "")
+    ]
+    assert "loloha.study.audit.audit" in names
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script, *names], check=True)
+
+
+@pytest.mark.parametrize("old", NAMES)
+def test_a_name_that_left_its_module_is_found_there_with_a_warning(old: str) -> None:
+    module, _, name = old.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"{old} is {NAMES[old]}.{name} since 0.3") as said:
+        old_one = getattr(importlib.import_module(module), name)
+    assert [one.filename for one in said] == [__file__]
+    assert old_one is getattr(importlib.import_module(NAMES[old]), name)

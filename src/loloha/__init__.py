@@ -131,7 +131,7 @@ def __getattr__(name: str) -> Any:
         home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'protocols')}")
         globals()[name] = public = getattr(home, name)
         return public
-    return _moved.attribute(name)
+    return _moved.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

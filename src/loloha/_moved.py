@@ -28,37 +28,57 @@ MOVED = {
     "sender.device": "loloha.sender.sender",
     "sender.file": "loloha.client.file",
     "sender.fleet": "loloha.population.fleet",
+    "server.dyadic": "loloha_lab.dyadic.tally",
     "server.postprocess": "loloha.postprocess",
     "wire.arrow": "loloha.wire.columns",
     # The rooms of 0.2.0.
     "rules": "loloha",
     "rules.counting.arrays": "loloha.arrays",
+    "rules.dyadic": "loloha_lab.dyadic.protocol",
     "device": "loloha.sender",
     "device.client": "loloha.client",
+    "device.dyadic": "loloha_lab.dyadic.client",
     "device.file": "loloha.client.file",
     "device.process": "loloha.client.process",
     "device.rounds": "loloha.client.rounds",
     "device.state": "loloha.client.state",
     "design": "loloha.privacy",
     "design.attributes": "loloha.planning.attributes",
+    "design.dyadic": "loloha_lab.dyadic.guarantee",
     "design.frontier": "loloha.planning.frontier",
+    "design.frontier_tables": "loloha_lab.tables.frontier",
+    "design.holding": "loloha.planning.holding",
     "design.limits": "loloha.planning.limits",
     "design.planning": "loloha.planning",
     "design.prospect": "loloha.planning.prospect",
+    "design.search": "loloha.planning.search",
     "design.sizing": "loloha.planning.sizing",
     "design.sweep": "loloha.planning.sweep",
     "design.verdict": "loloha.planning.verdict",
     "design.privacy": "loloha.privacy",
     "study": "loloha.population",
     "study.attacks": "loloha_lab.attacks",
+    "study.attacks.distinct": "loloha.population.distinct",
     "study.audit": "loloha.audit",
+    "study.budget_tables": "loloha_lab.tables.budget",
     "study.datasets": "loloha.datasets",
     "study.dyadic": "loloha_lab.dyadic",
     "study.figure": "loloha.figure",
     "study.paper": "loloha_lab.paper",
-    "study.population": "loloha.population",
+    "study.window_table": "loloha_lab.tables.window",
+    "cli.reproduce": "loloha_lab.cli.reproduce",
 }
 """What a module of 0.2.0 is called now; of several entries that fit, the longest. Gone in 0.4."""
+NAMES = {
+    "loloha.DyadicLH": "loloha_lab.dyadic",
+    "loloha.client.Account": "loloha.client.state",
+    "loloha.client.KEPT_ROUNDS": "loloha.client.state",
+    "loloha.planning.Candidate": "loloha.planning.planning",
+    "loloha.planning.candidates": "loloha.planning.planning",
+    "loloha.planning.prospects": "loloha.planning.planning",
+    "loloha.privacy.DyadicExplanation": "loloha_lab.dyadic",
+}
+"""Names that left a module that stayed, and the module of today. Gone in 0.4."""
 
 
 def home(name: str) -> str | None:
@@ -74,20 +94,24 @@ def home(name: str) -> str | None:
     return home(place) or place
 
 
-def attribute(name: str) -> Any:
-    """What ``loloha.name`` led to in 0.2.0, with a warning.
+def attribute(module: str, name: str) -> Any:
+    """What ``module.name`` led to in 0.2.0, with a warning.
 
     Raises
     ------
     AttributeError
         If there never was one.
     """
-    place = "loloha_lab.dyadic" if name == "DyadicLH" else home(f"loloha.{name}")
-    if place is None or "." in name:
-        raise AttributeError(f"module 'loloha' has no attribute {name!r}")
-    _warn(f"loloha.{name}", place, 4)
-    module = importlib.import_module(place)
-    return module.DyadicLH if name == "DyadicLH" else module
+    old = f"{module}.{name}"
+    place = NAMES.get(old)
+    if place is not None:
+        _warn(old, f"{place}.{name}", 4)
+        return getattr(importlib.import_module(place), name)
+    place = home(old) if module == "loloha" and "." not in name else None
+    if place is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(old, place, 4)
+    return importlib.import_module(place)
 
 
 def _warn(old: str, new: str, level: int) -> None:
@@ -102,8 +126,8 @@ class _Finder:
     Before all others: they would find the file of a moved package's part, and run it a second time.
     """
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, old: str, place: str) -> None:
+        self.old, self.place = old, place
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -111,7 +135,7 @@ class _Finder:
         if place is None:
             return None
         _warn(name, place, 3)
-        return ModuleSpec(name, _Finder(place), is_package=True)  # type: ignore[arg-type]  # a loader by methods
+        return ModuleSpec(name, _Finder(name, place), is_package=True)  # type: ignore[arg-type]  # a loader by methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.place)
@@ -121,6 +145,11 @@ class _Finder:
     def exec_module(self, module: ModuleType) -> None:
         # It ran when it was imported; the import system has just renamed its specification.
         module.__spec__ = self.spec
+        # Nor may it set a part as an attribute of its package: a function can have that name.
+        for name, part in list(sys.modules.items()):
+            old = f"{self.old}{name.removeprefix(self.place)}"
+            if name.startswith(f"{self.place}.") and home(old) == name:
+                sys.modules[old] = part
 
 
 sys.meta_path.insert(0, _Finder)

@@ -1,5 +1,8 @@
 """What the reports of a user reveal, and what they do not: the numbers, and plain words."""
 
+from typing import TYPE_CHECKING
+
+from loloha import _moved
 from loloha.privacy.change import change_area, link_area
 from loloha.privacy.explanation import Explanation, explain
 from loloha.privacy.loss import cap, growth, loss_of
@@ -33,3 +36,8 @@ __all__ = [
     "window_loss",
     "worst_loss",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        return _moved.attribute(__name__, name)
