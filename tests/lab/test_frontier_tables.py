@@ -93,11 +93,11 @@ def test_the_price_stands_beside_the_gain() -> None:
     said = str(loloha.privacy.explain(joint))
     assert "cap = 4.179" in said
     assert "2, 3.501, 4.179, 4.179 where 1, 2, ... distinct ones are visited" in said
-    assert "are told apart by up to 3.501 where two are visited, and by up to 4.179" in said
+    assert "can be 3.501 where two are visited, and up to 4.179" in said
     assert "exchanged = 4.179: the price of that cap" in said
     assert "times the number of distinct" not in said
     apart = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4)))
-    assert "table for life" not in apart
+    assert "ointly" not in apart
 
 
 def test_what_keeps_moves_hidden_is_said_only_where_it_does() -> None:
@@ -107,10 +107,10 @@ def test_what_keeps_moves_hidden_is_said_only_where_it_does() -> None:
     bare = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, g=4, m0=0.0, **budgets)))
     whole = loloha.OLOLOHA(k=5, g=5, hash="prime", m0=0.0, **budgets)
     assert not whole.encoding.collision
-    answer = "between cells that drew the same answer"
+    answer = "between cells with the same permanent response"
     assert answer in usual
     assert answer not in bare
-    assert "A move within one cell never shows: that is" in bare
+    assert "A move within one cell never shows, which" in bare
     said = str(loloha.privacy.explain(whole))
     assert "never shows" not in said
     assert "in time every change shows" in said

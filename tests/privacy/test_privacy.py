@@ -319,23 +319,23 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
     found = privacy.explain(protocol)
     protected, leaks = " ".join(found.protected), " ".join(found.leaks)
     assert f"at most e^{protocol.asked_first:.4g} = " in protected
-    for always in ("Absence: in which rounds", "refuses", "their losses add"):
+    for always in ("Absence: in which rounds", "does not depend on", "their losses add"):
         assert always in leaks
     if not protocol.longitudinal:
         assert "every report spends" in leaks
-        assert "nothing limits the total" in leaks
+        assert "the total is unbounded" in leaks
         assert len(found.protected) == 2
         assert f"at most e^{protocol.realised.eps_first:.4g} = " in found.protected[1]
         assert "Linking: nothing is kept" in leaks
         return
     assert f"at most e^{protocol.asked_memo:.4g} = " in protected
     assert "A value that never changes" in protected
-    assert "if two histories repeat " in protected
-    assert "in the same pairs of rounds" in protected
-    assert "The pattern of changes" in leaks
-    assert "Neither eps_inf nor the cap bounds it" in leaks
+    assert "return to earlier" in protected
+    assert "in the same rounds" in protected
+    assert "The times of changes" in leaks
+    assert "Neither eps_inf nor the cap bounds" in leaks
     assert "not a bound on what any history reveals" in leaks
-    assert "Reset: nothing renews by itself" in leaks
+    assert "Reset: no budget is ever renewed" in leaks
     assert f"up to {protocol.cap:.4g} more" in leaks
     assert "Linking" in leaks
     assert ("proves a change" in leaks) is (protocol.second is None)
@@ -343,7 +343,7 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
     # What bounds one round is a promise where it does not grow with k, else a warning.
     once = privacy.eps_2(protocol)
     if protocol.second is None:
-        assert "nothing bounds what a single changed round reveals" in leaks
+        assert "a single changed round is unbounded" in leaks
     else:
         said, other = (protected, leaks) if protocol.g else (leaks, protected)
         assert "Any one round" in said
@@ -369,7 +369,7 @@ def test_explain_claims_no_more(protocol: Protocol) -> None:
         found = re.search(claim, text, flags=re.IGNORECASE)
         assert found is None, f"{protocol.name} claims: {text[found.start() - 40 : found.end()]!r}"
     # The cap is named as a budget, never as what bounds histories of any kind.
-    assert "most budget that can be spent" in text or not protocol.longitudinal
+    assert "bound on the budget spent" in text or not protocol.longitudinal
 
 
 @pytest.mark.parametrize(

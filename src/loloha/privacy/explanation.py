@@ -169,17 +169,17 @@ def _numbers(found: Explanation) -> list[str]:
     ]
     if found.protocol.longitudinal:
         cells = found.protocol.encoding.memo_cells
-        answers = f"eps_inf for each of up to {cells} memoised answers"
+        answers = f"eps_inf for each of up to {cells} permanent responses"
         if found.protocol.joint:
-            answers = f"by up to {cells} memoised answers, which are drawn in one table for life"
+            answers = f"by up to {cells} permanent responses, which are drawn jointly"
         lines += [
-            f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever.",
-            f"cap = {found.cap:.4g}: most budget that can be spent, {answers}.",
+            f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever, at most.",
+            f"cap = {found.cap:.4g}: lifetime bound on the budget spent, {answers}.",
         ]
         if found.exchanged > found.eps_inf:
             lines.append(
-                f"exchanged = {found.exchanged:.4g}: the price of that cap, what one cell "
-                f"exchanged for another is told by; eps_inf = {found.eps_inf:.4g} if independent."
+                f"exchanged = {found.exchanged:.4g}: the price of that cap, the loss when one cell "
+                f"is exchanged for another; eps_inf = {found.eps_inf:.4g} if drawn independently."
             )
     else:
         lines += [
@@ -187,10 +187,10 @@ def _numbers(found: Explanation) -> list[str]:
             "cap = none: every report spends again.",
         ]
     windows = ", ".join(f"{eps:.4g} for w = {w}" for w, eps in found.windows if math.isfinite(eps))
-    lines.append(f"Any w rounds, all others known: {windows or 'nothing bounds even one'}.")
+    lines.append(f"Any w rounds, all others known: {windows or 'unbounded, even for one'}.")
     lines.append(
-        "A change shows, T reports before and T after it: area under the ROC curve of the best "
-        f"test {shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
+        "AUC of the best test for one change, from T reports before it and T after: "
+        f"{shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
         "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(found.protocol)
     )
     shown = ", ".join(

@@ -22,14 +22,14 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
     """What holds whatever is sent, a statement each."""
     first, memo = protocol.asked_first, protocol.asked_memo
     one = (
-        "One report, seen alone: whatever is sent, it shifts the odds between any two values by a "
-        f"factor of at most e^{first:.4g} = {math.exp(first):.4g}."
+        "One report, seen alone: its likelihood ratio between any two values is at most "
+        f"e^{first:.4g} = {math.exp(first):.4g}."
     )
     if not protocol.longitudinal:
         return (one, _one_round(protocol))
     constant = (
-        "A value that never changes: all its reports together, for ever, shift the odds between "
-        f"any two values by a factor of at most e^{memo:.4g} = {math.exp(memo):.4g}."
+        "A value that never changes: the likelihood ratio of all its reports together, for ever, "
+        f"between any two values is at most e^{memo:.4g} = {math.exp(memo):.4g}."
     )
     up_to = f"{memo:.4g} for each distinct one visited"
     if protocol.joint:
@@ -38,8 +38,8 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         up_to += ", ..." if len(spent) > MOST_SHOWN else ""
         up_to += " where 1, 2, ... distinct ones are visited"
     pattern = (
-        f"Values that change: if two histories repeat {_cells(protocol)} in the same pairs of "
-        "rounds (round 3 as in round 1, say), the loss between them is at most "
+        f"Values that change: if two histories return to earlier {_cells(protocol)} in the same "
+        "rounds (round 3 equal to round 1, say), the loss between them is at most "
         f"{up_to}."
     )
     if type(protocol.encoding) in (Hashed, SampledBuckets):
@@ -66,8 +66,8 @@ def _one_round(protocol: Protocol) -> str:
     """What any one round is protected by."""
     once = eps_2(protocol)
     return (
-        "Any one round, however often values change: two histories that differ in one round, all "
-        f"others known, are told apart by a factor of at most e^{once:.4g} = {math.exp(once):.4g}; "
+        "Any one round, however often values change: the likelihood ratio of two histories that "
+        f"differ in one round, all others known, is at most e^{once:.4g} = {math.exp(once):.4g}; "
         f"if they differ in w rounds, e^({once:.4g} w). It does not grow with time."
     )
 
@@ -98,14 +98,15 @@ def leaks(
     found.append(_link(protocol, link))
     found.append(
         "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
-        "the reports. No client refuses a round for one value of the domain and not for another: a "
-        "limit is compared with the cap at enrolment, and ends one-round rules after a fixed "
-        "number of reports."
+        "the reports. Whether a client reports does not depend on which value of the domain it "
+        "has: a limit is compared with the cap at enrolment, and ends one-round protocols after a "
+        "fixed number of reports."
     )
     if protocol.longitudinal:
         found.append(
-            "Reset: nothing renews by itself. A client that is reset, or installed again, is a new "
-            f"user on top: what was spent stays spent, and up to {protocol.cap:.4g} more can be."
+            "Reset: no budget is ever renewed. A client that is reset, or installed again, is a "
+            "new user: what was spent stays spent, and up to "
+            f"{protocol.cap:.4g} more can be spent."
         )
     found.append("Other collections about the same user: their losses add to these.")
     return tuple(found)
@@ -125,17 +126,17 @@ def share(area: Area) -> str:
 
 
 SERVER = (
-    "The test is that of a server that knows the rules and the user's key, and takes all values as "
-    "equally likely; one that knows more of the values sees more."
+    "This is a server that knows the protocol and the user's key, and takes all values as equally "
+    "likely; one that knows more about the values sees more."
 )
 """Who makes the best test of a change; MATH section 12."""
 
 
 def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
     told = (
-        "Of a user whose value changed and one whose value did not, the best test of T reports "
-        f"before and T after picks the right one in this share of cases: {shares(change)} (0.5 is "
-        f"chance). {SERVER}"
+        "AUC of the best test for one change, from T reports before it and T after (how often it "
+        f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
+        f"is chance). {SERVER}"
     )
     return f"{told} It is {MEAN_OVER_KEYS}." if keyed(protocol) else told
 
@@ -149,9 +150,9 @@ def worst(area: Area, drawn: bool) -> str:
     """What shows under the key that shows most, where keys are assigned."""
     which = "of those that were drawn to find it" if drawn else "of all"
     return (
-        "Assigned keys: the shares above are averages over keys. Under the key that shows a change "
-        f"most surely, {which}, the best test of however many reports picks the right user in "
-        f"{share(area._replace(bound=True))} of cases. Whoever assigns the keys knows whose it is."
+        "Assigned keys: the AUC above is an average over keys. Under the key that shows a change "
+        f"most clearly, {which}, the AUC of the best test of any number of reports is "
+        f"{share(area._replace(bound=True))}. Whoever assigns the keys knows who has it."
     )
 
 
@@ -171,20 +172,20 @@ def exchanged(protocol: Protocol) -> float:
 def _price(protocol: Protocol) -> str:
     """What one table for life costs."""
     told = (
-        "One table for life: all answers of a user are drawn together, so what is known of some "
-        "tells of the others."
+        "Jointly drawn permanent responses: all responses of a user are drawn together, so knowing "
+        "some of them reveals something about the others."
     )
     # Of two cells none is left to exchange one for.
     if protocol.encoding.memo_cells == 2:
         return told
     both = protocol.spent(2)
-    more = f", and by up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
+    more = f", and up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
     return (
-        f"{told} That is the price of the smaller cap: two histories that differ in a single one "
-        f"of several {_cells(protocol)}, in all rounds spent there, are told apart by up to "
-        f"{both:.4g} where two are visited{more}. With answers drawn independently it is at most "
-        f"{protocol.asked_memo:.4g}, however many are visited. So who knows all of a user's values "
-        "but one can learn more of that one than eps_inf says."
+        f"{told} That is the price of the smaller cap: the loss between two histories that differ "
+        f"in a single one of several {_cells(protocol)}, in all rounds spent there, can be "
+        f"{both:.4g} where two are visited{more}. With responses drawn independently it is at most "
+        f"{protocol.asked_memo:.4g}, however many are visited. So an observer who knows all of a "
+        "user's values but one can learn more about that one than eps_inf allows."
     )
 
 
@@ -193,18 +194,18 @@ def _any_round(protocol: Protocol) -> str:
     once = eps_2(protocol)
     if type(protocol.encoding) not in _CELLS:
         return (
-            "Any one round: nothing is known here of how far the protocol's own encoding bounds "
-            "what a single changed round reveals; take it that nothing does."
+            "Any one round: no bound is known for the protocol's own encoding; assume that there "
+            "is none."
         )
     if math.isinf(once):
         return (
-            "Any one round: nothing bounds what a single changed round reveals, because the "
-            "memoised answer is sent as it is."
+            "Any one round: the loss of a single changed round is unbounded, because the "
+            "permanent response is sent as it is."
         )
     return (
-        f"Any one round: with all others known, a single changed round is bounded by e^{once:.4g} "
-        "only, which protects nothing in practice: the answers memoised for two values may differ "
-        "in every bit, and the bound grows with the number of values."
+        "Any one round: with all others known, the only bound on the likelihood ratio of a single "
+        f"changed round is e^{once:.4g}, no protection in practice: the permanent responses to two "
+        "values may differ in every bit, and the bound grows with the number of values."
     )
 
 
@@ -213,27 +214,27 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
     if not protocol.longitudinal:
         return (
             f"Repetition: every report spends {protocol.asked_first:.4g} again. Repeated reports "
-            "of one value average the noise away, and nothing limits the total. A change of value "
-            f"shows with them. {_told_apart(protocol, change)}"
+            "of one value average the noise away, and the total is unbounded. They also show when "
+            f"the value changes. {_told_apart(protocol, change)}"
         )
     if protocol.second is None:
         why = (
-            "There is no second round: a report is repeated bit for bit while the value stays in "
-            "one cell, so a report that differs from an earlier one proves a change. "
+            "There is no instantaneous response: a report is repeated bit for bit while the value "
+            "stays in one cell, so a report that differs from an earlier one proves a change. "
         )
     elif type(protocol.encoding) is Hashed:
         why = _unseen(protocol)
     elif type(protocol.encoding) in _CELLS:
         why = (
-            "Each value has a memoised answer of its own, so in time every change shows, unless "
-            "both values happened to draw the same answer. "
+            "Each value has its own permanent response, so in time every change shows, unless "
+            "both values happened to draw the same response. "
         )
     else:
-        why = "Take it that in time every change shows. "
+        why = "Assume that in time every change shows. "
     return (
-        f"The pattern of changes: when a user moves between {_cells(protocol)}, and when back, "
-        "shows in the reports, the more the longer they run. Neither eps_inf nor the cap bounds "
-        f"it: the cap is a budget spent, not a bound on what any history reveals. {why}"
+        f"The times of changes: the reports show when a user moves between {_cells(protocol)}, and "
+        "when back, more clearly the longer they run. Neither eps_inf nor the cap bounds "
+        f"this: the cap is a budget spent, not a bound on what any history reveals. {why}"
         f"{_told_apart(protocol, change)}"
     )
 
@@ -244,29 +245,27 @@ def _unseen(protocol: Protocol) -> str:
     channel: Any = protocol.first_channel
     # Without one symbol for all, a table gives every cell an answer of its own.
     if not channel.joint or channel.constant:
-        hidden.append("between cells that drew the same answer")
+        hidden.append("between cells with the same permanent response")
     if not hidden:
-        return "Every value has an answer of its own, so in time every change shows. "
+        return "Every value has its own permanent response, so in time every change shows. "
     others = "".join(f", nor one {move}" for move in hidden[1:])
-    return (
-        f"A move {hidden[0]} never shows{others}: that is what keeps the share below 1 for ever. "
-    )
+    return f"A move {hidden[0]} never shows{others}, which keeps the AUC below 1 for ever. "
 
 
 def _link(protocol: Protocol, link: Area | None) -> str:
     """How the reports of one user can be joined: by a key, or by the answers themselves."""
     encoding = protocol.encoding
-    told = "" if link is None else f" From two single reports: {share(link)} (0.5 is chance)."
+    told = "" if link is None else f" AUC from two single reports: {share(link)} (0.5 is chance)."
     if not protocol.longitudinal:
         return (
-            "Linking: nothing is kept and no key is carried on, so only the value itself, while "
-            f"it stays, joins the reports of one user.{told}"
+            "Linking: nothing is kept and keys are drawn anew, so only the value itself, while "
+            f"it stays, links the reports of one user.{told}"
         )
     words = _LINKS.get(type(encoding))
     if words is None:
         return (
-            "Linking: nothing is known here of what the protocol's own encoding repeats in the "
-            "reports of one user; take it that they can be joined."
+            "Linking: it is not known what the protocol's own encoding repeats in the reports of "
+            "one user; assume that they can be linked."
         )
     return f"Linking: {words(encoding)}{told if words is _by_answer else ''}"
 
@@ -276,7 +275,7 @@ def _by_key(encoding: Hashed) -> str:
     if type(family) in (AffineHash, XXHash):
         return (
             f"by key. A user's reports carry the same {family.key_bits}-bit key, a pseudonym that "
-            "joins all reports of one user."
+            "links all reports of one user."
         )
     return (
         f"by key. A user's reports carry the same key, one of {family.members}. About "
@@ -289,15 +288,14 @@ def _by_buckets(encoding: SampledBuckets) -> str:
     carried = "repeat the memoised bits unchanged"
     if encoding.d < encoding.b:
         carried = f"carry the same {encoding.d} sampled buckets and {carried}"
-    return f"by fingerprint. A user's reports {carried}, which can single a user out and join them."
+    return f"by fingerprint. A user's reports {carried}, which can single a user out and link them."
 
 
 def _by_answer(encoding: Encoding) -> str:
     return (
-        "by fingerprint. No key is sent, but the memoised answer shows through the reports: while "
-        "the value stays, the best test picks the pair of reports of one user before a pair of two "
-        "users who hold different values, so a pseudonym that changes every round does not prevent "
-        "joining."
+        "by fingerprint. No key is sent, but the permanent response shows through the reports: "
+        "while the value stays, two reports of one user look more alike than reports of two users "
+        "with different values, so a pseudonym that changes every round does not prevent linking."
     )
 
 
