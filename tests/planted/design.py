@@ -6,8 +6,8 @@ BUDGETS = [
     Mutant(
         "changes are followed for ever",
         "../loloha_lab/dyadic/client.py",
-        "        elif bit != self._bit and self._left:",
-        "        elif bit != self._bit:",
+        "bit != self._bit and self._left",
+        "bit != self._bit",
         "lab/dyadic/test_client.py -k whatever_changes",
     ),
     Mutant(
@@ -48,8 +48,8 @@ BUDGETS = [
     Mutant(
         "a population tells the lies in another order",
         "../loloha_lab/dyadic/simulation.py",
-        "np.where(news, used, 0)]",
-        "np.where(news, used[-1] - used, 0)]",
+        "np.where(news, used, 0)",
+        "np.where(news, used[-1] - used, 0)",
         "lab/dyadic/test_simulation.py -k law_of_the_device",
     ),
     Mutant(
@@ -69,8 +69,8 @@ BUDGETS = [
     Mutant(
         "a server takes all cells of a key as equal",
         "privacy/change/cells.py",
-        "else self.sizes[rows, symbols]",
-        "else np.full(symbols.shape, self.values / self.sizes.shape[1])",
+        "self.sizes[rows, symbols]",
+        "np.full(symbols.shape, self.values / self.sizes.shape[1])",
         "privacy/test_change.py -k 'best_tests and BiLOLOHA'",
     ),
     Mutant(
@@ -83,8 +83,8 @@ BUDGETS = [
     Mutant(
         "a server takes all buckets as equal",
         "privacy/change/buckets.py",
-        "return cls((protocol.k // b, protocol.k // b + 1)",
-        "return cls((protocol.k // b, protocol.k // b)",
+        "protocol.k // b + 1",
+        "protocol.k // b",
         "privacy/test_change.py -k 'best_tests and DBitFlip'",
     ),
     Mutant(

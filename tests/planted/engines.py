@@ -13,8 +13,8 @@ WINDOWS = [
     Mutant(
         "two rounds share the users of the larger",
         "server/mean.py",
-        "sizes = sorted(",
-        "sizes = list(",
+        "sorted",
+        "list",
         "server/test_mean.py -k different_sizes",
     ),
     Mutant(
@@ -27,8 +27,8 @@ WINDOWS = [
     Mutant(
         "likelihood is kept where users change",
         "engines/window.py",
-        "    if seen <= 0:",
-        "    if seen <= -1e9:",
+        "seen <= 0",
+        "seen <= -1000000000.0",
         "engines/test_window.py -k change_too_much",
     ),
     Mutant(
@@ -41,8 +41,8 @@ WINDOWS = [
     Mutant(
         "moves are said to be hidden where each cell has its own answer",
         "privacy/statement.py",
-        "not channel.joint or channel.constant:",
-        "not channel.joint or channel.g:",
+        "not channel.joint or channel.constant",
+        "not channel.joint or channel.g",
         "lab/test_frontier_tables.py -k hidden_is_said",
     ),
     Mutant(
@@ -55,8 +55,8 @@ WINDOWS = [
     Mutant(
         "DuckDB reads columns out of folders' names",
         "engines/sql.py",
-        "hive_partitioning = false",
-        "hive_partitioning = true",
+        "'], hive_partitioning = false)'",
+        "'], hive_partitioning = true)'",
         "engines/test_folders.py -k 'what_they_like or every_kind'",
     ),
     Mutant(
@@ -69,8 +69,8 @@ WINDOWS = [
     Mutant(
         "two tallies of the same files add up",
         "engines/saved.py",
-        "for sign in (origin.counts, *origin.sources)",
-        "for sign in (origin.counts,)",
+        "(origin.counts, *origin.sources)",
+        "(origin.counts,)",
         "engines/test_command.py -k counted_in_two",
     ),
 ]

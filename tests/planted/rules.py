@@ -13,8 +13,8 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the last bit is never sent",
         "encodings/bit.py",
-        "return channel.draw(rng, self.size, bits).to",
-        "return (channel.draw(rng, self.size, bits) % (1 << self.size - 1)).to",
+        "channel.draw(rng, self.size, bits)",
+        "channel.draw(rng, self.size, bits) % (1 << self.size - 1)",
         law("memo_is_the_truth"),
     ),
     Mutant(
@@ -160,8 +160,8 @@ RANDOMISED_RESPONSE = [
     Mutant(
         "the published calibration is used for the tight one",
         "protocols/grr.py",
-        '{"tight": second_grr, "published"',
-        '{"tight": second_grr_published, "published"',
+        '{"tight": second_grr, "published": second_grr_published}',
+        '{"tight": second_grr_published, "published": second_grr_published}',
         "protocols/test_protocols.py -k number_is_valid",
     ),
     Mutant(
@@ -220,8 +220,8 @@ NEW_ENCODINGS = [
     Mutant(
         "a visible frequency is one of f = 0",
         "planning/prospect.py",
-        "visible_one=_visible(rare, whole, sampled, 0.0, interval + power)",
-        "visible_one=(interval + power) * math.sqrt(rare)",
+        "_visible(rare, whole, sampled, 0.0, interval + power)",
+        "(interval + power) * math.sqrt(rare)",
         "planning/test_verdict.py",
     ),
 ]

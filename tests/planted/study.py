@@ -92,8 +92,8 @@ POPULATIONS = [
     Mutant(
         "a population's permutations leave the last place alone",
         "population/samplers/draws.py",
-        "        for i in range(g - 1, 0, -1):\n            places",
-        "        for i in range(g - 2, 0, -1):\n            places",
+        "range(g - 1, 0, -1)",
+        "range(g - 2, 0, -1)",
         POPULATION_LAW + " -k 'joint'",
     ),
 ]
@@ -152,15 +152,25 @@ DOORS = [
     Mutant(
         "a copy of a tally counts again",
         "engines/saved.py",
-        "        if origin.n:\n",
-        "        if origin.n < 0:\n",
+        (
+            "if origin.n:\n"
+            "    signs += [(round, sign) for sign in (origin.counts, *origin.sources)]\n"
+            "    if origin.round is None:\n"
+            "        self._check_unnamed(file, round, origin)"
+        ),
+        (
+            "if origin.n < 0:\n"
+            "    signs += [(round, sign) for sign in (origin.counts, *origin.sources)]\n"
+            "    if origin.round is None:\n"
+            "        self._check_unnamed(file, round, origin)"
+        ),
         "engines/test_command.py -k given_twice",
     ),
     Mutant(
         "a result need not add up to its total",
         "engines/result.py",
-        " or sums[0] != sums[1]:",
-        ":",
+        "np.count_nonzero(is_total) != 1 or sums[0] != sums[1]",
+        "np.count_nonzero(is_total) != 1",
         "engines/test_command.py -k not_whole",
     ),
 ]
@@ -170,8 +180,8 @@ PAPER = [
     Mutant(
         "a mean of ratios is as uncertain as one of them",
         "../loloha_lab/paper/gain.py",
-        "math.hypot(*relative) / len(ratios)",
-        "math.hypot(*relative)",
+        "measured * math.hypot(*relative) / len(ratios)",
+        "measured * math.hypot(*relative)",
         "lab/paper/test_gain.py -k scatter",
     ),
     Mutant(
@@ -191,8 +201,8 @@ PAPER = [
     Mutant(
         "a column of ids is a round",
         "datasets/identifier.py",
-        "least = _HALF if",
-        "least = 2 if",
+        "_HALF if column.reports >= MANY_REPORTS else _NEARLY",
+        "2 if column.reports >= MANY_REPORTS else _NEARLY",
         "population/test_identifier.py -k 'two_rows'",
     ),
     Mutant(
