@@ -64,7 +64,7 @@ def test_a_start_long_after_the_last_one_is_confirmed_by_somebody() -> None:
         keeper(clock, steady, seen=seen).now()
     assert keeper(clock, steady, seen=seen, accepted=True).now() == START
     assert keeper(clock, steady, seen=seen + 2).now() == START
-    # A store of 0.1.0, or a new one, has seen none.
+    # A new store has seen none.
     assert keeper(clock, steady, seen=0).now() == START
     wrong = keeper(clock, steady, seen=seen)
     with pytest.raises(StoreError):

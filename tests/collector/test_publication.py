@@ -1,7 +1,6 @@
 """When estimates are shown: never the difference that one report makes, and what is closed goes."""
 
 import json
-import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 import sqlalchemy as sql
 
 import loloha
-from collecting import HOUR, START, Clock, batch, campaign, clients, created, messages
+from collecting import HOUR, START, batch, campaign, clients, created, messages
 from loloha import reportlog
 from loloha.collector.kept_reports import KeptReports
 from loloha.collector.store import Round, Store, schema
@@ -295,51 +294,3 @@ def test_an_old_file_that_others_could_read_is_made_private(sqlite_url: str) -> 
     stored_of(store, Terms())
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob("loloha.db*")} == {0o600}
     store.close()
-
-
-# -- stores of older releases
-
-
-def test_a_store_of_0_1_0_opens_with_everything_in_it(tmp_path: Path) -> None:
-    here = Path(__file__).parent / "stores"
-    path = tmp_path / "loloha.db"
-    shutil.copy(here / "v0.1.0.db", path)
-    store = Store(f"sqlite:///{path}")
-    for name, known in json.loads((here / "v0.1.0.json").read_text()).items():
-        stored = store.campaign(known["fingerprint"])
-        assert stored is not None
-        assert stored.campaign.name == name
-        assert stored.terms == Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=100)
-        for round in range(3):
-            tally = store.tally(stored, round)
-            assert (tally.n, tally.counts.tolist()) == (known["n"][round], known["counts"][round])
-        if name != "hours":
-            continue
-        # The guard is as it was, and steps begin where the older release had shown everything.
-        new = messages(stored.campaign, clients(stored.campaign, 110), 2)
-        now = START + 2 * HOUR + 60
-        record(store, stored, [one.encode() for one in known["sent"]] + new[:90], now)
-        at = store.rounds(stored)[-1]
-        assert (at.n, at.duplicates, at.published) == (240, 5, 150)
-        record(store, stored, new[90:], now)
-        assert store.rounds(stored)[-1].published == 260
-    assert store.seen() == 0
-    store.close()
-
-
-def test_a_round_that_0_1_0_left_below_the_cohort_is_not_shown_in_part(
-    serve: Any, sqlite_url: str, clock: Clock
-) -> None:
-    here = Path(__file__).parent / "stores"
-    shutil.copy(here / "v0.1.0.db", sqlite_url.removeprefix("sqlite:///"))
-    known = json.loads((here / "v0.1.0.json").read_text())["bits"]
-    clock.now = START + 2 * HOUR + 60
-    client = serve()
-    store = client.app.state.context.store
-    stored = store.campaign(known["fingerprint"])
-    some = clients(stored.campaign, 100)
-    address = f"/v1/campaigns/{known['fingerprint']}/rounds/2/estimates"
-    record(store, stored, messages(stored.campaign, some[:70], 2), clock.now)
-    assert client.get(address).json()["withheld"] == "not_published"
-    record(store, stored, messages(stored.campaign, some[70:], 2), clock.now)
-    assert client.get(address).json()["n"] == 140

@@ -1,8 +1,9 @@
-"""What loloha 0.1.0 wrote is read as before: ``v0_1_0/`` was written by that version itself."""
+"""What loloha 0.2.0 wrote is read as before: ``v0_2_0/`` was written by that version itself."""
 
 import json
 import shutil
-from datetime import datetime
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 
 from loloha.campaign import Campaign
 from loloha.client import Client
+from loloha.collector.store import Store
+from loloha.collector.submission import Submission
 from loloha.engines import make_engine
 from loloha.engines.saved import find, load
+from loloha.errors import BudgetError, StateError, StoreError
 from loloha.reportlog import ReportLog
 from loloha.sender.sender import Sender
 from loloha.wire.batch import Reader
 from make_vectors import Draws, plain
 
-KEPT = Path(__file__).parent / "v0_1_0"
+KEPT = Path(__file__).parent / "v0_2_0"
 
 
 def read(name: str) -> Any:
@@ -28,7 +32,7 @@ CLIENTS, CAMPAIGNS = read("clients.json"), read("campaigns.json")
 MESSAGES, LOGS = read("messages.json"), read("logs.json")
 
 
-@pytest.mark.parametrize("kept", CLIENTS, ids=lambda kept: kept["state"]["protocol"]["type"])
+@pytest.mark.parametrize("kept", CLIENTS, ids=lambda kept: kept["name"])
 def test_a_client_goes_on_as_it_would_have(kept: dict[str, Any]) -> None:
     client = Client.from_dict(kept["state"], rng=Draws(kept["draws"]))
     assert (client.loss, client.reporter(3)) == (kept["loss"], kept["reporter"])
@@ -36,6 +40,13 @@ def test_a_client_goes_on_as_it_would_have(kept: dict[str, Any]) -> None:
         report = client.report(v, round=round)
         assert [plain(report.key), plain(report.y)] == [key, y]
     assert client.loss == kept["loss_next"]
+    sent = {round for round, _, _ in kept["state"]["sent"]}
+    for first, last in kept["state"]["answered"]:
+        for round in {*range(first, last + 1)} - sent:
+            with pytest.raises(StateError, match="was not answered"):
+                client.report(0, round=round)
+    again = client.to_dict()
+    assert Client.from_dict(again).to_dict() == again
 
 
 @pytest.mark.parametrize("kept", CAMPAIGNS, ids=lambda kept: json.loads(kept["document"])["name"])
@@ -73,34 +84,70 @@ def test_logs_and_tallies_hold_the_same_counts(name: str) -> None:
 
 
 def test_a_store_goes_on(tmp_path: Path) -> None:
-    from loloha.collector.store import Store
-    from loloha.collector.submission import Submission
-
     # A copy: opening it brings it up to date.
     file = shutil.copy(KEPT / "store.sqlite", tmp_path / "store.sqlite")
     store = Store(f"sqlite:///{file}")
+    assert store.admin_keys() == [bytes([1]) * 32]
+    assert store.seen() > 0
     for kept in read("stored.json"):
-        entry = store.campaign(kept["fingerprint"])
-        assert entry is not None
-        tally = store.tally(entry, kept["round"])
+        stored = store.campaign(kept["fingerprint"])
+        assert stored is not None
+        assert stored.terms.to_dict() == kept["terms"]
+        tally = store.tally(stored, kept["round"])
         assert (tally.n, tally.counts.tolist()) == (kept["n"], kept["counts"])
-        # The guard still knows who has reported.
-        again = Submission.of(entry, Reader(entry.campaign).read_lines(kept["first"].encode()))
-        inside = entry.campaign.schedule.begins(kept["round"]) + 1
-        store.record([again], inside)
-        assert store.tally(entry, kept["round"]) == tally
-        (round,) = store.rounds(entry)
-        assert (round.n, round.duplicates) == (kept["n"], 1)
+        (round,) = store.rounds(stored)
+        assert (round.waiting, round.duplicates) == (kept["waiting"], kept["duplicates"])
+        # The guard still knows who has reported, and what waited is shown with what comes.
+        body = "\n".join([kept["first"], *kept["more"]]).encode()
+        begins = stored.campaign.schedule.begins(kept["round"])
+        store.record([Submission.of(stored, Reader(stored.campaign).read_lines(body))], begins + 1)
+        tally = store.tally(stored, kept["round"])
+        n = kept["n"] + kept["waiting"] + len(kept["more"])
+        assert (tally.n, tally.counts.tolist()) == (n, kept["counts_then"])
+        (round,) = store.rounds(stored)
+        assert (round.n, round.duplicates) == (n, kept["duplicates"] + 1)
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [
+        ("0001", "must be of loloha 0.2 or newer, this one is of 0.1"),
+        ("0999", "a newer one has changed it"),
+    ],
+)
+def test_a_store_of_another_release_is_refused_untouched(
+    tmp_path: Path, revision: str, said: str
+) -> None:
+    file = shutil.copy(KEPT / "store.sqlite", tmp_path / "store.sqlite")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        before = list(connection.iterdump())
+    with pytest.raises(StoreError, match=said):
+        Store(f"sqlite:///{file}")
+    with closing(sqlite3.connect(file)) as connection:
+        assert list(connection.iterdump()) == before
+
+
 def test_a_device_sends_what_it_had_kept(tmp_path: Path) -> None:
-    kept = read("stored.json")[0]
     path = Path(shutil.copy(KEPT / "sender.json", tmp_path / "sender.json"))
     path.chmod(0o600)
-    inside = datetime.fromisoformat(kept["campaign"]["round"]["start"]).timestamp() + 60
-    with Sender(path, clock=lambda: inside) as sender:
-        assert sender.campaign.fingerprint == kept["fingerprint"]
-        assert (sender.answered, sender.loss) == ({kept["round"]}, 2.0)
-        sender.report("v3")  # answered: nothing new is drawn
-    assert json.loads(path.read_text())["queue"] == read("sender.json")["queue"]
+    before = json.loads(path.read_text())
+    with Sender(path, clock=lambda: 1_767_571_260) as sender:
+        assert list(sender.campaigns) == ["stored linear", "stored bits"]
+        assert (sender.loss, sender.limit) == (6.0, 40.0)
+        with pytest.raises(BudgetError, match="consent anew"):
+            sender.report_all({"stored linear": "v3", "stored bits": "v3"}, round=1)
+        sender.report_all(
+            {"stored linear": "v3", "stored bits": "v3"}
+        )  # answered: nothing is drawn
+    after = json.loads(path.read_text())
+    for one, other in zip(before["enrolments"], after["enrolments"], strict=True):
+        assert one["queue"] == other["queue"]
+
+
+def test_what_was_spent_before_a_withdrawal_stays_spent(tmp_path: Path) -> None:
+    path = Path(shutil.copy(KEPT / "spent.spent", tmp_path / "state.spent"))
+    path.chmod(0o600)
+    with Sender(tmp_path / "state") as sender:
+        assert (sender.consent, sender.loss) == (False, 4.0)

@@ -434,7 +434,7 @@ def test_a_table_that_does_not_exist_or_does_not_pay_is_refused(
         loloha.OLOLOHA(**{"k": 96, "eps_inf": 2.0, "eps_1": 0.4, "g": 2} | params)
 
 
-def test_what_0_1_0_did_not_have_is_left_out_of_its_documents() -> None:
+def test_parameters_with_a_default_meaning_are_left_out_of_documents() -> None:
     spec = loloha.BiLOLOHA(k=96, eps_inf=2.0, eps_1=1.0).to_dict()
     assert "memo" not in spec
     assert "m0" not in spec

@@ -245,7 +245,7 @@ def test_several_campaigns_go_out_in_one_upload(
         }  # fmt: skip
         assert "not begun" in delivered["hours"].reason
         assert posted == ["/v1/reports"]
-        # A collector of release 0.1.0 knows no such upload.
+        # What does not take it as one upload, takes it one by one.
         monkeypatch.setattr(
             Connection, "post",
             lambda self, path, *rest: post(self, path.replace("/v1/reports", "/v1/no"), *rest),

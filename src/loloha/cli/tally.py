@@ -125,17 +125,12 @@ def _scanned(log: ReportLog, rounds: list[int] | None, trust_log: bool, skip_bad
 
 def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:
     from loloha.engines.base import RoundTally
-    from loloha.engines.result import by_round, has_total
+    from loloha.engines.result import by_round
     from loloha.reportlog import rules
     from loloha.server.tally import Tally
 
     protocol, table = rules(agreed), _read(path)
-    if not has_total(table):
-        console.warn(
-            "the result has no row of totals, so that lost rows do not show: it is of a statement "
-            "that loloha 0.1.0 printed; print it anew"
-        )
-    for one in by_round(protocol, table):
+    for one in by_round(protocol, table, total=True):
         if rounds is None or one.round in rounds:
             counted = Tally(protocol)
             counted.counts, counted.n = one.counts, one.n

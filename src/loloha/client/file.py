@@ -22,8 +22,7 @@ except ImportError:  # pragma: no cover - Windows has no such locks
 DAMAGED = "it is damaged"
 """In the text of every error about a file that nothing can be made of any more."""
 
-# Release 0.1.0 wrote eight other characters after the hyphen.
-_TEMPORARY = re.compile(r"\.loloha-[0-9a-z_]{8,16}")
+_TEMPORARY = re.compile(r"\.loloha-[0-9a-f]{16}")
 
 LARGEST_STATE = 256 << 20
 """Bytes of a state: a larger one is neither read nor written."""

@@ -213,7 +213,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
 def from_plain(
     plain: Mapping[str, Any], protocol: Protocol | None
 ) -> tuple[Protocol, float | None, State]:
-    """What `to_plain` wrote, of this version and those before.
+    """What `to_plain` wrote, of either version.
 
     Raises
     ------
@@ -231,11 +231,11 @@ def from_plain(
 
 def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, float | None, State]:
     version = body.get("version")
-    known = range(1, COMMITTED_VERSION + 1)
+    known = (STATE_VERSION, COMMITTED_VERSION)
     if body.get("type") != STATE_TYPE or type(version) is not int or version not in known:
         raise StateError(
-            f"state must be of type {STATE_TYPE!r}, version 1 to {COMMITTED_VERSION}; use the "
-            "release of loloha that wrote it"
+            f"state must be of type {STATE_TYPE!r}, version {STATE_VERSION} or "
+            f"{COMMITTED_VERSION}; use the release of loloha that wrote it"
         )
     if not hmac.compare_digest(str(body.pop("checksum")), checksum(body)):
         raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
@@ -254,7 +254,7 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
         spent_before=_amount(body["spent_before"]),
         committed_before=_committed(body, _bounds(stored, limit)),
         secret=bytes.fromhex(body["secret"]),
-        answered=_answered(body) if version > 1 else _answered_before(body, sent),
+        answered=tuple((_whole(first), _whole(last)) for first, last in body["answered"]),
         sent=tuple(sent.items()),
         reports=_whole(body["reports"]),
     )
@@ -297,23 +297,8 @@ def _follows(memo: Mapping[int, Answer], table: tuple[Answer, ...], size: int) -
     return len(table) == size and all(table[x] == kept for x, kept in memo.items())
 
 
-def _answered(body: Mapping[str, Any]) -> Rounds:
-    return tuple((_whole(first), _whole(last)) for first, last in body["answered"])
-
-
-def _answered_before(body: Mapping[str, Any], sent: Mapping[int, Report]) -> Rounds:
-    """Version 1 held a floor: no round up to it was answered any more."""
-    floor = _whole(body["floor"], low=-1)
-    if any(round <= floor for round in sent):
-        raise StateError(f"state must be one that a client can be in; {BEYOND_REPAIR}")
-    rounds: Rounds = () if floor < 0 else ((0, floor),)
-    for round in sent:
-        rounds = including(rounds, ((round, round),))
-    return rounds
-
-
-def _whole(plain: Any, low: int = 0) -> int:
-    if type(plain) is not int or plain < low:
+def _whole(plain: Any) -> int:
+    if type(plain) is not int or plain < 0:
         raise StateError(f"state must hold whole numbers where a client counts; {BEYOND_REPAIR}")
     return plain
 
@@ -344,8 +329,7 @@ def _committed(body: Mapping[str, Any], bounded: bool) -> float | None:
 
 
 def _limit(protocol: Protocol, plain: Any) -> float | None:
-    # Release 0.1.0 wrote a limit that never binds as Infinity.
-    if plain is None or plain == math.inf:
+    if plain is None:
         return None
     limit = _amount(plain)
     # No release took one that is too small for a single answer.

@@ -17,7 +17,7 @@ TOTAL = "total"
 """Column that is 1 in the one row that sums up all others, and 0 in these."""
 
 
-def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
+def by_round(protocol: Protocol, table: Any, *, total: bool = False) -> Iterator[RoundCounts]:
     """Counts of each round.
 
     Parameters
@@ -25,6 +25,8 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
     protocol : Protocol
     table : pyarrow.Table
         What `loloha.engines.sql.statement` asks for, in any order.
+    total : bool
+        Whether it was asked for a row of totals: a result that has been elsewhere may lack rows.
 
     Raises
     ------
@@ -32,7 +34,7 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
         If a column is missing, is no whole number, or holds what no log of the protocol gives; if a
         row comes twice, or rows do not add up to the total.
     """
-    columns = _checked(table)
+    columns = _checked(table, total)
     if any(len(column) and int(column.min()) < 0 for column in columns[2:]):
         raise WireError("n, duplicates and conflicts must not be negative; keep what was counted")
     order = np.argsort(columns[0], kind="stable")
@@ -58,15 +60,10 @@ def by_round(protocol: Protocol, table: Any) -> Iterator[RoundCounts]:
             )
 
 
-def has_total(table: Any) -> bool:
-    """Whether a result says itself how much it must hold; those of 0.1.0 do not."""
-    return TOTAL in table.column_names
-
-
-def _checked(table: Any) -> list[Any]:
+def _checked(table: Any, total: bool) -> list[Any]:
     """The columns without the total, to which they must add up."""
     columns = [_integers(table, name) for name in COLUMNS]
-    if not has_total(table):
+    if not total:
         return columns
     is_total = _integers(table, TOTAL) != 0
     rows = [column[~is_total] for column in columns]

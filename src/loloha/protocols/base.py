@@ -91,7 +91,7 @@ class Protocol(ABC):
     longitudinal: ClassVar[bool] = True
     """Whether answers are memoised, so that repeating a value does not spend for ever."""
     later: ClassVar[Mapping[str, Any]] = {}
-    """Parameters that 0.1.0 did not have, with what their absence from a document means."""
+    """Parameters that a document need not have, with what their absence means."""
     hints: ClassVar[frozenset[str]] = frozenset()
     """Arguments that only help to choose the parameters left out: no part of a specification."""
 

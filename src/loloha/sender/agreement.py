@@ -281,7 +281,7 @@ class Agreement:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
-        """What a sender wrote, of this version and the one before.
+        """What `to_bytes` wrote.
 
         Raises
         ------
@@ -299,23 +299,18 @@ class Agreement:
     @classmethod
     def _read(cls, plain: Any) -> Self:
         version = plain.get("version")
-        if plain.get("type") != STATE_TYPE or type(version) is not int or version not in (1, 2):
+        if plain.get("type") != STATE_TYPE or type(version) is not int or version != STATE_VERSION:
             raise StateError(
-                f"state must be of type {STATE_TYPE!r}, version 1 or {STATE_VERSION}; use the "
-                "release of loloha that wrote it"
+                f"state must be of type {STATE_TYPE!r}, version {STATE_VERSION}; use the release "
+                "of loloha that wrote it"
             )
         checksum = plain.pop("checksum", None)
         # Release 0.2.0 wrote none.
         if checksum is not None and checksum != _digest(_canonical(plain)):
             raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
-        if version == 1:
-            enrolments: tuple[Enrolment, ...] = (Enrolment.from_plain(plain),)
-            client = enrolments[0].client
-            limit, client.limit, spent = client.limit, None, 0.0
-        else:
-            enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
-            limit = None if plain["limit"] is None else amount(plain["limit"])
-            spent = amount(plain["spent_before"])
+        enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
+        limit = None if plain["limit"] is None else amount(plain["limit"])
+        spent = amount(plain["spent_before"])
         names = {one.campaign.name for one in enrolments}
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")

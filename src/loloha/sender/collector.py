@@ -149,8 +149,7 @@ class Collector:
             answer = self._connection.get(f"{self._base}/v1/campaigns{query}")
             said = _expect(answer, "list its campaigns")
             found = said["campaigns"] + found
-            # A collector of 0.1.0 lists all of them.
-            more = said.get("more", False)
+            more = said["more"]
         return found
 
     def document(self) -> Campaign:
@@ -218,11 +217,7 @@ class Collector:
         """
         answer = self._connection.post(f"{self._campaign_path()}/reports", body, media)
         said = _expect(answer, "take the batch")
-        reasons = said.get("reasons")
-        if reasons is None:
-            # A collector of 0.1.0 lists each of them.
-            reasons = Counter(one["reason"] for one in said["refused"])
-        return Receipt(said["accepted"], said["duplicates"], dict(reasons))
+        return Receipt(said["accepted"], said["duplicates"], said["reasons"])
 
     # -- results
 

@@ -101,7 +101,7 @@ class Courier:
         return found
 
     def _deliver_together(self, base: str, several: list[Enrolment]) -> dict[str, Delivery] | None:
-        """Send some queues in one upload; None if the collector takes none, as of release 0.1.0."""
+        """Send some queues in one upload; None if it took none of them as one."""
         queued = [
             (one, round, message)
             for one in several

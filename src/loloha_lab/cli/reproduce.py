@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from loloha_lab.paper.reproduction import Reproduction
 
 SIZE = "Size"
-OLD_FOLDER = "cells"
 
 
 def reproduce(
@@ -107,8 +106,6 @@ def reproduce(
         raise ParameterError(
             f"data-dir must be a folder, got {str(data_dir)!r}; leave it out if there is none"
         )
-    if (out / OLD_FOLDER).is_dir():
-        console.warn(f"{out / OLD_FOLDER} is not read: 0.1.0 kept its results there; delete it")
     chosen = reproduction.check_parts(parts or ["all"])
     given: dict[str, Any] = {
         "runs": runs,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import alembic.command
 from alembic.config import Config
+from alembic.migration import MigrationContext
 from alembic.util import CommandError
 
 from loloha.collector.store.database import Database
 from loloha.errors import StoreError
 
 MIGRATIONS = "loloha.collector:migrations"
+_OF_0_1 = "0001"
 
 
 def upgrade(database: Database) -> None:
@@ -18,11 +20,17 @@ def upgrade(database: Database) -> None:
     Raises
     ------
     StoreError
-        If the database fails, or a newer release has changed it; it is as it was then.
+        If the database fails, or a release that this one does not follow has written it; it is as
+        it was then.
     """
     config = Config()
     config.set_main_option("script_location", MIGRATIONS)
     with database.write() as connection:
+        if MigrationContext.configure(connection).get_current_revision() == _OF_0_1:
+            raise StoreError(
+                "store must be of loloha 0.2 or newer, this one is of 0.1; start `loloha serve` of "
+                "0.2 on it once, which brings it up to date, or begin with a new store"
+            )
         config.attributes["connection"] = connection
         try:
             alembic.command.upgrade(config, "head")
