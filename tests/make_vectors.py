@@ -32,6 +32,7 @@ from loloha.protocols import (
 )
 from loloha.report import Answer, Key
 from loloha.rng import SCALE, Rng
+from message_vectors import message_vectors
 from value_vectors import value_vectors
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -208,6 +209,7 @@ def files() -> dict[str, str]:
         "values.json": lines(value_vectors()),
         "answers.json": lines(answer_vectors()),
         "limits.json": lines(limit_vectors()),
+        "messages.json": lines(message_vectors()),
     }
 
 

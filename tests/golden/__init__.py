@@ -127,6 +127,13 @@ def openapi() -> str:
     return _text(create_app(Settings(store="sqlite://")).openapi())
 
 
+def report_schema() -> str:
+    """The schema of a report that the package ships, of the struct that the collector reads."""
+    from loloha.wire.text import message_schema
+
+    return _text(message_schema())
+
+
 GOLDEN: dict[str, Callable[[], str]] = {
     "numbers.json": numbers,
     "populations.json": populations,
@@ -134,5 +141,6 @@ GOLDEN: dict[str, Callable[[], str]] = {
     "campaigns.json": campaigns,
     "statements.sql": statements,
     "openapi.json": openapi,
+    "../../src/loloha/conform/schema/report.json": report_schema,
 }
 """What each file in this folder holds."""

@@ -359,6 +359,9 @@ def test_assigned_keys_travel_with_their_ticket() -> None:
     assert reader.read_arrow(stream).tickets.tobytes().hex() == ticket
     with pytest.raises(WireError, match="ticket"):
         reader.read_arrow(encode_many(campaign, names, batch.keys, batch.ys, rounds=0))
+    # Where none is asked for, one that comes is refused, as in a message.
+    stream = encode_many(plain, names, batch.keys, batch.ys, rounds=0, tickets=tickets)
+    assert Reader(plain).read_arrow(stream).refusals == [(0, Refusal.TICKET)]
 
 
 def vars_of(campaign: Campaign) -> dict[str, Any]:

@@ -22,13 +22,29 @@ test("documents, messages and states of every protocol are valid", async () => {
     for (const round of [0, 1, 9]) {
       const report = client.report(round, round);
       const reporter = await client.reporter(round);
-      const message = encode(campaign, report, { round, reporter, ticket: "t" });
+      const message = encode(campaign, report, { round, reporter, ticket: "0f".repeat(16) });
       assert.ok(isValid(JSON.parse(message), schema("report")), message);
     }
     assert.ok(isValid(parse(await client.save()), schema("client-state")), protocol.type);
     seen.add(protocol.type);
   }
   assert.deepEqual(seen, new Set(PROTOCOLS));
+});
+
+test("messages are what the vectors say: as written, valid or not", async () => {
+  const all = JSON.parse(readFileSync(new URL("../../../tests/vectors/messages.json", import.meta.url), "utf8"));
+  for (const { message, tried, ...one } of all) {
+    const campaign = await Campaign.restore(one.campaign);
+    const { encoding } = campaign.protocol;
+    const key = typeof one.key === "number" && one.key > 2 ** 31 ? BigInt(one.key) : one.key;
+    const report = { key, y: encoding.answerFrom(one.y) };
+    assert.deepEqual(JSON.parse(encode(campaign, report, one)), JSON.parse(message));
+    for (const { field, value, valid } of tried) {
+      // What is undefined is left out.
+      const changed = JSON.parse(JSON.stringify({ ...JSON.parse(message), [field]: value }));
+      assert.equal(isValid(changed, schema("report")), valid, JSON.stringify(changed));
+    }
+  }
 });
 
 test("what tests take for a collector's answers is valid", async () => {

@@ -34,7 +34,7 @@ const RULES = {
   $ref: (x, id) => isValid(x, schema(id.split(":").at(-1))),
   oneOf: (x, all) => all.filter((rules) => isValid(x, rules)).length === 1,
 };
-const SAID = ["$schema", "$id", "title"];
+const SAID = ["$schema", "$id", "title", "description", "default"];
 
 export function isValid(x, rules) {
   // A rule about a type says nothing about others; `type` comes first where it matters.

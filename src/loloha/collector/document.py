@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from loloha.collector.problem import MEDIA_TYPE, TITLES
-from loloha.collector.shape import Problem, Report
+from loloha.collector.shape import Problem
+from loloha.wire.text import Message
 
 
 def ref(shape: type) -> dict[str, str]:
@@ -30,7 +31,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def uploads() -> dict[str, Any]:
     """The bodies that the upload route takes."""
-    report = ref(Report)
+    report = ref(Message)
     binary = {"type": "string", "format": "binary"}
     array = {"type": "array", "items": report}
     return {

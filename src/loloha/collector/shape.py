@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from loloha.report import LARGEST_ROUND
+from loloha.wire.text import Message
 
 Count = Annotated[int, Meta(ge=0)]
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -25,18 +25,6 @@ class Problem(Struct):
     detail: str
     reason: str | UnsetType = UNSET
     reporter: str | UnsetType = UNSET
-
-
-class Report(Struct, forbid_unknown_fields=True):
-    """One report; `loloha.wire.text.Message` reads it, and gives a reason where it is none."""
-
-    version: Literal[1]
-    campaign: Fingerprint
-    round: Annotated[int, Meta(ge=0, le=LARGEST_ROUND)]
-    reporter: Annotated[str, Meta(pattern="^[0-9a-fA-F]{32}$")]
-    y: Annotated[str, Meta(pattern="^([0-9a-fA-F]{2})+$")]
-    key: Annotated[str, Meta(pattern="^([0-9a-fA-F]{2})*$")] | UnsetType = UNSET
-    ticket: Annotated[str, Meta(pattern="^([0-9a-fA-F]{32})?$")] | UnsetType = UNSET
 
 
 class Refused(Struct):
@@ -285,7 +273,7 @@ class Health(Struct):
 
 
 SHAPES = (
-    Problem, Report, Receipt, Answers, NewCampaign, AssignedKey, Created, Campaigns, Rounds,
+    Problem, Message, Receipt, Answers, NewCampaign, AssignedKey, Created, Campaigns, Rounds,
     Estimates, Series, Privacy, Health,
 )  # fmt: skip
 

@@ -103,6 +103,8 @@ def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
     outside = (rounds < 0) | (rounds > LARGEST_ROUND)
     codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
     ticketed = campaign.keys == "assigned"
+    if not ticketed and _TICKET in table.schema.names:
+        codes[~outside] = Refusal.TICKET.code
     tickets = column.rows_in(table, _TICKET, TICKET_BYTES) if ticketed else None
     return Columns(codes, rounds, reporters, keys, ys, tickets)
 

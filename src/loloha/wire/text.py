@@ -8,26 +8,47 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from loloha.errors import WireError
 from loloha.report import LARGEST_ROUND
-from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION
+from loloha.wire.message import (
+    LARGEST_UPLOAD,
+    MESSAGE_VERSION,
+    REPORTER_BYTES,
+    TICKET_BYTES,
+)
 from loloha.wire.refusal import Refusal
 
 Body = bytes | bytearray
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
-class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The fields of one report, before anything but their types is checked."""
+def _form(pattern: str) -> Meta:
+    """The form of a text, for the schema alone: `Reader` refuses another with its own reason."""
+    return Meta(extra_json_schema={"pattern": f"^{pattern}$"})
 
-    version: int
-    campaign: str
-    round: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ROUND)]
-    reporter: str
-    y: str
-    key: str = ""
-    ticket: str = ""
+
+class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One report; a field with a default may be left out."""
+
+    version: Annotated[int, Meta(extra_json_schema={"const": MESSAGE_VERSION})]
+    campaign: Annotated[str, _form("[0-9a-f]{64}")]
+    round: Annotated[int, Meta(ge=0, le=LARGEST_ROUND)]
+    reporter: Annotated[str, _form(f"[0-9a-fA-F]{{{2 * REPORTER_BYTES}}}")]
+    y: Annotated[str, _form("([0-9a-fA-F]{2})+")]
+    key: Annotated[str, _form("([0-9a-fA-F]{2})*")] = ""
+    ticket: Annotated[str, _form(f"([0-9a-fA-F]{{{2 * TICKET_BYTES}}})?")] = ""
+
+
+def message_schema() -> dict[str, Any]:
+    """The JSON schema of a report, as ports read it."""
+    schema: dict[str, Any] = msgspec.json.schema(Message)["$defs"][Message.__name__]
+    about = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:loloha:schema:report",
+    }
+    return about | schema
 
 
 class _Object(msgspec.Struct):
