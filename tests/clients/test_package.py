@@ -15,7 +15,7 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-LARGEST = 14_336
+LARGEST = 15_360
 """Bytes: what docs/javascript.md says."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 

@@ -2,7 +2,7 @@
 
 import { choice, integer, isInteger, members, optional, text, tried } from "./check.js";
 import { domain } from "./domain.js";
-import { ANOTHER, CampaignError, DomainError, must } from "./errors.js";
+import { CampaignError, DomainError, must } from "./errors.js";
 import { canonical } from "./json.js";
 import { sha256 } from "./number.js";
 import { Protocol } from "./protocol.js";
@@ -15,7 +15,7 @@ function moment(name, value) {
   const start = Date.parse(value) / 1000;
   // Some readers take 30 February for 2 March.
   const holds = isInteger(start, LAST_START) && new Date(value).toJSON().replace(".000", "") === value;
-  must(holds, `${name} must be in UTC seconds`);
+  must(holds, `${name} must be a date and time in UTC, such as 2026-01-05T00:00:00Z`);
   return start;
 }
 
@@ -39,8 +39,8 @@ export class Campaign {
     /** `plain` is the document. */
     Object.assign(this, others, { domain: labels, schedule, plain: document });
     const { protocol, keys } = this;
-    must(labels.k === protocol.k, "labels must be k");
-    must(keys === "drawn" || (protocol.longitudinal && protocol.encoding.width), "keys must be drawn");
+    must(labels.k === protocol.k, "labels must be k, one for each value of the protocol; correct k or the labels");
+    must(keys === "drawn" || (protocol.longitudinal && protocol.encoding.width), "keys must be drawn where the protocol keeps none; write keys: drawn");
   }
 
   /**
@@ -52,7 +52,11 @@ export class Campaign {
   static async read(text, fingerprint) {
     const campaign = await Campaign.restore(tried(JSON.parse, text), fingerprint);
     // Members twice, 1.0 for 1 and their like are other bytes: no two readers may differ on them.
-    must(text === canonical(campaign.plain), ANOTHER, CampaignError);
+    must(
+      text === canonical(campaign.plain),
+      "campaign must be canonical, as the collector sends it; fetch it again",
+      CampaignError,
+    );
     return campaign;
   }
 
@@ -67,7 +71,7 @@ export class Campaign {
     const found = await sha256(canonical(document));
     must(
       [undefined, found].includes(fingerprint),
-      ANOTHER,
+      "campaign must have the fingerprint of its address, it is another one; ask for the right address",
       CampaignError,
     );
     campaign.fingerprint = found;

@@ -18,7 +18,7 @@ const numbers = (kind, isOfKind) => (low, high = Infinity) => (name, value, all)
   const most = all?.[high] ?? high;
   // The text is made where it is needed: this runs in every report.
   if (!isOfKind(value) || value < low || value > most) {
-    must(false, `${name} must be ${kind} from ${low} to ${most}`);
+    must(false, `${name} must be ${kind} ${most === Infinity ? ">= " + low : `from ${low} to ${most}`}; correct it`);
   }
   return value;
 };
@@ -30,14 +30,14 @@ export const real = numbers("a number", Number.isFinite);
 export const round = integer(0);
 
 export const choice = (...options) => (name, value) => {
-  must(options.includes(value), `${name} must be ${options.join(" or ")}`);
+  must(options.includes(value), `${name} must be one of ${options.join(", ")}; correct it`);
   return value;
 };
 
 /** 1..200 printable characters without spaces at the ends. */
 export function text(name, value) {
   const holds = typeof value === "string" && /^(?! )(?: |[^\p{C}\p{Z}]){1,200}(?<! )$/u.test(value);
-  must(holds, `${name} must be printable and short`);
+  must(holds, `${name} must be 1..200 printable characters without spaces at the ends; shorten or clean it`);
   return value;
 }
 

@@ -37,7 +37,7 @@ export class Client {
     this.protocol = protocol;
     this.#rng = rng;
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
-    must(isKey, "key must be of the protocol (not shown)");
+    must(isKey, "key must be one of the protocol's (not shown); ask the collector for one");
     checkLimit(limit, account.committed ?? account.spent ?? 0, [claimOf(protocol)], protocol);
     this.#begin(key, account);
     this.#state.limit = bound(limit);
@@ -71,12 +71,12 @@ export class Client {
    */
   report(value, round) {
     const isIndex = isInteger(value, this.protocol.k - 1);
-    must(isIndex, "value must be an index (not shown)", DomainError);
+    must(isIndex, "value must be the index of a label (not shown); use Campaign.index", DomainError);
     checkRound("round", round);
     const state = this.#state;
     let sent = state.sent.find(([one]) => one === round);
     if (!sent) {
-      must(!this.hasAnswered(round), "round must be later, this one is answered", StateError);
+      must(!this.hasAnswered(round), "round must be one that was not answered; its report is forgotten, and answering again would spend more", StateError);
       // Summed up only where there is a limit: this runs in every report.
       if (state.limit !== null) afford(state.limit, this.committed + this.protocol.perReport);
       sent = [round, ...this.#answer(value)];
@@ -238,7 +238,7 @@ export class Client {
     const client = new Client(new Protocol(state.protocol));
     client.#take(state);
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
-    must(isFor, "state must be of the protocol", StateError);
+    must(isFor, "state must be for the given protocol; a changed protocol needs a new client", StateError);
     client.#rng = rng ?? client.#rng;
     return client;
   }

@@ -28,7 +28,7 @@ function list(labels, other) {
     return clean(String(label));
   });
   const index = new Map(texts.map((text, v) => [text, v]));
-  must(index.size === all.length, "labels must differ");
+  must(index.size === all.length, "labels must differ, two are equal; remove one");
   const isNumeric = labels.every((_, v) => whole(texts[v]) === texts[v]);
   return {
     k: all.length,
@@ -68,7 +68,7 @@ function range(labels, other) {
 function ends(name, value) {
   const isEnd = (end) => Number.isFinite(end) && Math.abs(end) <= SCALE;
   const holds = Array.isArray(value) && value.length === 2 && value.every(isEnd) && value[0] < value[1];
-  must(holds, "range must be [low, high]");
+  must(holds, "range must be two numbers [low, high], low below high; correct it");
   return value;
 }
 
@@ -86,7 +86,7 @@ const TEXTS = {
 /** The text that a value is known by. */
 function textOf(value) {
   const text = TEXTS[typeof value]?.(value);
-  must(text && !Number.isNaN(value), "value must be given; report nothing", DomainError);
+  must(text && !Number.isNaN(value), "value must be text, a number or a boolean; where it is missing, report nothing", DomainError);
   return text;
 }
 

@@ -26,16 +26,17 @@ export function must(holds, message, Kind = ParameterError) {
   if (!holds) throw new Kind(message);
 }
 
-/** Of a campaign document or address. */
-export const ANOTHER = "campaign must be the one agreed to; withdraw first";
 /** Of a state. */
-export const UNKNOWN = "state must be known; use a newer release";
+export const UNKNOWN = "state must be of a known type and version; use the release of loloha that wrote it";
+
+const DAMAGED =
+  "state must be what a client wrote, it is damaged; withdraw, which deletes it, and agree again only if the user does";
 
 /** What `act` reads of a state. Why one is damaged is not told: it could quote the state. */
 export async function sound(act) {
   try {
     return await act();
   } catch (error) {
-    throw error instanceof StateError ? error : new StateError("state must be undamaged; withdraw");
+    throw error instanceof StateError ? error : new StateError(DAMAGED);
   }
 }

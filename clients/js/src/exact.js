@@ -8,7 +8,7 @@
 import { must } from "./errors.js";
 
 export const SCALE = 2 ** 53;
-export const SMALLER_EPS_1 = "eps_1 must be smaller";
+export const SMALLER_EPS_1 = "eps_1 must be below eps_inf, within reach of the second round; lower it";
 
 const S = 2n ** 53n;
 const ONE = 2n ** 420n;

@@ -33,7 +33,7 @@ export function post({
 
   /** One answer, to so many reports; one that says so if there was none. */
   async function once(url, { token, body, keepalive = false, reports = 1 }) {
-    must(token === null || isVisible(token), "token must be visible ASCII");
+    must(token === null || isVisible(token), "token must be visible ASCII characters; copy it again");
     const isPost = body !== undefined;
     try {
       const response = await asking(url, {
@@ -134,7 +134,7 @@ async function bounded({ body }, largest) {
     if (done) return text + decoder.decode();
     size += value.length;
     if (size > largest) await reader.cancel();
-    must(size <= largest, "answer must be small", Unreachable);
+    must(size <= largest, "answer must be smaller, it is none of a collector; check the address", Unreachable);
     text += decoder.decode(value, { stream: true });
   }
 }

@@ -52,7 +52,7 @@ const PARAMETERS = {
   m0: optional((name, value, spec) => {
     const [identity] = table(spec.eps_inf, symbolsOf(spec));
     const left = spec.memo && real(0, 1)(name, value) * SCALE < SCALE - identity;
-    must(left, "m0 must be smaller");
+    must(left, "m0 must be below all that a joint memo leaves beside the identity; lower it");
   }),
 };
 
@@ -133,7 +133,7 @@ export class Protocol {
     /** Most that a user can ever spend. */
     this.cap = eps ? Infinity : this.spentBy(memoCells);
     const worth = !memo || this.cap <= memoCells * loss * (1 + 1e-9);
-    must(worth, "memo must be left out");
+    must(worth, "memo must be left out: here one table spends more than independent answers");
     Object.freeze(this);
   }
 

@@ -9,7 +9,7 @@ import { detailOf } from "./answer.js";
 import { Campaign } from "./campaign.js";
 import { round as checkRound } from "./check.js";
 import { Client, again, deleted, forgotten } from "./client.js";
-import { ANOTHER, CampaignError, StateError, Unreachable, must } from "./errors.js";
+import { CampaignError, StateError, Unreachable, must } from "./errors.js";
 import { afford, bound, checkLimit, claimOf } from "./limit.js";
 import { encode } from "./message.js";
 import { byNumber, sum } from "./number.js";
@@ -79,7 +79,7 @@ export class Sender {
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
-    must(wanted.size && wanted.size === urls.length, "urls must differ");
+    must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several different ones; name each once");
     const known = await this.#read();
     const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
     return this.#change((state) => {
@@ -90,7 +90,7 @@ export class Sender {
       must(
         enrolments.length === wanted.size &&
           enrolments.every(({ campaign }) => wanted.has(campaign.fingerprint)),
-        ANOTHER,
+        "campaigns must be those that the user agreed to; withdraw first to agree to others",
         CampaignError,
       );
       if (isNew || limit !== null) agreeTo(limit, state);
@@ -104,18 +104,18 @@ export class Sender {
     for (const url of urls) {
       const token = typeof tokens === "string" ? tokens : (tokens?.[url] ?? null);
       const document = await this.#post.ask(`${url}/document`, { token });
-      must(document.status === 200, `collector must answer: ${detailOf(document)}`, CampaignError);
+      must(document.status === 200, `collector must know the campaign: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
       found.push({ url, token, ticket: null, campaign });
     }
-    must(haveNames(found), "names of campaigns must differ", CampaignError);
+    must(haveNames(found), "campaigns must have different names under one agreement; use a storage for each", CampaignError);
     const protocols = found.map(({ campaign }) => campaign.protocol);
     checkLimit(limit, committed, protocols.map(claimOf), protocols[1] ? undefined : protocols[0]);
     for (const one of found) {
       if (one.campaign.keys === "drawn") continue;
       const answer = await this.#post.ask(`${one.url}/keys`, { token: one.token, body: "" });
       const own = answer.status === 200 && assigned(one.campaign, answer.json);
-      must(own, `collector must answer: ${detailOf(answer)}`, CampaignError);
+      must(own, `collector must assign a key: ${detailOf(answer)}`, CampaignError);
       Object.assign(one, own);
     }
     return found;
@@ -171,7 +171,7 @@ export class Sender {
     const enrolments = agreed(state);
     for (const [name, value] of Object.entries(values)) {
       const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
-      must(enrolment, "values must be for campaigns, by their names");
+      must(enrolment, "values must be for the campaigns that the user agreed to, by their names");
       const { campaign, client, ticket, queue } = enrolment;
       const now = round ?? campaign.roundAt(Number(this.#clock()));
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
@@ -235,7 +235,7 @@ export class Sender {
       if (queueOf(await this.#stateOf(text), enrolment).some(([, one]) => one === message)) answer = request();
     });
     // Another tab may have settled it, or the user may have withdrawn.
-    must(answer, "queue must not change; deliver again", Unreachable);
+    must(answer, "queue must stay as it was read, another page has changed it; deliver again", Unreachable);
     return answer;
   }
 
@@ -284,7 +284,7 @@ export class Sender {
     return this.#change((state) => {
       const enrolments = agreed(state);
       const drawn = enrolments.every(({ campaign }) => campaign.keys === "drawn");
-      must(drawn, "keys must be assigned; withdraw first", StateError);
+      must(drawn, "keys must be assigned anew by the collector; withdraw and agree again", StateError);
       const protocols = enrolments.map(({ campaign }) => campaign.protocol);
       afford(state.limit, sum(protocols.map(claimOf), committedOf(state)));
       // What is forgotten here a later start that waits has to know.
@@ -316,7 +316,7 @@ export class Sender {
       const made = await textOf(state);
       return made === text ? undefined : made;
     });
-    must(state, "storage must call next", StateError);
+    must(state, "storage must call what its method change is given; see Storage in index.d.ts", StateError);
     return result;
   }
 }
@@ -343,7 +343,7 @@ function agreeTo(limit, state) {
 }
 
 function agreed({ enrolments }) {
-  must(enrolments.length, "consent must be given first; ask the user", StateError);
+  must(enrolments.length, "consent must be given before anything is reported; ask the user", StateError);
   return enrolments;
 }
 

@@ -67,7 +67,7 @@ export function indexedDbStorage(name = "loloha", { timeout = 10 } = {}) {
   const isAble = indexedDB && navigator?.locks;
   must(
     isAble,
-    "page must be https, with IndexedDB and locks",
+    "page must be served by https, in a browser with IndexedDB and Web Locks",
     StateError,
   );
   const place = `loloha ${name}`;
@@ -162,5 +162,5 @@ const settled = (asked) =>
 /** What the browser says of its storage and locks, as an error of ours. */
 function unreachable(error) {
   const isTheirs = error instanceof DOMException || !error;
-  throw isTheirs ? new StateError(`state must be within reach, got ${error?.name}; close tabs`) : error;
+  throw isTheirs ? new StateError(`state must be within reach of the browser, got ${error?.name}; close other tabs and try again`) : error;
 }
