@@ -217,7 +217,8 @@ class Collector:
         """
         answer = self._connection.post(f"{self._campaign_path()}/reports", body, media)
         said = _expect(answer, "take the batch")
-        return Receipt(said["accepted"], said["duplicates"], said["reasons"])
+        # Left out where nothing is refused.
+        return Receipt(said["accepted"], said["duplicates"], said.get("reasons", {}))
 
     # -- results
 
