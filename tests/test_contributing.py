@@ -24,15 +24,9 @@ def copy(root: Path, tmp_path: Path) -> Copy:
     assert copy.holds_what_is_imported()
     home = tmp_path / "src" / "loloha" / "protocols"
     copy.write(home / "memoised.py", source)
-    registry = (home / "__init__.py").read_text()
-    imported = "from loloha.protocols.memoised import MGRR\n"
-    after = "from loloha.protocols.oneshot"
-    changed = registry.replace(after, imported + after)
-    changed = changed.replace(
-        "        DBitFlipPM,\n    )", "        DBitFlipPM,\n        MGRR,\n    )"
-    )
-    assert changed.count("MGRR") == 2
-    copy.write(home / "__init__.py", changed)
+    rows = (home / "table.py").read_text()
+    changed = rows + "\nfrom loloha.protocols.memoised import MGRR\n\nOWN += (MGRR,)\n"
+    copy.write(home / "table.py", changed)
     return copy
 
 

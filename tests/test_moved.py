@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from loloha._moved import MOVED, NAMES, home
+from loloha.protocols import REGISTRY
 
 PARTS = {
     "loloha.rules.errors": "loloha.errors",
-    "loloha.rules.protocols.loloha": "loloha.protocols.loloha",
+    "loloha.rules.protocols.loloha": "loloha.protocols.table",
     "loloha.rules.campaign.scalar": "loloha.campaign.scalar",
     "loloha.rules.dyadic": "loloha_lab.dyadic.protocol",
     "loloha.study.population": "loloha.population.population",
@@ -94,3 +95,23 @@ def test_a_name_that_left_its_module_is_found_there_with_a_warning(old: str) -> 
         old_one = getattr(importlib.import_module(module), name)
     assert [one.filename for one in said] == [__file__]
     assert old_one is getattr(importlib.import_module(NAMES[old]), name)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
+    groups = {name: found(name) for name in KEPT if "protocols" in name}
+    held = {
+        (name.rpartition(".")[2], cls.name)
+        for name, group in groups.items()
+        if name.rpartition(".")[2] in {"SymbolChain", "LocalHashing", "ChosenG", "TwoRound"}
+        for cls in REGISTRY.own.values()
+        if issubclass(cls, group)
+    }
+    lolohas, hashed = {"biloloha", "ololoha"}, {"blh", "olh"}
+    expected = {
+        "SymbolChain": lolohas | {"l-grr"},
+        "LocalHashing": lolohas | hashed,
+        "ChosenG": {"olh", "ololoha"},
+        "TwoRound": lolohas | {"l-grr", "rappor", "l-osue", "l-oue", "l-soue"},
+    }
+    assert held == {(group, name) for group, names in expected.items() for name in names}

@@ -31,6 +31,11 @@ MOVED = {
     "server.dyadic": "loloha_lab.dyadic.tally",
     "server.postprocess": "loloha.postprocess",
     "wire.arrow": "loloha.wire.columns",
+    **{
+        f"protocols.{family}": "loloha.protocols.table"
+        for family in ("dbitflip", "grr", "hashed", "loloha", "oneshot", "two_round", "unary")
+    },
+    "protocols.block": "loloha.protocols.rounds",
     # The rooms of 0.2.0.
     "rules": "loloha",
     "rules.counting.arrays": "loloha.arrays",
@@ -77,6 +82,9 @@ NAMES = {
     "loloha.planning.candidates": "loloha.planning.planning",
     "loloha.planning.prospects": "loloha.planning.planning",
     "loloha.privacy.DyadicExplanation": "loloha_lab.dyadic",
+    "loloha.protocols.table.ChosenG": "loloha.protocols.former",
+    "loloha.protocols.table.LocalHashing": "loloha.protocols.former",
+    "loloha.protocols.table.SymbolChain": "loloha.protocols.former",
 }
 """Names that left a module that stayed, and the module of today. Gone in 0.4."""
 

@@ -9,8 +9,8 @@ import pytest
 from loloha.cli import main
 from loloha.errors import ParameterError
 from loloha.planning.frontier import frontier
+from loloha.planning.holding import hold, third
 from loloha.protocols import OLOLOHA
-from loloha.protocols.loloha import third
 
 BUDGETS = [1e-6, 1e-3, 0.01, 0.5, 2.0, 18.5, 19.0, 25.0, 36.0, 40.0, 100.0, 351.0, 700.0]
 
@@ -49,7 +49,8 @@ def test_the_third_budget_multiplies_the_contrasts(g: int, eps: float, ratio: fl
 
 
 def test_a_g_beyond_reach_leaves_the_others() -> None:
-    assert OLOLOHA.holding(k=100, eps_inf=0.01, eps_2=0.004).eps_1 >= 1e-6
+    held = {"eps_inf": 0.01, "eps_2": 0.004}
+    assert hold(OLOLOHA, held, {"k": 100}).asked_first >= 1e-6
 
 
 @pytest.mark.parametrize(

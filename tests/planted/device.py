@@ -223,7 +223,7 @@ CLIENTS = [
     ),
     Mutant(
         "the odometer of a table counts one cell less",
-        "protocols/loloha.py",
+        "channels/formula.py",
         "ways = sum(math.log(g - i) for i in range(answers))",
         "ways = sum(math.log(g - i) for i in range(answers - 1))",
         law("odometer"),

@@ -145,7 +145,7 @@ RANDOMISED_RESPONSE = [
     ),
     Mutant(
         "eps for eps/2 in each bit",
-        "protocols/block.py",
+        "protocols/rounds.py",
         "symmetric_bit_channel(eps / 2)",
         "symmetric_bit_channel(eps)",
         law("memo_loses"),
@@ -159,16 +159,16 @@ RANDOMISED_RESPONSE = [
     ),
     Mutant(
         "the published calibration is used for the tight one",
-        "protocols/grr.py",
-        '{"tight": second_grr, "published": second_grr_published}',
-        '{"tight": second_grr_published, "published": second_grr_published}',
+        "protocols/rounds.py",
+        "second_grr if tight else second_grr_published",
+        "second_grr_published",
         "protocols/test_protocols.py -k number_is_valid",
     ),
     Mutant(
         "one sampled bucket spends half of eps_inf",
-        "protocols/dbitflip.py",
-        'return self.eps_inf if self.d == 1 and self.calibration == "tight" else self.eps_inf / 2',
-        "return self.eps_inf / 2",
+        "protocols/table.py",
+        "return eps if alone else eps / 2",
+        "return eps / 2",
         law("memo_loses"),
     ),
     Mutant(

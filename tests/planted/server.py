@@ -224,14 +224,14 @@ SERVER = [
     ),
     Mutant(
         "g is rounded instead of compared",
-        "protocols/hashed.py",
+        "protocols/choice.py",
         "(noise(name, k, g, eps), g)",
         "abs(g - round(math.exp(eps) + 1))",
         PROTOCOLS + " -k exact_argmin",
     ),
     Mutant(
         "the paper's g cancels at large budgets",
-        "protocols/loloha.py",
+        "protocols/choice.py",
         "rule = 2 * (math.exp(eps_1) - u) / (root + lost)",
         "rule = (root - lost) / (-6 * u * math.expm1(eps_1 - eps_inf))",
         PROTOCOLS + " -k papers_rule",

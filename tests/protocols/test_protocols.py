@@ -16,8 +16,7 @@ from loloha.errors import ParameterError
 from loloha.hashing import modular
 from loloha.law import exact_law, log_of
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
-from loloha.protocols.hashed import LARGEST_G, least_variance_g
-from loloha.protocols.loloha import published_g
+from loloha.protocols.choice import LARGEST_G, least_variance_g, published_g
 
 EPS = [1e-6, 1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 36.0, 37.0, 100.0, 700.0]
 LOW_SHARE = [1e-6, 0.01, 0.4, 0.6, 0.999]

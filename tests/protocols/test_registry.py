@@ -18,7 +18,7 @@ m-grr = memoised:MGRR
 grr = memoised:MGRR
 other = memoised:MGRR
 absent = memoised:Absent
-no-protocol = memoised:Pair
+no-protocol = memoised:SYMBOLS
 """
 
 EVERYWHERE = """
@@ -197,7 +197,9 @@ def test_its_broken_twin_does_not(installed: Path, tmp_path: Path) -> None:
     for part in installed.glob("loloha_memoised-*"):
         shutil.copytree(part, tmp_path / part.name)
     sound = (installed / "memoised.py").read_text()
-    broken = sound.replace("symbol_channel(self.eps_inf,", "symbol_channel(2 * self.eps_inf,")
+    twice = "first_channel=lambda p: symbol_channel(2 * p.eps_inf, p.k)"
+    broken = sound.replace("of_values, SYMBOLS", f"of_values, SYMBOLS._replace({twice})")
+    broken = broken.replace("@dataclass", "from loloha.channels import symbol_channel\n@dataclass")
     assert broken != sound
     (tmp_path / "memoised.py").write_text(broken)
     said = own_tests(tmp_path).stdout

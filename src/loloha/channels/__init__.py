@@ -17,6 +17,7 @@ from loloha.channels.formula import (
     second_oue_after_sue,
     second_rappor,
     sue,
+    table_loss,
 )
 from loloha.channels.threshold import (
     chained_bits,
@@ -55,4 +56,5 @@ __all__ = [
     "symbol_channel",
     "symmetric_bit_channel",
     "table_channel",
+    "table_loss",
 ]

@@ -113,6 +113,20 @@ def second_oue_after_sue(eps_inf: float, eps_1: float) -> Pair:
     return Pair(0.5, constant / (linear + root))
 
 
+def table_loss(one: Pair, g: int, m0: float | None, answers: int) -> float:
+    """Loss of so many answers, at least 2, of one table of GRR over g symbols, rounded up.
+
+    B_m = ln(1 + w g! / ((g-m)! u)), w = p - q, u = g q - m0: by default q (g - 2 + g q). Source:
+    MATH section 15.
+    """
+    p, q = one
+    permuted = math.log(q) + math.log(g - 2 + g * q) if m0 is None else math.log(g * q - m0)
+    ways = sum(math.log(g - i) for i in range(answers))
+    odds = math.log(p - q) + ways - permuted
+    loss = max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
+    return loss * (1 + 2**-50)
+
+
 def _gap(eps_inf: float, eps_1: float) -> float:
     """e^-eps_1 - e^-eps_inf, without cancellation."""
     return -math.exp(-eps_1) * math.expm1(eps_1 - eps_inf)

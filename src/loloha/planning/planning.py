@@ -16,7 +16,8 @@ from loloha.planning.recommendation import AS_GOOD, WEIGHED, Plan
 from loloha.planning.rivals import rivals
 from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
-from loloha.protocols.base import CALIBRATIONS, LARGEST_K
+from loloha.protocols.base import LARGEST_K
+from loloha.protocols.rounds import CALIBRATIONS
 from loloha.server.variance import MOST_REPORTS
 
 __all__ = ["Plan", "plan"]

@@ -10,12 +10,13 @@ from typing import Any
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.hashing import AffineHash, LinearHash, PrimeHash
+from loloha.planning.holding import symbols_tried, third
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.privacy.change import change_area
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, Protocol
-from loloha.protocols.hashed import noise, symbols_near, symbols_tried
-from loloha.protocols.loloha import MEMOS, third
+from loloha.protocols.base import MEMOS
+from loloha.protocols.choice import noise, symbols_near
 
 CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
 """Families that compete; peers' xxHash is there to read their reports."""

@@ -8,30 +8,25 @@ from typing import Any
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.protocols.base import SPEC_VERSION, Protocol, Realised
-from loloha.protocols.dbitflip import DBitFlipPM
-from loloha.protocols.grr import LGRR
-from loloha.protocols.loloha import OLOLOHA, BiLOLOHA
-from loloha.protocols.oneshot import BLH, GRR, OLH, OUE, SUE
 from loloha.protocols.registry import Registry
-from loloha.protocols.unary import LOSUE, LOUE, LSOUE, RAPPOR
-
-REGISTRY = Registry(
-    (
-        GRR,
-        BLH,
-        OLH,
-        SUE,
-        OUE,
-        RAPPOR,
-        LOSUE,
-        LOUE,
-        LSOUE,
-        LGRR,
-        BiLOLOHA,
-        OLOLOHA,
-        DBitFlipPM,
-    )
+from loloha.protocols.table import (
+    BLH,
+    GRR,
+    LGRR,
+    LOSUE,
+    LOUE,
+    LSOUE,
+    OLH,
+    OLOLOHA,
+    OUE,
+    OWN,
+    RAPPOR,
+    SUE,
+    BiLOLOHA,
+    DBitFlipPM,
 )
+
+REGISTRY = Registry(OWN)
 """Name -> class: command line, tables, collector, engines and the conformance suite iterate it."""
 
 __all__ = [

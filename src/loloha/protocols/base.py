@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
@@ -16,6 +15,9 @@ from loloha import checks, law
 from loloha.channels import Pair
 from loloha.encodings import Channel, Encoding
 from loloha.errors import ParameterError
+from loloha.hashing import FAMILIES, default_family, hash_family
+from loloha.protocols.choice import LARGEST_G
+from loloha.protocols.rounds import CALIBRATIONS, Rounds
 from loloha.report import Answer, Key
 from loloha.rng import Rng
 
@@ -25,8 +27,47 @@ if TYPE_CHECKING:
 
 LARGEST_K = 1 << 24
 SPEC_VERSION = 1
-CALIBRATIONS = ("tight", "published")
-"""Exact, and as the paper has it: MATH section 3."""
+JOINT = "joint"
+MEMOS = ("independent", JOINT)
+
+
+def _m0(protocol: Any, m0: Any) -> float | None:
+    if m0 is None:
+        return None
+    m0 = checks.real("m0", m0, 0.0, 1.0, "leave it out for the usual one")
+    if protocol.memo != JOINT:
+        raise ParameterError(
+            f"m0 must be left out for memo='independent', got {m0!r}; leave it out"
+        )
+    return float(m0)
+
+
+def _hash(protocol: Any, name: Any) -> str:
+    chosen = default_family(protocol.k, protocol.g) if name is None else name
+    # A family that does not exist for these sizes is refused now, not at the first report.
+    return hash_family(checks.choice("hash", chosen, FAMILIES), protocol.k, protocol.g).name
+
+
+PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
+    "k": lambda _, k: checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain"),
+    "eps": lambda _, eps: checks.eps("eps", eps),
+    "eps_inf": lambda _, eps: checks.eps("eps_inf", eps),
+    "eps_1": lambda protocol, eps: checks.budgets(protocol.eps_inf, eps)[1],
+    "calibration": lambda _, name: checks.choice("calibration", name, CALIBRATIONS),
+    "memo": lambda _, memo: checks.choice("memo", memo, MEMOS),
+    "m0": _m0,
+    "g": lambda protocol, g: checks.integer(
+        "g", protocol.best_g() if g is None else g, 2, LARGEST_G, "leave it out for the best one"
+    ),
+    "hash": _hash,
+    "b": lambda protocol, b: checks.integer(
+        "b", protocol.k if b is None else b, 2, protocol.k, "use at most one bucket a value"
+    ),
+    "d": lambda protocol, d: checks.integer(
+        "d", protocol.b if d is None else d, 1, protocol.b, "sample at most all the buckets"
+    ),
+}
+"""How a parameter of this name is checked, or chosen where it is left out, in this order."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +109,13 @@ class Realised:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol(ABC):
+class Protocol:
     """Rules of one protocol for one domain and one privacy budget.
 
-    A subclass states its parameters as dataclass fields and supplies `encoding`, the formulas
-    `first` and `second`, and the exact `first_channel` and `second_channel`; every step of the
-    device, every number and every step of the server follows. Objects are immutable, hashable,
-    picklable and compare by their parameters; their repr evaluates back.
+    A subclass is a row: its name and summary, its parameters as dataclass fields, how values are
+    encoded, and the rounds that randomise; every step of the device, every number and every step
+    of the server follows. Objects are immutable, hashable, picklable and compare by their
+    parameters; their repr evaluates back.
 
     Parameters
     ----------
@@ -88,6 +129,10 @@ class Protocol(ABC):
     """Name in the registry."""
     summary: ClassVar[str]
     """One line for tables."""
+    encoded: ClassVar[Callable[[Any], Encoding]]
+    """From a protocol to how its values become answers, and answers counts."""
+    rounds: ClassVar[Rounds]
+    """Formulas and exact channels."""
     longitudinal: ClassVar[bool] = True
     """Whether answers are memoised, so that repeating a value does not spend for ever."""
     later: ClassVar[Mapping[str, Any]] = {}
@@ -96,47 +141,62 @@ class Protocol(ABC):
     """Arguments that only help to choose the parameters left out: no part of a specification."""
 
     def __post_init__(self) -> None:
-        self._set("k", checks.integer("k", self.k, 2, LARGEST_K, "count the labels of the domain"))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Check the parameters that `PARAMETERS` knows, and choose those left out."""
+        own = {field.name for field in fields(self)}
+        for name, settled in PARAMETERS.items():
+            if name in own:
+                self._set(name, settled(self, getattr(self, name)))
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)
 
-    # -- what a subclass supplies
+    def best_g(self) -> int:
+        """The g to take where it is left out."""
+        raise ParameterError(f"g must be given for {self.name}, got None; choose a number")
 
-    @property
-    @abstractmethod
+    # -- the row
+
+    @cached_property
     def encoding(self) -> Encoding:
         """How values become answers, and answers counts."""
+        return type(self).encoded(self)
 
-    @property
-    @abstractmethod
+    @cached_property
     def first(self) -> Pair:
         """Formula of the first round."""
+        return self.rounds.first(self)
 
-    @property
+    @cached_property
     def second(self) -> Pair | None:
         """Formula of the second round, None where there is none."""
-        return None
+        return self.rounds.second(self)
 
-    @property
-    @abstractmethod
+    @cached_property
     def first_channel(self) -> Channel:
         """Exact first round."""
+        return self.rounds.first_channel(self)
 
-    @property
+    @cached_property
     def second_channel(self) -> Channel | None:
         """Exact second round, None where there is none."""
-        return None
+        return self.rounds.second_channel(self)
 
     @property
-    @abstractmethod
     def asked_first(self) -> float:
         """Bound asked for on the loss of the first report."""
+        return self._asked("eps_1", "eps", "eps_inf")
 
     @property
-    @abstractmethod
     def asked_memo(self) -> float:
         """Bound asked for on all reports of one value (one-round rules: on one report)."""
+        return self._asked("eps_inf", "eps")
+
+    def _asked(self, *names: str) -> float:
+        eps: float = next(getattr(self, name) for name in names if hasattr(self, name))
+        return eps
 
     # -- numbers
 

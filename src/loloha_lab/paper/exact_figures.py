@@ -82,7 +82,7 @@ def optimal_g(eps_inf: float, alpha: float, calibration: str) -> int:
     chosen = OLOLOHA(
         k=K, eps_inf=eps_inf, eps_1=alpha * eps_inf, calibration=calibration, hash="xxhash"
     )
-    return chosen.symbols
+    return int(chosen.g or 0)
 
 
 def draw_variances(*, relative: bool = False) -> Figure:

@@ -13,6 +13,7 @@ import numpy as np
 
 from loloha.arrays import Floats, Ints
 from loloha.datasets import adult, syn
+from loloha.planning.holding import hold_chain
 from loloha.population import supports
 from loloha.privacy.transcript import worst_loss
 from loloha.protocols import OLH, OLOLOHA
@@ -73,7 +74,7 @@ def _best(k: int, rounds: int, eps: float, g: int, changes: int, end: str) -> OL
         low, high, best = eps / rounds / 4, 8 * eps / rounds, None
         for _ in range(_STEPS):
             middle = (low * high) ** 0.5
-            one = OLOLOHA.holding(k=k, g=g, eps_inf=share * eps, eps_2=middle)
+            one = hold_chain(OLOLOHA, {"eps_inf": share * eps, "eps_2": middle}, {"k": k, "g": g})
             if getattr(worst_loss(one, rounds, changes), end) <= eps:
                 low, best = middle, one
             else:
