@@ -33,6 +33,7 @@ from loloha.protocols import (
 from loloha.report import Answer, Key
 from loloha.rng import SCALE, Rng
 from message_vectors import message_vectors
+from state_vectors import state_vectors
 from value_vectors import value_vectors
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -210,6 +211,7 @@ def files() -> dict[str, str]:
         "answers.json": lines(answer_vectors()),
         "limits.json": lines(limit_vectors()),
         "messages.json": lines(message_vectors()),
+        "states.json": lines(state_vectors()),
     }
 
 

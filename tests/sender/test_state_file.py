@@ -294,6 +294,7 @@ def test_a_withdrawal_is_complete_and_may_be_repeated(tmp_path: Path, clock: Clo
         assert one.withdraw() == said
     assert {path.name for path in tmp_path.iterdir()} == {"state.lock", "state.spent"}
     kept = json.loads((tmp_path / "state.spent").read_text())
+    assert len(kept.pop("checksum")) == 64
     assert kept == {
         "type": "loloha-spent", "version": 1, "spent": 2.0, "committed": 10.0,
         "answered": {HOURS.fingerprint: [[0, 0]]},

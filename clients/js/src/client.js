@@ -2,9 +2,9 @@
 
 import { isAmount, isInteger, round as checkRound } from "./check.js";
 import { DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
-import { canonical, parse } from "./json.js";
+import { canonical, parse, sealed, unsealed } from "./json.js";
 import { afford, bound, checkLimit, claimOf, committedBefore, covers } from "./limit.js";
-import { amountText, byNumber, digest, hex, sha256, unhex } from "./number.js";
+import { amountText, byNumber, digest, hex, unhex } from "./number.js";
 import { Protocol } from "./protocol.js";
 import { SecureRng } from "./rng.js";
 import { areRounds, including } from "./rounds.js";
@@ -214,8 +214,7 @@ export class Client {
     // Release 0.2.0 would go by what was spent: it has to refuse what says more.
     const isSaid = !Object.is(this.#committed, this.#implied);
     const said = isSaid && { version: COMMITTED_VERSION, committed_before: this.#committed };
-    const plain = { ...this.#state, ...said };
-    return { ...plain, checksum: await sha256(canonical(plain)) };
+    return sealed({ ...this.#state, ...said });
   }
 
   /** What a state that does not say it, as those of release 0.2.0, committed before. */
@@ -233,8 +232,7 @@ export class Client {
   static async restore(plain, { protocol, rng } = {}) {
     const isKnown = plain?.type === TYPE && [VERSION, COMMITTED_VERSION].includes(plain.version);
     must(isKnown, UNKNOWN, StateError);
-    const { checksum, ...state } = plain;
-    must((await sha256(canonical(state))) === checksum);
+    const state = await unsealed(plain);
     const client = new Client(new Protocol(state.protocol));
     client.#take(state);
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);

@@ -1,5 +1,8 @@
 /** JSON as Python writes it: canonical forms are bytes that both languages agree on. */
 
+import { must } from "./errors.js";
+import { sha256 } from "./number.js";
+
 /** Members whose numbers are written with a point, however round they are. */
 const REAL = /^(eps|m0$|limit$|spent|committed)/;
 
@@ -43,4 +46,13 @@ export function parseIntegers(text) {
   // First as it is: marks would mend what is no number.
   JSON.parse(text);
   return JSON.parse(marked(text, /^-?\d+[.eE]/));
+}
+
+/** A state with its checksum, which tells damage, not forgery. */
+export const sealed = async (plain) => ({ ...plain, checksum: await sha256(canonical(plain)) });
+
+/** A state without its checksum, which must be its own. */
+export async function unsealed({ checksum, ...plain }) {
+  must(checksum === (await sha256(canonical(plain))));
+  return plain;
 }

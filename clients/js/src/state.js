@@ -5,10 +5,10 @@ import { isAmount, isInteger, tried } from "./check.js";
 import { Client } from "./client.js";
 import { keyText } from "./encoding.js";
 import { StateError, UNKNOWN, must, sound } from "./errors.js";
-import { canonical, parse } from "./json.js";
+import { canonical, parse, sealed, unsealed } from "./json.js";
 import { committedBefore } from "./limit.js";
 import { isReportOf } from "./message.js";
-import { sha256, sum } from "./number.js";
+import { sum } from "./number.js";
 import { isVisible } from "./post.js";
 import { areRounds, including } from "./rounds.js";
 
@@ -47,38 +47,30 @@ export function reader() {
   const stateOf = async (text) => {
     if (text === null) return nothing();
     const plain = parse(text);
-    const { type, version, enrolments = [], answered_before = {} } = plain;
-    const isAgreement = type === TYPE && version === VERSION;
-    const isLedger = type === LEDGER && version === 1;
-    must(isAgreement || isLedger, UNKNOWN, StateError);
+    // Releases up to 0.2.1 left it out of what outlives an agreement, 0.2.0 everywhere.
+    const { type, version, enrolments = [], limit = null, ...rest } = plain.checksum ? await unsealed(plain) : plain;
+    must(version === { [LEDGER]: 1, [TYPE]: VERSION }[type], UNKNOWN, StateError);
     const now = new Map();
     const read = await Promise.all(enrolments.map((one) => enrolmentOf(one, now)));
-    const { limit = null, spent, committed = spent, answered } = isLedger
-      ? plain
-      : {
-          ...plain,
-          spent: plain.spent_before,
-          committed: plain.committed_before ?? implied(plain.limit, plain.spent_before, read),
-          answered: answered_before,
-        };
+    const { spent, committed = implied(limit, spent, read), answered = {}, ...more } = ledgerOf(rest);
     must(
-      isAgreement === read.length > 0 &&
+      (type === TYPE) === read.length > 0 &&
         haveNames(read) &&
-        [undefined, await checksumOf(plain)].includes(plain.checksum) &&
         isAmount(spent) &&
         isAmount(committed || 0) &&
-        (limit === null || (isAmount(limit) && limit > 0)) &&
+        isAmount(limit ?? 1) &&
+        limit !== 0 &&
         Object.values(answered).every(areRounds),
     );
     checked = now;
-    return { enrolments: read, limit, spent, committed, answered };
+    return complete(more, { enrolments: read, limit, spent, committed, answered });
   };
 
-  async function enrolmentOf({ url, token, ticket, queue, ...plain }, now) {
-    const campaign = await Campaign.restore(plain.campaign, fingerprintOf(url));
-    const client = await Client.restore(plain.client, campaign);
+  async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, ...more }, now) {
+    const campaign = await Campaign.restore(document, fingerprintOf(url));
+    const client = await Client.restore(plain, campaign);
     must((token === null || isVisible(token)) && (ticket === null || isVisible(ticket, LONGEST_TICKET)));
-    const { key: ownKey, secret } = plain.client;
+    const { key: ownKey, secret } = plain;
     for (const [round, text] of queue) {
       const whose = secret + round;
       const isKnown = checked.get(text) === whose;
@@ -86,7 +78,7 @@ export function reader() {
       must(isKnown || (await isReportOf({ campaign, client, ownKey, ticket }, round, text)));
       now.set(text, whose);
     }
-    return { url, token, ticket, campaign, client, queue };
+    return complete(more, { url, token, ticket, campaign, client, queue });
   }
 
   return (text) => sound(() => stateOf(text));
@@ -96,24 +88,30 @@ export function reader() {
 const implied = (limit, spent, enrolments) =>
   committedBefore(limit, sum(enrolments.map(({ client }) => client.spentBefore), spent) > 0, spent);
 
-const checksumOf = ({ checksum, ...plain }) => sha256(canonical(plain));
+/** What was read, where there is no more: written again, a state would lack it. */
+function complete(more, read) {
+  must(!Object.keys(more).length, UNKNOWN, StateError);
+  return read;
+}
 
 /** As text, secrets included; null where there is nothing to keep. */
 export async function textOf({ enrolments, limit, spent, committed, answered }) {
   // What a state without it means is left out.
   const said = (name, without) => !Object.is(committed, without) && { [name]: committed };
-  const ledger = { type: LEDGER, version: 1, spent, answered, ...said("committed", spent) };
-  if (!enrolments.length) return spent || committed || Object.keys(answered).length ? canonical(ledger) : null;
-  const plain = {
-    type: TYPE,
-    version: VERSION,
-    limit,
-    spent_before: spent,
-    ...said("committed_before", implied(limit, spent, enrolments)),
-    enrolments: await Promise.all(enrolments.map(plainOf)),
-    ...(Object.keys(answered).length && { answered_before: answered }),
-  };
-  return canonical({ ...plain, checksum: await checksumOf(plain) });
+  const hasRounds = Object.keys(answered).length;
+  let plain = { type: LEDGER, version: 1, spent, answered, ...said("committed", spent) };
+  if (enrolments.length) {
+    plain = {
+      type: TYPE,
+      version: VERSION,
+      limit,
+      spent_before: spent,
+      ...said("committed_before", implied(limit, spent, enrolments)),
+      enrolments: await Promise.all(enrolments.map(plainOf)),
+      ...(hasRounds && { answered_before: answered }),
+    };
+  } else if (!spent && !committed && !hasRounds) return null;
+  return canonical(await sealed(plain));
 }
 
 const plainOf = async (enrolment) => ({
@@ -135,10 +133,17 @@ export function ledgerAfter({ enrolments, spent, committed, answered }) {
   return ledger;
 }
 
+/** What an agreement, or what outlives one, says of the time before it. */
+const ledgerOf = ({ spent_before, spent = spent_before, committed_before, committed = committed_before, answered_before, answered = answered_before, ...more }) => ({
+  spent,
+  committed,
+  answered,
+  ...more,
+});
+
 /** What can still be read, in a state that is damaged, of what was spent and answered before it. */
 export function remainsOf(text) {
-  const { spent_before, spent = spent_before, answered_before, answered = answered_before, ...plain } = Object(tried(parse, text));
-  const { committed_before = spent, committed = committed_before } = plain;
+  const { spent, committed, answered } = ledgerOf(Object(tried(parse, text)));
   return {
     ...nothing(),
     ...(isAmount(spent) && { spent, committed: isAmount(committed) ? committed : spent }),

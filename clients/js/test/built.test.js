@@ -44,6 +44,6 @@ test("each goes on with the state of the other", async () => {
     assert.deepEqual([sent, waiting], [[round], []]);
   }
   await sender(built).withdraw();
-  assert.deepEqual(Object.keys(JSON.parse(await storage.read())), ["answered", "committed", "spent", "type", "version"]);
+  assert.deepEqual(Object.keys(JSON.parse(await storage.read())), ["answered", "checksum", "committed", "spent", "type", "version"]);
   assert.ok((await sender(source).status()).loss > 0);
 });

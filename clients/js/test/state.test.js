@@ -1,10 +1,12 @@
 /** A client's state: what was written is read, what no client can have written is refused, sealed or not. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
-import { Client, Protocol, StateError } from "../src/index.js";
+import { Client, ParameterError, Protocol, Sender, StateError, memoryStorage } from "../src/index.js";
 import { canonical, parse } from "../src/json.js";
 import { sha256 } from "../src/number.js";
+import { ledgerAfter, reader, textOf } from "../src/state.js";
 
 const LONGITUDINAL = { version: 1, k: 5, eps_inf: 2, eps_1: 1 };
 const HASHED = { ...LONGITUDINAL, type: "ololoha", g: 3, hash: "affine", calibration: "tight" };
@@ -60,3 +62,47 @@ for (const spec of SPECS) {
     }
   });
 }
+
+const vectors = parse(readFileSync(new URL("../../../tests/vectors/states.json", import.meta.url), "utf8"));
+
+/** What is written of what was read. */
+async function rewritten(text) {
+  if (parse(text).type === "loloha-client") return (await Client.load(text)).save();
+  return textOf(await reader()(text));
+}
+
+test("what both languages wrote is written again whole, or refused", async () => {
+  for (const { state, kept } of vectors) {
+    const text = canonical(state);
+    if (kept) assert.equal(await rewritten(text), await sealed(state));
+    else await assert.rejects(rewritten(text), StateError, text);
+  }
+  assert.ok(vectors.filter(({ kept }) => !kept).length > 10);
+});
+
+test("a member that is not known is refused, not dropped", async () => {
+  for (const { state } of vectors.filter(({ kept }) => kept)) {
+    await assert.rejects(rewritten(await sealed({ ...state, a_later_member: [1] })), StateError);
+    const [enrolment, ...others] = state.enrolments ?? [];
+    if (!enrolment) continue;
+    const { client } = enrolment;
+    for (const change of [{ more: 1 }, { client: parse(await sealed({ ...client, more: 1 })) }]) {
+      const enrolments = [{ ...enrolment, ...change }, ...others];
+      await assert.rejects(rewritten(await sealed({ ...state, enrolments })), StateError);
+    }
+  }
+});
+
+test("agreements take the same limits in both languages, and leave the same", async () => {
+  for (const { state, least, withdrawn } of vectors.filter((one) => one.least)) {
+    const text = canonical(state);
+    const urls = state.enrolments.map(({ url }) => url);
+    const agree = (limit) => new Sender(memoryStorage(text)).agree(urls, { limit });
+    await agree(least);
+    await assert.rejects(agree(least - 0.5), ParameterError, text);
+    const left = parse((await textOf(ledgerAfter(await reader()(text)))) ?? "{}");
+    const rounds = Object.entries(left.answered ?? {}).filter(([name, some]) => some.length || name in withdrawn.answered);
+    const { checksum, ...plain } = { ...left, answered: Object.fromEntries(rounds) };
+    assert.equal(canonical(plain), canonical(withdrawn));
+  }
+});

@@ -211,9 +211,18 @@ class Client:
         return self._committed(self._state)
 
     def _committed(self, state: State, more: int = 0) -> float:
+        return state.before.committed + self._own(state, more)
+
+    def _own(self, state: State, more: int = 0) -> float:
+        """What this key commits: all that it can spend, or what its reports do."""
         protocol = self.protocol
-        one = protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
-        return state.before.committed + one
+        return (
+            protocol.cap if protocol.longitudinal else protocol.spent(state.record.reports + more)
+        )
+
+    def _claim(self, state: State) -> float:
+        """What a new limit has to cover of it, one report at least."""
+        return max(least(self.protocol), self._own(state))
 
     @property
     def cap(self) -> float:
@@ -278,8 +287,7 @@ class Client:
         with self._lock:
             state = self._state
             before = state.before.committed
-            claim = max(least(self.protocol), self._committed(state) - before)
-            limit = agreed(limit, before, [self.protocol], [claim])
+            limit = agreed(limit, before, [self.protocol], [self._claim(state)])
             # With this consent, what was spent stands for what is not known.
             record = state.before._replace(committed_before=before)
             self._state = State(state.memo, record, state.last, state.run)

@@ -59,7 +59,7 @@ def agreed(
     """
     if limit is None:
         return None
-    need = before + sum(map(least, protocols) if claims is None else claims)
+    need = sum(map(least, protocols) if claims is None else claims, before)
     try:
         number = checks.real("limit", limit, 0.0, math.inf, "")
     except ParameterError:
@@ -125,7 +125,7 @@ def may_reset(
     BudgetError
         If it does not, or if it is not known what was committed.
     """
-    need = committed + sum(map(least, protocols))
+    need = sum(map(least, protocols), committed)
     if known is None or not covers(limit, committed):
         raise BudgetError(ANEW)
     if covers(limit, need):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import math
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from loloha.client.file import DAMAGED
 from loloha.client.limit import covers
@@ -21,6 +20,9 @@ from loloha.report import LARGEST_ROUND, Answer, Key, Report
 
 STATE_TYPE, STATE_VERSION, COMMITTED_VERSION = "loloha-client", 2, 3
 KEPT_ROUNDS = 64
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
 BEYOND_REPAIR = (
@@ -237,27 +239,36 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
             f"state must be of type {STATE_TYPE!r}, version {STATE_VERSION} or "
             f"{COMMITTED_VERSION}; use the release of loloha that wrote it"
         )
-    if not hmac.compare_digest(str(body.pop("checksum")), checksum(body)):
-        raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
-    stored = _protocol(body["protocol"])
+    if "checksum" not in body:
+        raise StateError(f"state must have its checksum; {BEYOND_REPAIR}")
+    unseal(body)
+    del body["type"], body["version"]
+    stored = _protocol(body.pop("protocol"))
     if protocol is not None and protocol != stored:
         raise StateError(
             "state must be for the given protocol, it is for another one; "
             "a changed protocol needs a new client (see Client.reset)"
         )
-    sent = {_whole(round): Report(_key(key), _answer(stored, y)) for round, key, y in body["sent"]}
-    memo = {_whole(x): _answer(stored, kept) for x, kept in body["memo"]}
-    limit = _limit(stored, body["limit"])
-    record = Record(
-        key=_key(body["key"]),
-        table=tuple(_answer(stored, kept) for kept in body["table"]) if stored.joint else None,
-        spent_before=_amount(body["spent_before"]),
-        committed_before=_committed(body, _bounds(stored, limit)),
-        secret=bytes.fromhex(body["secret"]),
-        answered=tuple((_whole(first), _whole(last)) for first, last in body["answered"]),
-        sent=tuple(sent.items()),
-        reports=_whole(body["reports"]),
+    sent = once(
+        (_whole(round), Report(_key(key), _answer(stored, y))) for round, key, y in body.pop("sent")
     )
+    memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))
+    limit = _limit(stored, body.pop("limit"))
+    spent = _amount(body.pop("spent_before"))
+    said = version == COMMITTED_VERSION
+    record = Record(
+        key=_key(body.pop("key")),
+        table=tuple(_answer(stored, kept) for kept in body.pop("table")) if stored.joint else None,
+        spent_before=spent,
+        committed_before=_amount(body.pop("committed_before"))
+        if said
+        else implied(spent, _bounds(stored, limit)),
+        secret=bytes.fromhex(body.pop("secret")),
+        answered=tuple((_whole(first), _whole(last)) for first, last in body.pop("answered")),
+        sent=tuple(sent.items()),
+        reports=_whole(body.pop("reports")),
+    )
+    nothing_else(body)
     _must_be_possible(stored, memo, record)
     return stored, limit, State(memo, record, record.last)
 
@@ -322,12 +333,6 @@ def _bounds(protocol: Protocol, limit: float | None) -> bool:
     return protocol.longitudinal and limit is not None
 
 
-def _committed(body: Mapping[str, Any], bounded: bool) -> float | None:
-    if body["version"] == COMMITTED_VERSION:
-        return _amount(body["committed_before"])
-    return implied(_amount(body["spent_before"]), bounded)
-
-
 def _limit(protocol: Protocol, plain: Any) -> float | None:
     if plain is None:
         return None
@@ -357,7 +362,43 @@ def _key(plain: Any) -> Key:
     return tuple(plain) if isinstance(plain, list) else plain
 
 
+def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
+    """Rows by what each begins with; ValueError if one would replace another."""
+    found = {}
+    for name, row in rows:
+        if name in found:
+            raise ValueError("rows must differ in what they begin with")
+        found[name] = row
+    return found
+
+
+def nothing_else(rest: Mapping[str, Any]) -> None:
+    """Refuse members that were not read: written again, the state would lack them."""
+    if rest:
+        raise StateError(
+            "state must have no members but those of its version; use the release of loloha that "
+            "wrote it, the state is untouched"
+        )
+
+
+def canonical(plain: Mapping[str, Any]) -> bytes:
+    """JSON in one writing: sorted names, no spaces, UTF-8."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def checksum(plain: Mapping[str, Any]) -> str:
     """SHA-256 of a state without its checksum: tells damage, not forgery."""
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(canonical(plain)).hexdigest()
+
+
+def unseal(plain: dict[str, Any]) -> None:
+    """Take away the checksum, where there is one; ValueError if it is of something else."""
+    found = plain.pop("checksum", None)
+    if found is not None and found != checksum(plain):
+        raise ValueError("a state must match its checksum")
+
+
+def sealed(plain: Mapping[str, Any]) -> bytes:
+    """A state as JSON, with its checksum."""
+    text = canonical(plain)
+    return b'%b,"checksum":"%b"}' % (text[:-1], hashlib.sha256(text).hexdigest().encode())

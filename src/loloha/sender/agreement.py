@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +11,14 @@ from typing import Any, Self
 from loloha.campaign import Campaign
 from loloha.client import Client
 from loloha.client.file import DAMAGED
-from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
-from loloha.client.state import UNREADABLE, implied
+from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset
+from loloha.client.rounds import Rounds
+from loloha.client.state import UNREADABLE, implied, nothing_else, once, sealed, unseal
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.report import Key, Report
 from loloha.sender.connection import path_of
-from loloha.sender.ledger import Ledger, amount
+from loloha.sender.ledger import Ledger, amount, rounds_of_plain, rounds_to_plain
 from loloha.wire.message import decode, encode
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
@@ -88,15 +88,17 @@ class Enrolment:
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
         """What `to_plain` wrote."""
-        campaign = Campaign.from_dict(plain["campaign"])
-        client = Client.from_dict(plain["client"], protocol=campaign.protocol)
-        if fingerprint_of(plain["url"]) != campaign.fingerprint:
+        rest = dict(plain)
+        campaign = Campaign.from_dict(rest.pop("campaign"))
+        client = Client.from_dict(rest.pop("client"), protocol=campaign.protocol)
+        url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
+        if fingerprint_of(url) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
-        token, ticket = plain["token"], plain["ticket"]
         if not all(text is None or isinstance(text, str) for text in (token, ticket)):
             raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
-        queue = dict(plain["queue"])
-        one = cls(plain["url"], token, ticket, campaign, client, queue)
+        queue = once((round, text) for round, text in rest.pop("queue"))
+        nothing_else(rest)
+        one = cls(url, token, ticket, campaign, client, queue)
         key, sent = client._state.before.key, dict(client._state.record.sent)
         if not all(one._has_made(sent, key, round, text) for round, text in queue.items()):
             raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
@@ -147,12 +149,16 @@ class Agreement:
     committed_before : float or None
         What a limit has to cover of it, whatever the values were; None if that is not known, in a
         state of release 0.2.0.
+    answered_before : dict of str to Rounds
+        The rounds that were answered under agreements before this one, or before a reset, for each
+        campaign by fingerprint.
     """
 
     enrolments: tuple[Enrolment, ...]
     limit: float | None
     spent_before: float = 0.0
     committed_before: float | None = 0.0
+    answered_before: Mapping[str, Rounds] = field(default_factory=dict)
 
     def again(self, wanted: list[str], limit: float | None) -> Agreement:
         """The same, to campaigns given by their fingerprints, perhaps with another limit."""
@@ -164,13 +170,12 @@ class Agreement:
             )
         if limit is None:
             return self
-        before = self._before
-        claims = [
-            max(one.client.committed, least(one.campaign.protocol)) for one in self.enrolments
-        ]
+        states = [one.client._state for one in self.enrolments]
+        before = sum((state.before.committed for state in states), self._before)
+        claims = [one.client._claim(one.client._state) for one in self.enrolments]
         limit = agreed(limit, before, self.protocols, claims)
         # With this consent, what was spent stands for what is not known.
-        return replace(self, limit=limit, committed_before=before)
+        return replace(self, limit=limit, committed_before=self._before)
 
     def named(self, names: Iterable[str]) -> list[Enrolment]:
         """The enrolments of campaigns by their names, in this order."""
@@ -221,7 +226,8 @@ class Agreement:
         committed = sum(
             one.committed if one.sent_rounds else one._state.before.committed for one in clients
         )
-        return ledger.including(self.loss, self._before + committed, answered)
+        known = ledger.including(0.0, 0.0, self.answered_before)
+        return known.including(self.loss, self._before + committed, answered)
 
     def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
         """The same, with one enrolment in place of another."""
@@ -257,7 +263,8 @@ class Agreement:
         """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""
         if self.limit is not None:
             may_reset(self.limit, self.committed, self.protocols, self.committed_before)
-        after = self
+        # What is forgotten here, a later start that waits has to know.
+        after = replace(self, answered_before=ledger.answered)
         for one in self.enrolments:
             rounds = ledger.account(one.campaign).answered if wait else ()
             account = one.client.account._replace(answered=rounds)
@@ -276,8 +283,9 @@ class Agreement:
         }
         if self.committed_before != self._implied:
             plain["committed_before"] = self.committed_before
-        canonical = _canonical(plain)
-        return b'%b,"checksum":"%b"}' % (canonical[:-1], _digest(canonical).encode())
+        if self.answered_before:
+            plain["answered_before"] = rounds_to_plain(self.answered_before)
+        return sealed(plain)
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -289,7 +297,7 @@ class Agreement:
             If it is damaged, foreign, or of another version. Nothing of it is shown.
         """
         try:
-            return cls._read(plain)
+            return cls._read(dict(plain))
         except StateError:
             raise
         except UNREADABLE:
@@ -297,38 +305,32 @@ class Agreement:
             raise StateError(f"state must be what a sender wrote; {BEYOND_REPAIR}") from None
 
     @classmethod
-    def _read(cls, plain: Any) -> Self:
-        version = plain.get("version")
-        if plain.get("type") != STATE_TYPE or type(version) is not int or version != STATE_VERSION:
+    def _read(cls, rest: dict[str, Any]) -> Self:
+        version = rest.get("version")
+        if rest.get("type") != STATE_TYPE or type(version) is not int or version != STATE_VERSION:
             raise StateError(
                 f"state must be of type {STATE_TYPE!r}, version {STATE_VERSION}; use the release "
                 "of loloha that wrote it"
             )
-        checksum = plain.pop("checksum", None)
-        # Release 0.2.0 wrote none.
-        if checksum is not None and checksum != _digest(_canonical(plain)):
-            raise StateError(f"state must match its checksum; {BEYOND_REPAIR}")
-        enrolments = tuple(Enrolment.from_plain(each) for each in plain["enrolments"])
-        limit = None if plain["limit"] is None else amount(plain["limit"])
-        spent = amount(plain["spent_before"])
+        # Release 0.2.0 wrote no checksum.
+        unseal(rest)
+        del rest["type"], rest["version"]
+        enrolments = tuple(Enrolment.from_plain(each) for each in rest.pop("enrolments"))
+        limit = rest.pop("limit")
+        if limit is not None and not (limit := amount(limit)):
+            raise ValueError("a limit must be above 0")
+        spent = amount(rest.pop("spent_before"))
         names = {one.campaign.name for one in enrolments}
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
-        found = cls(enrolments, limit, spent)
-        if "committed_before" in plain:
-            return replace(found, committed_before=amount(plain["committed_before"]))
-        return replace(found, committed_before=found._implied)
+        answered = rounds_of_plain(rest.pop("answered_before", {}))
+        found = cls(enrolments, limit, spent, answered_before=answered)
+        said = "committed_before" in rest
+        committed = amount(rest.pop("committed_before")) if said else found._implied
+        nothing_else(rest)
+        return replace(found, committed_before=committed)
 
 
 def _members(message: str) -> str:
     """The members of a message in one order, each as often as it is there."""
     return json.dumps(sorted(json.loads(message, object_pairs_hook=list)))
-
-
-def _canonical(plain: Mapping[str, Any]) -> bytes:
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _digest(canonical: bytes) -> str:
-    """The checksum of a state in its canonical form: tells damage, not forgery."""
-    return hashlib.sha256(canonical).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, Self
 from loloha.campaign import Campaign
 from loloha.client.file import DAMAGED
 from loloha.client.rounds import Rounds, are_rounds, including
-from loloha.client.state import Account
+from loloha.client.state import Account, nothing_else, sealed, unseal
 from loloha.errors import StateError
 from loloha.report import LARGEST_ROUND
 
@@ -54,11 +53,11 @@ class Ledger:
             "type": LEDGER_TYPE,
             "version": LEDGER_VERSION,
             "spent": self.spent,
-            "answered": {name: list(map(list, rounds)) for name, rounds in self.answered.items()},
+            "answered": rounds_to_plain(self.answered),
         }
         if self.committed != self.spent:
             plain["committed"] = self.committed
-        return json.dumps(plain).encode()
+        return sealed(plain)
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -75,20 +74,35 @@ class Ledger:
                     f"ledger must be of type {LEDGER_TYPE!r}, version {LEDGER_VERSION}; use the "
                     "release of loloha that wrote it"
                 )
-            answered = {
-                str(name): tuple((first, last) for first, last in rounds)
-                for name, rounds in plain["answered"].items()
-            }
-            if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
-                raise ValueError
-            spent = amount(plain["spent"])
+            # Releases up to 0.2.1 wrote no checksum.
+            unseal(rest := dict(plain))
+            del rest["type"], rest["version"]
+            spent = amount(rest.pop("spent"))
             # Release 0.2.0 kept what was spent alone.
-            return cls(spent, amount(plain.get("committed", spent)), answered)
+            committed = amount(rest.pop("committed", spent))
+            found = cls(spent, committed, rounds_of_plain(rest.pop("answered")))
+            nothing_else(rest)
+            return found
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise StateError(
                 f"ledger must be what a sender wrote, {DAMAGED}; delete it only if the user "
                 "accepts that what was spent before is not counted"
             ) from None
+
+
+def rounds_to_plain(answered: Mapping[str, Rounds]) -> dict[str, Any]:
+    """The rounds of campaigns, by fingerprint, as JSON data."""
+    return {name: list(map(list, rounds)) for name, rounds in answered.items()}
+
+
+def rounds_of_plain(plain: Any) -> dict[str, Rounds]:
+    """What `rounds_to_plain` wrote; ValueError if it cannot be."""
+    answered = {
+        name: tuple((first, last) for first, last in rounds) for name, rounds in plain.items()
+    }
+    if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
+        raise ValueError("rounds must be ascending intervals")
+    return answered
 
 
 def amount(plain: Any) -> float:

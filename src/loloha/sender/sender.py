@@ -230,7 +230,8 @@ class Sender:
                 account = ledger.account(campaign) if wait else None
                 client = Client(campaign.protocol, key=key, account=account)
                 enrolments.append(Enrolment(url, token, ticket, campaign, client))
-        return Agreement(tuple(enrolments), limit, ledger.spent, ledger.committed)
+        known = ledger.spent, ledger.committed, ledger.answered
+        return Agreement(tuple(enrolments), limit, *known)
 
     @_alone
     def withdraw(self) -> str:
@@ -400,7 +401,6 @@ class Sender:
         before = self._state.agreed()
         if any(one.campaign.keys == "assigned" for one in before.enrolments):
             raise StateError("key must be assigned anew; withdraw, and agree again")
-        # What is forgotten here, a later start that waits has to know.
         ledger = before.entered(self._state.ledger())
         after, said = before.reset(ledger, wait=wait)
         self._state.write_ledger(ledger)
