@@ -318,7 +318,7 @@ def _judge(battle: Battle) -> str:
     print(said, flush=True)
     assert not battle.errors, (len(battle.errors), battle.errors[:5])
     assert shown["n"] == total.n
-    assert shown["frequencies"] == total.estimate().frequencies.tolist()
+    assert shown["estimate"] == total.estimate().frequencies.tolist()
     assert battle.memory < MEMORY
     assert max(battle.health) < HEALTH
     assert p99 < HONEST

@@ -287,7 +287,7 @@ def _prove(collector: Collector, campaign: Campaign, load: Load, counts: dict[st
     assert _n(collector, campaign) == total.n
     with Connection(collector.url) as connection:
         shown = connection.get(f"/v1/campaigns/{campaign.fingerprint}/rounds/0/estimates")
-    assert shown.json()["frequencies"] == total.estimate().frequencies.tolist()
+    assert shown.json()["estimate"] == total.estimate().frequencies.tolist()
     unknown = before - acknowledged * BATCH
     return (
         f"{counts}, {before} reports counted, {acknowledged * BATCH} of them acknowledged, "

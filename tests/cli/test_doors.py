@@ -40,7 +40,7 @@ def frequencies(table: str, *more: str) -> dict[str, float]:
     assert main([*arguments, "--out", "log", "--truth", "truth.parquet"]) == 0
     labels = Campaign.from_json(Path("c.json").read_bytes()).labels
     rows = [row for row in pq.read_table("truth.parquet").to_pylist() if row["round"] == 0]
-    return {labels[row["value"]]: row["frequency"] for row in rows}
+    return {labels[row["value"]]: row["truth"] for row in rows}
 
 
 def test_text_of_a_file_stays_text_for_a_campaign(there: Path) -> None:

@@ -1,6 +1,5 @@
 """``loloha export`` writes every round that a collector shows, however many it shows at a time."""
 
-import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,8 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from loloha.cli import export, main
-from loloha.server.frame import SERIES, series_to_frame
+from loloha.errors import ParameterError
+from loloha.server.table import COLUMNS, EstimateTable
 
 
 class Shown:
@@ -36,11 +36,11 @@ class Shown:
     def series(self, first: int, last: int, newest: int, level: float) -> dict[str, Any]:
         shown = [t for t in self._within(first, last, 2) if t % 5 != 4]
         return {
-            "campaign": "c", "level": level, "values": [0, 1], "labels": ["a", "b"],
-            "rounds": shown, "n": [9] * len(shown),
-            "begins": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown],
-            "frequencies": [None if t == 3 else [t / 100, float("nan")] for t in shown],
-            "standard_errors": [None if t == 3 else [0.01, float("nan")] for t in shown],
+            "campaign": "c", "level": level, "value": [0, 1], "label": ["a", "b"],
+            "round": shown, "n": [9] * len(shown),
+            "start": [f"2026-01-{t + 1:02}T00:00:00Z" for t in shown],
+            "estimate": [None if t == 3 else [t / 100, float("nan")] for t in shown],
+            "standard_error": [None if t == 3 else [0.01, float("nan")] for t in shown],
             "lower": [None if t == 3 else [0.001, None] for t in shown],
             "upper": [None if t == 3 else [0.25, float("nan")] for t in shown],
         }  # fmt: skip
@@ -56,14 +56,15 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         out = tmp_path / name
         assert main(["export", "https://host/v1/campaigns/f", "--out", str(out)]) == 0
         table = read(out)
-        assert table.column_names == list(SERIES)
+        assert table.column_names == list(COLUMNS)
         # Rounds 4 and 9 have no reports, round 3 is withheld.
         there = [0, 1, 2, 5, 6, 7, 8, 10]
         assert table["round"].to_pylist() == [t for t in there for _ in range(2)]
-        assert table["start"].to_pylist()[-1] == datetime.datetime(2026, 1, 11, tzinfo=datetime.UTC)
+        if out.suffix == ".parquet":
+            assert table["start"].to_pylist()[-1] == "2026-01-11T00:00:00Z"
         assert table["estimate"].to_pylist()[:3] == [0.0, None, 0.01]
-        assert table["low"].to_pylist()[1:3] == [None, 0.001]
-        assert table["high"].to_pylist()[1:3] == [None, 0.25]
+        assert table["lower"].to_pylist()[1:3] == [None, 0.001]
+        assert table["upper"].to_pylist()[1:3] == [None, 0.25]
 
 
 def test_rounds_that_are_withheld_are_counted(
@@ -99,4 +100,10 @@ def test_nothing_is_overwritten_or_invented(
 
 def test_a_series_of_no_round_is_an_empty_frame() -> None:
     nothing = Shown([]).series(0, 9, 9, 0.95)
-    assert series_to_frame(nothing).num_rows == 0
+    assert EstimateTable.from_series(nothing).to_frame().num_rows == 0
+
+
+def test_a_series_of_0_2_says_what_to_update() -> None:
+    before = {"campaign": "c", "values": [0], "begins": [], "frequencies": []}
+    with pytest.raises(ParameterError, match="update a collector"):
+        EstimateTable.from_series(before)

@@ -15,6 +15,7 @@ from loloha import LolohaError
 from loloha.cli import main
 from loloha.cli.folder import FILES
 from loloha.protocols import REGISTRY
+from loloha.server.table import COLUMNS
 
 PAGES = """user,mon,tue,wed
 ann,start,start,
@@ -82,7 +83,7 @@ def test_a_small_table_with_text_and_gaps(
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
 
     table = rows(out)
-    assert [(row["round"], row["value"]) for row in table] == [
+    assert [(row["start"], row["label"]) for row in table] == [
         (round_, label) for round_ in TRUTH for label in LABELS
     ]
     assert [float(row["truth"]) for row in table] == [f for row in TRUTH.values() for f in row]
@@ -121,19 +122,17 @@ def test_both_tables_hold_the_same_and_say_where_it_comes_from(
 ) -> None:
     assert main(["run", str(pages), *OLOLOHA, "--domain", str(domain), "--out", str(out)]) == 0
     table = pq.read_table(out / "estimates.parquet")
-    assert table.schema.names == [
-        "round", "value", "truth", "estimate", "standard_error", "lower", "upper", "n",
-    ]  # fmt: skip
+    assert table.schema.names == [*COLUMNS, "truth"]
     for row, seen in zip(rows(out), table.to_pylist(), strict=True):
-        assert {name: str(cell) for name, cell in row.items() if name in ("round", "value")} == {
-            "round": seen["round"],
-            "value": seen["value"],
+        assert {name: str(cell) for name, cell in row.items() if name in ("start", "label")} == {
+            "start": seen["start"],
+            "label": seen["label"],
         }
         assert float(row["estimate"]) == pytest.approx(seen["estimate"], rel=1e-15)
-    assert b"User table 'pages'" in table.schema.metadata[b"note"]
-    assert loloha.OLOLOHA(k=4, eps_inf=4, eps_1=2) == eval(
-        table.schema.metadata[b"protocol"].decode(), vars(loloha) | {"OLOLOHA": loloha.OLOLOHA}
-    )
+    about = json.loads(table.schema.metadata[b"loloha"])
+    assert "User table 'pages'" in about["note"]
+    protocol = loloha.OLOLOHA(k=4, eps_inf=4, eps_1=2)
+    assert about["parameters"] == {"protocol": protocol.to_dict(), **protocol.numbers}
 
 
 @pytest.mark.usefixtures("no_picture")
@@ -221,7 +220,7 @@ def test_buckets_are_held_against_the_bucketed_truth(pages: Path, out: Path) -> 
     assert main([*line, "--b", "3", "--d", "3", "--domain", "a,help,search,start,z"]) == 1
     assert main([*line, "--b", "2", "--d", "2"]) == 0
     table = rows(out)
-    assert [row["value"] for row in table[:2]] == ["help..search", "settings, more..start"]
+    assert [row["label"] for row in table[:2]] == ["help..search", "settings, more..start"]
     assert [float(row["truth"]) for row in table] == [0.4, 0.6, 0.5, 0.5, 0.5, 0.5]
 
 
@@ -241,7 +240,7 @@ def test_a_round_without_reports_has_no_estimate(tmp_path: Path, out: Path) -> N
     table = tmp_path / "t.csv"
     table.write_text("r1,r2,r3\na,,b\nb,,a\n")
     assert main(["run", str(table), *OLOLOHA, "--out", str(out)]) == 0
-    of_round = [row for row in rows(out) if row["round"] == "r2"]
+    of_round = [row for row in rows(out) if row["start"] == "r2"]
     assert [(row["n"], row["estimate"], row["truth"]) for row in of_round] == [("0", "", "")] * 2
     saved = json.loads((out / "metrics.json").read_text())
     assert saved["rounds"][1]["mse_unbiased"] is None
@@ -267,8 +266,9 @@ def test_long_parquet_with_dates_and_other_labels(tmp_path: Path, out: Path) -> 
     line = ["run", str(table), *OLOLOHA, "--user", "who", "--round", "day", "--value", "page"]
     assert main([*line, "--domain", "1,2", "--on-unknown", "missing", "--out", str(out)]) == 0
     found = pq.read_table(out / "estimates.parquet")
-    assert found["round"].to_pylist() == [days[1]] * 2 + [days[0]] * 2
-    assert found["value"].to_pylist() == [1, 2, 1, 2]
+    assert found["round"].to_pylist() == [0, 0, 1, 1]
+    assert found["start"].to_pylist() == [str(days[1])] * 2 + [str(days[0])] * 2
+    assert found["label"].to_pylist() == ["1", "2", "1", "2"]
     assert found["n"].to_pylist() == [2, 2, 2, 2]
     assert found["truth"].to_pylist() == [1, 0, 0, 1]
 

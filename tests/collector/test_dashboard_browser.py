@@ -67,7 +67,7 @@ def test_withheld_rounds_are_not_said_to_be_shown(visit: Open, site: Site) -> No
 def test_map_shows_the_series(visit: Open, site: Site) -> None:
     page = visit(frequent())
     series = site.get(path(frequent()) + "/series?newest=100&top=40")
-    assert (len(series["values"]), series["rounds"]) == (40, [0, 1, 3, 4, 5])
+    assert (len(series["value"]), series["round"]) == (40, [0, 1, 3, 4, 5])
     (heat,) = drawn(page, "map-chart")
     # Round 2 has no reports and round 3 too few: columns without colour, not left out.
     assert heat["x"] == [0, 1, 2, 3, 4, 5]
@@ -75,14 +75,14 @@ def test_map_shows_the_series(visit: Open, site: Site) -> None:
     assert z.shape == (40, 6)
     assert np.isnan(z[:, 2:4]).all()
     for column, row in ((0, 0), (1, 1), (4, 3), (5, 4)):
-        expected = np.sqrt(np.maximum(0, series["frequencies"][row]))
+        expected = np.sqrt(np.maximum(0, series["estimate"][row]))
         np.testing.assert_allclose(z[:, column], expected, rtol=1e-12)
     rows = table(page, "map-table")
-    assert rows[0] == ["Round", "Begins", "Reports", *series["labels"]]
-    told = [percent(f) for f in series["frequencies"][0]]
+    assert rows[0] == ["Round", "Begins", "Reports", *series["label"]]
+    told = [percent(f) for f in series["estimate"][0]]
     assert rows[1] == ["0", "2026-01-01 00:00 UTC", "3,000", *told]
     assert rows[3][3:] == ["withheld"] * 40
-    most = max(f for row in series["frequencies"] if row for f in row)
+    most = max(f for row in series["estimate"] if row for f in row)
     assert page.locator("#map-legend .marks span").last.text_content() == f"{100 * most:.1f} %"
 
 
@@ -104,18 +104,18 @@ def test_map_hides_on_demand_what_noise_could_explain(visit: Open, site: Site) -
 def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, site: Site) -> None:
     page = visit(frequent())
     series = site.get(path(frequent()) + "/series?newest=100&top=40")
-    sums = np.nansum(np.array([row for row in series["frequencies"] if row], dtype=float), axis=0)
+    sums = np.nansum(np.array([row for row in series["estimate"] if row], dtype=float), axis=0)
     best = np.argsort(-sums, kind="stable")[:5]
     traces = drawn(page, "lines-chart")
     bands, lines = traces[:5], traces[5:]
-    assert [line["name"] for line in lines] == [series["labels"][column] for column in best]
+    assert [line["name"] for line in lines] == [series["label"][column] for column in best]
     # Neither colour alone nor dash alone tells them apart.
     assert len({line["line"]["dash"] for line in lines}) == 5
     assert len({line["marker"]["symbol"] for line in lines}) == 5
     estimates = site.get(path(frequent()) + "/rounds/5/estimates")
     for column, line, band in zip(best, lines, bands, strict=True):
-        value = series["values"][column]
-        assert line["y"][5] == pytest.approx(100 * estimates["frequencies"][value])
+        value = series["value"][column]
+        assert line["y"][5] == pytest.approx(100 * estimates["estimate"][value])
         assert line["y"][2] is line["y"][3] is None
         ends = {round(y, 9) for x, y in zip(band["x"], band["y"], strict=True) if x == 5}
         assert ends == {
@@ -132,8 +132,8 @@ def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, s
         .textContent.split('95 %:').length === 6""",
     )
     rows = table(page, "lines-table")
-    value = series["values"][best[0]]
-    told = [percent(estimates[one][value]) for one in ("frequencies", "lower", "upper")]
+    value = series["value"][best[0]]
+    told = [percent(estimates[one][value]) for one in ("estimate", "lower", "upper")]
     assert rows[-1][:4] == ["5", *told]
 
 
@@ -152,7 +152,7 @@ def test_any_value_can_be_added_by_its_label_and_removed(visit: Open, site: Site
     series = site.get(path(frequent()) + "/series?newest=100&value=59")
     told = [None if y is None else y / 100 for y in line["y"]]
     assert [told[t] for t in (0, 1, 4, 5)] == pytest.approx(
-        [row[0] for row in series["frequencies"] if row]
+        [row[0] for row in series["estimate"] if row]
     )
     for left in range(5, 0, -1):
         page.locator("#chosen button").first.click()
@@ -182,16 +182,16 @@ def test_round_shows_its_estimates_and_their_projection(visit: Open, site: Site)
     page = visit(frequent())
     estimates = site.get(path(frequent()) + "/rounds/5/estimates?projected=true")
     (bars,) = drawn(page, "round-chart")
-    np.testing.assert_allclose(bars["x"], 100 * np.array(estimates["frequencies"]))
+    np.testing.assert_allclose(bars["x"], 100 * np.array(estimates["estimate"]))
     np.testing.assert_allclose(
         bars["error_x"]["array"],
-        100 * (np.array(estimates["upper"]) - estimates["frequencies"]),
+        100 * (np.array(estimates["upper"]) - estimates["estimate"]),
     )
     rows = table(page, "round-table")
-    columns = ("frequencies", "lower", "upper")
+    columns = ("estimate", "lower", "upper")
     expected = [
         [label, *(percent(estimates[one][v]) for one in columns)]
-        for v, label in enumerate(estimates["labels"])
+        for v, label in enumerate(estimates["label"])
     ]
     assert rows[1:] == expected
     page.get_by_label("Project to the simplex").check()
@@ -208,9 +208,9 @@ def test_round_shows_its_estimates_and_their_projection(visit: Open, site: Site)
 def test_rounds_are_walked_through_and_ordered(visit: Open, site: Site) -> None:
     page = visit(frequent(), "&order=frequency&count=20")
     estimates = site.get(path(frequent()) + "/rounds/5/estimates")
-    order = np.argsort(-np.array(estimates["frequencies"]), kind="stable")[:20]
+    order = np.argsort(-np.array(estimates["estimate"]), kind="stable")[:20]
     (bars,) = drawn(page, "round-chart")
-    np.testing.assert_allclose(bars["x"], 100 * np.array(estimates["frequencies"])[order])
+    np.testing.assert_allclose(bars["x"], 100 * np.array(estimates["estimate"])[order])
     assert page.get_by_role("button", name="Round after").is_disabled()
     page.get_by_role("button", name="Round before").click()
     page.get_by_text(re.compile("^Round 4, from 2026-01-01 04:00 UTC, open: 3,000")).wait_for()

@@ -125,8 +125,8 @@ def test_series_of_a_wide_domain_are_cut_to_the_newest_rounds(
         sent = b"\n".join(messages(one, some, round))
         client.post(f"{path}/reports", content=sent, headers={"content-type": LINES})
     for query in ("", "?value=1", "?top=3"):
-        assert client.get(f"{path}/series{query}").json()["rounds"] == [3, 4]
-    assert client.get(f"{path}/series?last=2").json()["rounds"] == [1, 2]
+        assert client.get(f"{path}/series{query}").json()["round"] == [3, 4]
+    assert client.get(f"{path}/series?last=2").json()["round"] == [1, 2]
     assert client.get(f"{path}/rounds?newest=1").json()["rounds"][0]["round"] == 4
     assert len(client.get(f"{path}/rounds").json()["rounds"]) == 5
 

@@ -158,9 +158,9 @@ def test_http_shows_published_reports_only(serve: Any) -> None:
     send(sent)
     shown = client.get(f"{path}/rounds/0/estimates").json()
     assert (shown["n"], shown["withheld"]) == (30, "not_published")
-    assert "frequencies" not in shown
+    assert "estimate" not in shown
     assert client.get(f"{path}/rounds/0/estimates?format=csv").status_code == 409
-    assert client.get(f"{path}/series").json()["frequencies"] == [None]
+    assert client.get(f"{path}/series").json()["estimate"] == [None]
     (round,) = client.get(f"{path}/rounds").json()["rounds"]
     assert (round["n"], round["published"], round["shown"]) == (30, 0, False)
     assert client.get(path).json()["terms"]["publish_every"] == 0

@@ -198,7 +198,7 @@ def test_batches_of_every_form(serve: Any, form: str, packed: bool, n: int) -> N
     assert answer.json() == {"accepted": n, "duplicates": 0, "refused": []}
     shown = client.get(f"{path}/rounds/0/estimates").json()
     estimate = expected(one, some, 0).estimate()
-    assert shown["frequencies"] == estimate.frequencies.tolist()
+    assert shown["estimate"] == estimate.frequencies.tolist()
 
 
 def test_a_batch_lists_what_was_refused(serve: Any) -> None:
@@ -314,7 +314,7 @@ def test_two_campaigns_at_once_stay_apart(serve: Any) -> None:
     both = [fill(client, paths[0], one, 7), fill(client, paths[1], two, 9)]
     for path, each, some in zip(paths, (one, two), both, strict=True):
         shown = client.get(f"{path}/rounds/0/estimates").json()
-        assert shown["frequencies"] == expected(each, some, 0).estimate().frequencies.tolist()
+        assert shown["estimate"] == expected(each, some, 0).estimate().frequencies.tolist()
 
 
 def test_rounds_follow_the_clock_across_midnight(serve: Any, clock: Clock) -> None:

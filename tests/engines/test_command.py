@@ -14,10 +14,12 @@ import pytest
 
 from loloha import OLOLOHA, DBitFlipPM, population
 from loloha.campaign import Campaign, Labels, Schedule
+from loloha.campaign.schedule import to_text
 from loloha.cli import main
 from loloha.engines.base import Engine
 from loloha.engines.saved import find, load, save
 from loloha.reportlog import ReportLog
+from loloha.server.table import COLUMNS
 
 K = 5
 PROTOCOL = OLOLOHA(k=K, eps_inf=4.0, eps_1=3.0)
@@ -59,18 +61,25 @@ def told(capsys: Any, *line: str) -> Any:
 def test_from_a_table_to_estimates(there, capsys):
     generate(users="20000", truth="truth.parquet")
     truth = pyarrow.parquet.read_table("truth.parquet").to_pylist()
-    assert truth[0] == {"round": 0, "value": 0, "frequency": 0.6}
-    assert truth[-1] == {"round": 1, "value": 0, "frequency": 1.0}
+    assert truth[0] == {"round": 0, "value": 0, "truth": 0.6}
+    assert truth[-1] == {"round": 1, "value": 0, "truth": 1.0}
     found = told(capsys, "tally", "log", "--campaign", "campaign.json", "--out", "tallies")
     assert [row["n"] for row in found["rounds"]] == [20000, 18000]
     assert (found["rows"], found["guard"], found["refused"]) == (38000, True, {})
     assert json.loads(Path("tallies/summary.json").read_text()) == found
     rows = told(capsys, "estimate", "tallies", "--campaign", "campaign.json", "--level", "0.999999")
-    assert [row["value"] for row in rows] == 2 * ["red", "blue", "grey", "teal", "pink"]
+    assert tuple(rows[0]) == (*COLUMNS, "bound")
+    assert [row["label"] for row in rows] == 2 * ["red", "blue", "grey", "teal", "pink"]
+    assert [row["value"] for row in rows] == 2 * [*range(5)]
+    campaign = Campaign.from_json(Path("campaign.json").read_bytes())
+    assert {row["campaign"] for row in rows} == {campaign.fingerprint}
+    assert [row["start"] for row in rows[::5]] == [
+        to_text(campaign.schedule.begins(round)) for round in (0, 1)
+    ]
     for row in rows[:3]:
-        share = {"red": 0.6, "blue": 0.3, "grey": 0.1}[row["value"]]
-        assert row["low"] < share < row["high"]
-        assert abs(row["frequency"] - share) < row["bound"]
+        share = {"red": 0.6, "blue": 0.3, "grey": 0.1}[row["label"]]
+        assert row["lower"] < share < row["upper"]
+        assert abs(row["estimate"] - share) < row["bound"]
         assert row["n"] == 20000
 
 
@@ -135,8 +144,8 @@ def test_tallies_of_one_round_add_up(there, capsys):
     single = [told(capsys, "estimate", f"t{seed}/round-0.tally")[0] for seed in (1, 2)]
     double = told(capsys, "estimate", "t1", "t2/round-0.tally")
     assert [one["n"] for one in (*single, double[0])] == [300, 300, 600]
-    mean = sum(one["frequency"] for one in single) / 2
-    assert double[0]["frequency"] == pytest.approx(mean)
+    mean = sum(one["estimate"] for one in single) / 2
+    assert double[0]["estimate"] == pytest.approx(mean)
     assert double[0]["value"] == 0
 
 
@@ -275,13 +284,13 @@ def test_the_mean_of_rounds_has_the_error_that_shared_memos_leave(there, capsys)
     run("tally", "log", "--campaign", "campaign.json", "--out", "t")
     rows = told(capsys, "estimate", "t", "--mean", "--campaign", "campaign.json")
     wanted = mean([load([Path(f"t/round-{round}.tally")]) for round in (0, 1)])
-    assert {row["round"] for row in rows} == {"mean of 2, 0..1"}
-    assert [row["value"] for row in rows] == ["red", "blue", "grey", "teal", "pink"]
-    assert [row["frequency"] for row in rows] == wanted.frequencies.tolist()
+    assert {row["round"] for row in rows} == {None}
+    assert [row["label"] for row in rows] == ["red", "blue", "grey", "teal", "pink"]
+    assert [row["estimate"] for row in rows] == wanted.frequencies.tolist()
     assert [row["standard_error"] for row in rows] == wanted.standard_errors.tolist()
     assert rows[0]["n"] == 19000
     run("estimate", "t", "--mean", "--out", "mean.parquet")
-    assert pyarrow.parquet.read_table("mean.parquet")["round"].to_pylist()[0] == "mean of 2, 0..1"
+    assert pyarrow.parquet.read_table("mean.parquet")["round"].null_count == K
 
 
 def test_few_rows_of_many_values(there, capsys):
@@ -297,11 +306,25 @@ def test_few_rows_of_many_values(there, capsys):
     everything = {(row["round"], row["value"]): row for row in told(capsys, "estimate", "t")}
     for row in clear + top:
         named = everything[row["round"], row["value"]]
-        assert row["low"] < named["low"]
-        assert row["high"] > named["high"]
+        assert row["lower"] < named["lower"]
+        assert row["upper"] > named["upper"]
     capsys.readouterr()
     run("estimate", "t")
     assert "standard_error" in capsys.readouterr().out
+
+
+def test_a_round_in_which_a_bucket_has_nobody_has_no_projection(there, capsys):
+    protocol = DBitFlipPM(k=K, eps_inf=4.0, b=5, d=1)
+    Path("protocol.json").write_text(json.dumps(protocol.to_dict()))
+    Path("table.csv").write_text("r0\nred\nblue\ngrey\ngrey\n")
+    generate("protocol.json")
+    run("tally", "log", "--campaign", "protocol.json", "--out", "t")
+    run("estimate", "t", "--project", "--out", "e.parquet")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "round 0 has no projection: nobody sampled" in said
+    table = pyarrow.parquet.read_table("e.parquet")
+    assert 0 < table["estimate"].null_count < K
+    assert table["projected"].null_count == K
 
 
 def test_estimates_go_to_files(there, capsys):
@@ -310,7 +333,7 @@ def test_estimates_go_to_files(there, capsys):
     for name, read in (("e.csv", pyarrow.csv.read_csv), ("e.parquet", pyarrow.parquet.read_table)):
         run("estimate", "t", "--campaign", "campaign.json", "--out", name)
         table = read(name)
-        assert (table.num_rows, table["value"][1].as_py()) == (2 * K, "blue")
+        assert (table.num_rows, table["label"][1].as_py()) == (2 * K, "blue")
         assert main(["estimate", "t", "--out", name]) == 1
         run("estimate", "t", "--out", name, "--force")
     assert sorted(path.name for path in there.glob(".*")) == []
@@ -437,7 +460,7 @@ def other_campaign(*labels: str) -> str:
 def test_labels_find_their_place_in_the_campaign(there):
     generate(other_campaign("teal", "pink", "grey", "blue", "red"), truth="truth.parquet")
     truth = pyarrow.parquet.read_table("truth.parquet").to_pylist()
-    held = {row["value"]: row["frequency"] for row in truth if row["round"] == 0}
+    held = {row["value"]: row["truth"] for row in truth if row["round"] == 0}
     assert held == {4: 0.6, 3: 0.3, 2: 0.1}
 
 

@@ -43,7 +43,7 @@ def test_a_campaign_from_its_creation_to_its_series(url: str) -> None:
         assert remote.submit(b"[]", JSON) == Receipt()
         assert remote.rounds()[0]["n"] == 8
         assert remote.estimates(0, level=0.9)["level"] == 0.9
-        assert remote.series(value=[1, 3])["values"] == [1, 3]
+        assert remote.series(value=[1, 3])["value"] == [1, 3]
         assert remote.privacy()["eps_1"] > 0
         assert "token" not in repr(remote)
 

@@ -94,7 +94,7 @@ def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> 
     for round in range(2):
         shown = get(base, f"/v1/{path}/rounds/{round}/estimates").json()
         truth = np.bincount(values[:, round], minlength=5) / 20_000
-        z = (np.array(shown["frequencies"]) - truth) / np.array(shown["standard_errors"])
+        z = (np.array(shown["estimate"]) - truth) / np.array(shown["standard_error"])
         # alpha = 10 x 2e-10: sees a wrong label order, round or protocol.
         assert np.abs(z).max() < 6.4, z
 

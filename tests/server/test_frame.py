@@ -10,6 +10,7 @@ import pytest
 import loloha
 from loloha.errors import ParameterError
 from loloha.server.frame import to_frame, to_html
+from loloha.server.table import COLUMNS
 from loloha.server.tally import Tally
 
 mpl.use("Agg")
@@ -36,13 +37,14 @@ def test_each_kind_of_frame_holds_the_same(backend: str | None) -> None:
 def test_an_estimate_is_a_frame_of_values() -> None:
     estimate = counted().estimate()
     frame = estimate.to_frame(0.9, labels=["a", "b", "c"], backend="pandas")
-    assert list(frame) == ["value", "label", "estimate", "error", "low", "high", "n"]
+    assert tuple(frame) == COLUMNS
+    assert frame["label"].tolist() == ["a", "b", "c"]
     assert frame["estimate"].tolist() == estimate.frequencies.tolist()
-    assert frame["error"].tolist() == estimate.standard_errors.tolist()
-    low, high = estimate.interval(0.9)
-    assert (frame["low"].tolist(), frame["high"].tolist()) == (low.tolist(), high.tolist())
+    assert frame["standard_error"].tolist() == estimate.standard_errors.tolist()
+    lower, upper = estimate.interval(0.9)
+    assert (frame["lower"].tolist(), frame["upper"].tolist()) == (lower.tolist(), upper.tolist())
     assert frame["n"].tolist() == [6] * 3
-    assert polars.DataFrame(estimate).columns == ["value", "estimate", "error", "low", "high", "n"]
+    assert tuple(polars.DataFrame(estimate).columns) == COLUMNS
     with pytest.raises(ParameterError, match="labels must be 3"):
         estimate.to_frame(labels=["a"])
     with pytest.raises(ParameterError, match="backend must be"):

@@ -51,12 +51,3 @@ def load(path: Path) -> Campaign | Protocol:
         except ParameterError as error:
             raise CampaignError(f"{path}: {error}") from None
     return Campaign.from_dict(plain)
-
-
-def labels(campaign: Campaign | Protocol) -> list[str] | None:
-    """A label for each estimated value, None where only its number is known."""
-    from loloha.protocols import Protocol
-
-    if isinstance(campaign, Protocol) or campaign.protocol.bins != campaign.protocol.k:
-        return None
-    return campaign.domain.texts

@@ -107,13 +107,11 @@ def _cores() -> int:
 
 
 def _save(found: Comparison, out: Path) -> None:
-    from pyarrow import parquet
+    from loloha.server.frame import written
 
-    from loloha.server.frame import write_csv
-
-    frame = found.to_frame(backend="pyarrow")
-    write_csv(frame, out / "comparison.csv")
-    parquet.write_table(frame, out / "comparison.parquet")
+    for form in ("csv", "parquet"):
+        with (out / f"comparison.{form}").open("wb") as file:
+            file.writelines(written([found.to_frame(backend="pyarrow")], form))
     with console.drawing():
         _draw(found, out)
 

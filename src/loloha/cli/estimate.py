@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,12 @@ from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
+    from loloha.arrays import Floats
+    from loloha.campaign import Campaign
+    from loloha.protocols import Protocol
     from loloha.server.estimate import Estimate
+    from loloha.server.table import EstimateTable
 
-COLUMNS = ("round", "value", "frequency", "standard_error", "low", "high", "bound", "n")
 FEW = 10
 
 
@@ -59,45 +63,64 @@ def estimate(
 ) -> None:
     """Estimate how frequent each value was in each round: unbiased, so possibly below zero.
 
-    low and high hold one value's frequency with the given level; those of values picked by their
+    lower and upper hold one value's frequency with the given level; those of values picked by their
     estimates (--top, --only-clear, 10 in a terminal) hold for all values at once. bound is the
     largest error over all values at once. In small domains look at all values; in large ones at
     --top or --only-clear. With --mean every report counts once, errors are those of users who keep
     their values (upper bounds where they do not), and n is a round's.
     """
     from loloha.engines.saved import find, load
+    from loloha.reportlog import rules
+    from loloha.server.mean import mean as of_rounds
 
-    names, protocol = _agreed(campaign, tallies)
+    agreed = None if campaign is None else _agreed(campaign, tallies)
     _check(top, level, out, force)
     counted = {}
     for round, files in find(tallies).items():
-        counted[round] = load(files, protocol=protocol)
+        counted[round] = load(files, protocol=None if agreed is None else rules(agreed))
         if counted[round].n == 0:
             console.warn(f"round {round} has no reports, hence no estimate")
             del counted[round]
+    if not counted:
+        raise LolohaError("tallies must hold reports, got none in any round; wait for some")
+    found: dict[int | None, Estimate] = {t: one.estimate() for t, one in counted.items()}
+    if mean:
+        found = {None: of_rounds([*counted.values()])}
+        console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
-    found = _mean(counted) if mean else {t: one.estimate() for t, one in counted.items()}
-    parts = [_part(round, one, level, few, only_clear, project) for round, one in found.items()]
-    table = _joined(parts, names)
+    tables = [
+        _table(round, one, agreed, level, few, only_clear, project) for round, one in found.items()
+    ]
+    pieces = (piece for table in tables for piece in table.pieces())
     if out is not None:
-        table_file.write(table, out)
+        rows = table_file.write(pieces, out)
+        if not as_json:
+            console.show(f"Estimates: {out} ({rows} rows)")
     if as_json:
-        console.show_json(table.to_pylist())
+        console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
-        cells = [list(row.values()) for row in table.to_pylist()]
-        console.show_table(table.column_names, cells, keys=2)
-        if names is None:
-            console.say("value is the number of a label; --campaign FILE shows the labels")
-        if mean and len(counted) > 1:
-            console.say(
-                "bound is that of one round: users may keep their memos, and then more rounds "
-                "lessen only part of the noise"
-            )
-    else:
-        console.show(f"Estimates: {out} ({table.num_rows} rows)")
+        _show(list(pieces), mean and len(counted) > 1)
     if any(_picked(one, few, only_clear) for one in found.values()):
         console.say(
-            "low and high hold for all values at once: these were picked by their estimates"
+            "lower and upper hold for all values at once: these were picked by their estimates"
+        )
+
+
+def _show(pieces: list[Any], memos: bool) -> None:
+    import pyarrow
+
+    table = pyarrow.concat_tables(pieces)
+    unlabelled = table["label"].null_count == table.num_rows
+    hidden = {"campaign", "start", "level"} | ({"label"} if unlabelled else set())
+    names = [name for name in table.column_names if name not in hidden]
+    rows = [list(row.values()) for row in table.select(names).to_pylist()]
+    console.show_table(names, rows, keys=2)
+    if unlabelled:
+        console.say("value is the number of a label; --campaign FILE shows the labels")
+    if memos:
+        console.say(
+            "bound is that of one round: users may keep their memos, and then more rounds "
+            "lessen only part of the noise"
         )
 
 
@@ -106,13 +129,10 @@ def _picked(found: Estimate, top: int | None, only_clear: bool) -> bool:
     return only_clear or (top is not None and top < len(found.frequencies))
 
 
-def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | None, Any]:
-    """Labels and rules of a campaign, to which the tallies must not say that they do not belong."""
+def _agreed(campaign: Path, tallies: list[Path]) -> Campaign | Protocol:
+    """The campaign, of which no tally must say that it is of another one."""
     from loloha.engines.saved import campaign_of
-    from loloha.reportlog import rules
 
-    if campaign is None:
-        return None, None
     agreed = campaign_file.load(campaign)
     for folder in {path if path.is_dir() else path.parent for path in tallies}:
         if (counted := campaign_of(folder)) not in (None, agreed.fingerprint):
@@ -120,7 +140,7 @@ def _agreed(campaign: Path | None, tallies: list[Path]) -> tuple[list[str] | Non
                 f"tallies in {str(folder)!r} must be of campaign {agreed.fingerprint!r}, they are "
                 f"of {counted!r}; give that one's file"
             )
-    return campaign_file.labels(agreed), rules(agreed)
+    return agreed
 
 
 def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:
@@ -133,48 +153,56 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
         table_file.check(out, force)
 
 
-def _mean(counted: dict[int, Any]) -> dict[str, Estimate]:
-    """The mean of these rounds under a name that says which."""
-    from loloha.server.mean import mean
-
-    if not counted:
-        return {}
-    return {f"mean of {len(counted)}, {min(counted)}..{max(counted)}": mean([*counted.values()])}
-
-
-def _part(
-    round: int | str,
+def _table(
+    round: int | None,
     found: Estimate,
+    agreed: Campaign | Protocol | None,
     level: float,
     top: int | None,
     only_clear: bool,
     project: bool,
-) -> dict[str, Any]:
-    """Columns of one round; the most frequent values first where not all are asked for."""
+) -> EstimateTable:
+    """One round; the most frequent values first where not all are asked for."""
     import numpy as np
 
-    from loloha.postprocess import project_simplex
+    from loloha.campaign import Campaign
+    from loloha.campaign.schedule import to_text
 
-    bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
     chosen = np.arange(len(found.frequencies))
     if only_clear:
         chosen = chosen[found.significant(level)]
     if top is not None or only_clear:
         chosen = _largest(found.frequencies, chosen, top)
-    low, high = found.interval(level, simultaneous=_picked(found, top, only_clear))
-    columns = {
-        "round": np.full(len(chosen), round),
-        "value": chosen,
-        "frequency": found.frequencies[chosen],
-        "standard_error": found.standard_errors[chosen],
-        "low": low[chosen],
-        "high": high[chosen],
-        "bound": bound[chosen],
-        "n": found.reach[chosen],
-    }
+    about: dict[str, Any] = {}
+    if agreed is not None:
+        about["campaign"] = agreed.fingerprint
+    if isinstance(agreed, Campaign):
+        about["labels"] = agreed.bin_labels
+        about["start"] = None if round is None else to_text(agreed.schedule.begins(round))
+    picked = _picked(found, top, only_clear)
+    table = found.table(level, bins=chosen, simultaneous=picked, round=round, **about)
+    bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
+    more = {"bound": [bound[chosen]]}
     if project:
-        columns["projected"] = project_simplex(found.frequencies)[chosen]
-    return columns
+        more["projected"] = [_projected(round, found.frequencies)[chosen]]
+    return replace(table, more=more)
+
+
+def _projected(round: int | None, frequencies: Floats) -> Floats:
+    """On the simplex; NaN where something is missing to add up to 1."""
+    import numpy as np
+
+    from loloha.postprocess import project_simplex
+
+    unknown = int(np.isnan(frequencies).sum())
+    if not unknown:
+        return project_simplex(frequencies)
+    which = "the mean" if round is None else f"round {round}"
+    console.warn(
+        f"{which} has no projection: nobody sampled {unknown} of its {len(frequencies)} values, "
+        "and without them nothing says what the others add up to"
+    )
+    return np.full(len(frequencies), np.nan)
 
 
 def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
@@ -185,18 +213,3 @@ def _largest(frequencies: Any, chosen: Any, top: int | None) -> Any:
         kept = np.argpartition(-ranked, top - 1)[:top]
         chosen, ranked = chosen[kept], ranked[kept]
     return chosen[np.lexsort((chosen, -ranked))]
-
-
-def _joined(parts: list[dict[str, Any]], names: list[str] | None) -> Any:
-    """An Arrow table of all parts, with labels where they are known."""
-    import numpy as np
-    import pyarrow
-
-    if not parts:
-        raise LolohaError("tallies must hold reports, got none in any round; wait for some")
-    rows: dict[str, Any] = {
-        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
-    }
-    if names is not None:
-        rows["value"] = [names[value] for value in rows["value"]]
-    return pyarrow.table(rows)

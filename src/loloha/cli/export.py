@@ -33,23 +33,21 @@ def export(
 
     Rounds that the collector withholds are left out.
     """
-    import pyarrow
-
     from loloha.sender.collector import Collector
-    from loloha.server.frame import series_to_frame
+    from loloha.server.table import EstimateTable
 
     table_file.check(out, force)
     with console.working("reading estimates"), Collector(url) as collector:
         parts = list(_series(collector, first, level))
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
-    withheld = sum(one is None for part in parts for one in part["frequencies"])
-    table = pyarrow.concat_tables([series_to_frame(part) for part in reversed(parts)])
-    table_file.write(table, out)
+    tables = [EstimateTable.from_series(part) for part in reversed(parts)]
+    withheld = sum(one is None for table in tables for one in table.estimate)
+    rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
     if as_json:
-        console.show_json({"out": str(out), "rows": table.num_rows, "withheld": withheld})
+        console.show_json({"out": str(out), "rows": rows, "withheld": withheld})
     else:
-        console.show(f"Estimates: {out} ({table.num_rows} rows)")
+        console.show(f"Estimates: {out} ({rows} rows)")
     if withheld:
         console.say(
             f"left out, since they have too few reports to be shown: {withheld} of the rounds"
@@ -63,10 +61,10 @@ def _series(collector: Collector, first: int, level: float) -> Iterator[dict[str
         wanted = sorted(one["round"] for one in page if one["n"] > 0 and one["round"] >= first)
         while wanted:
             part = collector.series(first=wanted[0], last=wanted[-1], newest=NEWEST, level=level)
-            if not part["rounds"]:
+            if not part["round"]:
                 break
             yield part
-            wanted = [one for one in wanted if one < min(part["rounds"])]
+            wanted = [one for one in wanted if one < min(part["round"])]
         below = min(one["round"] for one in page) - 1
         if below < first:
             return

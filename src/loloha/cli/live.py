@@ -184,7 +184,7 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
     with Collector(url) as collector:
         shown = [collector.estimates(t, level=level) for t in range(dataset.tau)]
     n = np.array([one["n"] for one in shown], dtype=np.int64)
-    estimates = np.array([one["frequencies"] for one in shown], dtype=float)
+    estimates = np.array([one["estimate"] for one in shown], dtype=float)
     # A demo's protocol lets every report support every value.
     reach = np.repeat(n[:, None], protocol.bins, axis=1)
     return Simulation(protocol, estimates, None, reach, n, np.full(1, np.nan), dataset=dataset)

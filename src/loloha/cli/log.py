@@ -56,7 +56,7 @@ def generate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write the true frequencies as .parquet: round, value, frequency.",
+            help="Also write the true frequencies as .parquet: round, value, truth.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -132,7 +132,7 @@ def _write_truth(path: Path, counts: Any) -> None:
     rounds, values = np.nonzero(counts)
     held = counts[rounds, values]
     share = held / counts.sum(axis=1)[rounds]
-    parquet.write_table(pyarrow.table({"round": rounds, "value": values, "frequency": share}), path)
+    parquet.write_table(pyarrow.table({"round": rounds, "value": values, "truth": share}), path)
 
 
 @group.command()

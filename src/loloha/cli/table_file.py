@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,14 +30,21 @@ def check(out: Path, force: bool) -> None:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
-def write(table: Any, out: Path) -> None:
-    """Write an Arrow table in the format that the file's name says."""
-    from pyarrow import parquet
+def write(tables: Iterable[Any], out: Path) -> int:
+    """Write Arrow tables of one schema in the format that the file's name says; how many rows."""
+    from loloha.server.frame import written
 
-    from loloha.server.frame import write_csv
+    rows = 0
 
-    with new_file(out) as draft:
-        (write_csv if out.suffix == ".csv" else parquet.write_table)(table, draft)
+    def counted() -> Iterator[Any]:
+        nonlocal rows
+        for table in tables:
+            rows += table.num_rows
+            yield table
+
+    with new_file(out) as draft, draft.open("wb") as file:
+        file.writelines(written(counted(), out.suffix[1:]))
+    return rows
 
 
 @contextmanager

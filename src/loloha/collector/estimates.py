@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -17,16 +16,13 @@ from loloha.collector import shape
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate import Estimate
+from loloha.server.table import EstimateTable
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats
 
 NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
 _MOST_NUMBERS = 1 << 21
-ROWS = 1 << 16
-"""Rows of a table that are made at a time."""
-# What is many in a document is one in a row.
-_IN_ROWS = {"frequencies": "frequency", "standard_errors": "standard_error"}
 
 
 class Estimates:
@@ -106,8 +102,8 @@ def frame(
     return shape.Estimates(
         campaign=stored.campaign.fingerprint,
         round=round,
-        begins=to_text(schedule.begins(round)),
-        ends=to_text(schedule.ends(round)),
+        start=to_text(schedule.begins(round)),
+        end=to_text(schedule.ends(round)),
         state=state(stored, round, now),
         n=n,
         minimum_cohort=stored.terms.minimum_cohort,
@@ -133,23 +129,28 @@ class Selection(NamedTuple):
     top: int | None
 
 
-def numbers(stored: StoredCampaign, estimate: Estimate, selection: Selection) -> dict[str, Any]:
-    """The columns of an estimate, as arrays and a list of labels, in ascending order of values."""
-    lower, upper = estimate.interval(selection.level)
-    columns: dict[str, Any] = {
-        "frequencies": estimate.frequencies,
-        "standard_errors": estimate.standard_errors,
-        "lower": lower,
-        "upper": upper,
-    }
-    if selection.projected:
-        columns["projected"] = _projected(estimate.frequencies)
-    if selection.top is None or selection.top >= stored.bins:
-        return {"values": np.arange(stored.bins), "labels": stored.labels, **columns}
-    values = most_frequent([estimate], selection.top)
-    labels = [stored.campaign.bin_label(v) for v in values]
-    chosen = {name: column[values] for name, column in columns.items()}
-    return {"values": np.array(values), "labels": labels, **chosen}
+def table(
+    stored: StoredCampaign, round: int, estimate: Estimate, selection: Selection
+) -> EstimateTable:
+    """What is asked of an estimate, in ascending order of values."""
+    bins: Any = slice(None)
+    if selection.top is not None and selection.top < stored.bins:
+        bins = np.array(most_frequent([estimate], selection.top))
+    found = estimate.table(
+        selection.level,
+        labels=stored.labels,
+        bins=bins,
+        round=round,
+        start=to_text(stored.campaign.schedule.begins(round)),
+        campaign=stored.campaign.fingerprint,
+    )
+    more = {"projected": [_projected(estimate.frequencies)[bins]]} if selection.projected else {}
+    return replace(found, more=more, about=about(stored))
+
+
+def about(stored: StoredCampaign) -> dict[str, Any]:
+    """What stands beside the rows of a table."""
+    return {"name": stored.campaign.name, "parameters": parameters(stored)}
 
 
 def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dict[str, Any]:
@@ -168,44 +169,12 @@ def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dic
     largest = shape.Largest(
         value=value,
         label=stored.campaign.bin_label(value),
-        frequency=float(frequencies[value]),
+        estimate=float(frequencies[value]),
         lower=float(lower[value]),
         upper=float(upper[value]),
     )
     error = float(np.nanmax(np.maximum(upper - frequencies, frequencies - lower)))
     return {**numbers, "simultaneous_error": error, "largest": largest}
-
-
-def tables(
-    stored: StoredCampaign, round: int, n: int, columns: dict[str, Any], level: float
-) -> Iterator[Any]:
-    """The columns as Arrow tables, each row with the realised parameters that it rests on.
-
-    Some thousand rows each: who writes them down never holds them all.
-    """
-    import pyarrow as pa
-
-    told, campaign = parameters(stored), stored.campaign
-    about = {
-        "campaign": campaign.fingerprint, "name": campaign.name, "level": level, "parameters": told,
-    }  # fmt: skip
-    metadata = {"loloha": json.dumps(about, sort_keys=True)}
-    for first in range(0, len(columns["labels"]), ROWS):
-        some = {name: column[first : first + ROWS] for name, column in columns.items()}
-        values, labels = some.pop("values"), some.pop("labels")
-        size = len(labels)
-        named = {
-            "round": np.full(size, round, dtype=np.int64),
-            "value": values.astype(np.int64),
-            "label": pa.array(labels, pa.string()),
-            # Unknown frequencies are null.
-            **{_IN_ROWS.get(name, name): pa.array(one, pa.float64(), from_pandas=True)
-               for name, one in some.items()},
-            "n": np.full(size, n, dtype=np.int64),
-            "p_star": np.full(size, told["p_star"]),
-            "q_star": np.full(size, told["q_star"]),
-        }  # fmt: skip
-        yield pa.table(named).replace_schema_metadata(metadata)
 
 
 def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:

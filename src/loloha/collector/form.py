@@ -5,11 +5,11 @@ Done for a desk, in this process or in one of its own.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from loloha import privacy
 from loloha.campaign.schedule import to_text
@@ -21,11 +21,11 @@ from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.server.frame import SERIES, series_to_frame, write_csv
+from loloha.server.frame import written
+from loloha.server.table import COLUMNS, NUMBERS, EstimateTable
 
 Form = Literal["json", "csv", "parquet"]
 _MOST_NUMBERS = 1_000_000
-_COLUMNS = ("frequencies", "standard_errors", "lower", "upper")
 MEDIA = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
@@ -74,12 +74,14 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
             "reports so far; wait for more",
             kind=frame.withheld,
         )
-    columns = estimates.numbers(stored, estimate, wanted.selection)
-    if wanted.form == "json":
-        told = columns | estimates.all_at_once(stored, estimate, level)
-        return Parts(n, in_pieces(msgspec.structs.replace(frame, **told)))
-    rows = estimates.tables(stored, round, n, columns, level)
-    return Parts(n, _WRITERS[wanted.form](rows))
+    table = estimates.table(stored, round, estimate, wanted.selection)
+    if wanted.form != "json":
+        return Parts(n, _in_pieces(table, wanted.form))
+    rows = {name: getattr(table, name) for name in NUMBERS} | table.more
+    told = {name: cells[0] for name, cells in rows.items()}
+    told |= {"value": table.value, "label": table.label}
+    told |= estimates.all_at_once(stored, estimate, level)
+    return Parts(n, in_pieces(msgspec.structs.replace(frame, **told)))
 
 
 def of_labels(desk: Desk, fingerprint: str, text: str) -> Parts:
@@ -108,16 +110,22 @@ def of_series(
     desk: Desk, fingerprint: str, found: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
-    series = _series(desk.estimates, desk.known(fingerprint), found, asked)
-    if form == "json":
-        return Parts(None, in_pieces(series))
-    return Parts(None, _WRITERS[form](_tables(series)))
+    stored = desk.known(fingerprint)
+    table = _series(desk.estimates, stored, found, asked)
+    if form != "json":
+        return Parts(None, _in_pieces(table, form))
+    series = shape.Series(
+        minimum_cohort=stored.terms.minimum_cohort,
+        parameters=estimates.parameters(stored),
+        **{name: getattr(table, name) for name in COLUMNS},
+    )
+    return Parts(None, in_pieces(series))
 
 
 def _series(
     cache: estimates.Estimates, stored: StoredCampaign, found: Sequence[Round], asked: Asked
-) -> shape.Series:
-    """The series of the rounds found."""
+) -> EstimateTable:
+    """The estimates of the rounds found; None for rounds that are suppressed."""
     campaign = stored.campaign
     shown = [one for one in found if estimates.withheld(stored, one) is None]
     present = (
@@ -125,84 +133,35 @@ def _series(
         for one in shown
         if (estimate := cache.of(stored, one.number, one.published)) is not None
     )
-    value = asked.value
-    if value is None:
-        most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
-        whole = most >= stored.bins
-        value = list(range(stored.bins)) if whole else estimates.most_frequent(present, most)
-
-    def row(one: Round) -> tuple[int, Any]:
+    most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
+    bins: Any = slice(None)
+    if asked.value is not None:
+        bins = np.array(asked.value)
+    elif most < stored.bins:
+        bins = np.array(estimates.most_frequent(present, most), dtype=np.int64)
+    value = np.arange(stored.bins)[bins]
+    numbers: dict[str, Any] = {name: [] for name in NUMBERS}
+    n = []
+    for one in found:
         hidden = estimates.withheld(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
-        if estimate is None:
-            return one.n, (None,) * len(_COLUMNS)
-        columns = estimate.frequencies, estimate.standard_errors, *estimate.interval(asked.level)
-        return estimate.n, [column[value] for column in columns]
-
-    rows = [row(one) for one in found]
-    columns = {name: [parts[at] for _, parts in rows] for at, name in enumerate(_COLUMNS)}
-    return shape.Series(
+        n.append(one.n if estimate is None else estimate.n)
+        row = None if estimate is None else estimate.table(asked.level, bins=bins)
+        for name, rows in numbers.items():
+            rows.append(None if row is None else getattr(row, name)[0])
+    return EstimateTable(
         campaign=campaign.fingerprint,
+        round=[one.number for one in found],
+        start=[to_text(campaign.schedule.begins(one.number)) for one in found],
+        value=value,
+        label=[campaign.bin_label(v) for v in value.tolist()],
         level=asked.level,
-        minimum_cohort=stored.terms.minimum_cohort,
-        values=value,
-        labels=[campaign.bin_label(v) for v in value],
-        rounds=[one.number for one in found],
-        begins=[to_text(campaign.schedule.begins(one.number)) for one in found],
-        n=[n for n, _ in rows],
-        parameters=estimates.parameters(stored),
-        **columns,
+        n=n,
+        about=estimates.about(stored),
+        **numbers,
     )
 
 
-def _tables(series: shape.Series) -> Iterator[Any]:
-    """A table without rows, then a row a round and value, some thousand at a time."""
-    yield _frame(series, slice(0), slice(0))
-    for place, frequencies in enumerate(series.frequencies):
-        for first in range(0, 0 if frequencies is None else len(series.values), estimates.ROWS):
-            yield _frame(series, slice(place, place + 1), slice(first, first + estimates.ROWS))
-
-
-def _frame(series: shape.Series, rounds: slice, values: slice) -> Any:
-    import pyarrow as pa
-
-    def cells(rows: Any) -> Any:
-        return [None if row is None else row[values] for row in rows[rounds]]
-
-    part = msgspec.structs.replace(
-        series,
-        values=series.values[values],
-        labels=series.labels[values],
-        rounds=series.rounds[rounds],
-        begins=series.begins[rounds],
-        n=series.n[rounds],
-        **{name: cells(getattr(series, name)) for name in _COLUMNS},
-    )
-    kinds = {"round": pa.int64(), "value": pa.int64(), "n": pa.int64()}
-    kinds |= dict.fromkeys(("campaign", "start", "label"), pa.string())
-    schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in SERIES])
-    return series_to_frame(msgspec.structs.asdict(part)).cast(schema)
-
-
-def _as_csv(tables: Iterable[Any]) -> Iterator[bytes]:
-    """With a header."""
-    for place, table in enumerate(tables):
-        sink = io.BytesIO()
-        write_csv(table, sink, header=not place)
-        yield from cut(sink.getvalue())
-
-
-def _as_parquet(tables: Iterable[Any]) -> Iterator[bytes]:
-    from pyarrow import parquet
-
-    sink, writer = io.BytesIO(), None
-    for table in tables:
-        writer = writer or parquet.ParquetWriter(sink, table.schema)
-        if table.num_rows:
-            writer.write_table(table)
-    if writer is not None:
-        writer.close()
-    yield from cut(sink.getvalue())
-
-
-_WRITERS = {"csv": _as_csv, "parquet": _as_parquet}
+def _in_pieces(table: EstimateTable, form: Form) -> Iterator[bytes]:
+    for part in written(table.pieces(), form):
+        yield from cut(part)

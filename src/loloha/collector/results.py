@@ -124,9 +124,9 @@ def routes(context: Context) -> APIRouter:
         level: Level = 0.95,
         format: Literal["json", "csv", "parquet"] = "json",
     ) -> Response:
-        """Frequencies and standard errors, one row a round, for all, chosen or top values.
+        """Estimates, standard errors and intervals, a row a round, for all, chosen or top values.
 
-        CSV and Parquet have a row for each round and value, with dates, labels and intervals.
+        CSV and Parquet have the same columns, and a row for each round and value.
 
         Rows of rounds below the minimum cohort are null. Values are cut to the most frequent ones
         where rounds times values exceed a million; rounds are cut to the newest ones where reading
@@ -180,8 +180,8 @@ def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.Round:
     before = one.number < 0
     return shape.Round(
         round=one.number,
-        begins=None if before else to_text(schedule.begins(one.number)),
-        ends=to_text(schedule.ends(one.number)),
+        start=None if before else to_text(schedule.begins(one.number)),
+        end=to_text(schedule.ends(one.number)),
         state="before" if before else estimates.state(stored, one.number, now),
         n=one.n,
         published=one.published,

@@ -139,8 +139,8 @@ class Round(Struct):
     """What happened in a round; -1 is the time before any."""
 
     round: int
-    begins: str | None
-    ends: str
+    start: str | None
+    end: str
     state: Literal["before", "future", "open", "closed"]
     n: Count
     published: Count
@@ -162,7 +162,7 @@ class Largest(Struct):
 
     value: Count
     label: str
-    frequency: float
+    estimate: float
     lower: float
     upper: float
 
@@ -177,18 +177,18 @@ class Estimates(Struct):
 
     campaign: Fingerprint
     round: Count
-    begins: str
-    ends: str
+    start: str
+    end: str
     state: Literal["future", "open", "closed"]
     n: Count
     minimum_cohort: Count
     level: float
     withheld: str | None
     parameters: Object
-    values: list[Count] | UnsetType = UNSET
-    labels: list[str] | UnsetType = UNSET
-    frequencies: list[Number] | UnsetType = UNSET
-    standard_errors: list[Number] | UnsetType = UNSET
+    value: list[Count] | UnsetType = UNSET
+    label: list[str] | UnsetType = UNSET
+    estimate: list[Number] | UnsetType = UNSET
+    standard_error: list[Number] | UnsetType = UNSET
     lower: list[Number] | UnsetType = UNSET
     upper: list[Number] | UnsetType = UNSET
     projected: list[Number] | UnsetType = UNSET
@@ -205,13 +205,13 @@ class Series(Struct):
     campaign: Fingerprint
     level: float
     minimum_cohort: Count
-    values: list[Count]
-    labels: list[str]
-    rounds: list[Count]
-    begins: list[str]
+    value: list[Count]
+    label: list[str]
+    round: list[Count]
+    start: list[str]
     n: list[Count]
-    frequencies: list[list[Number] | None]
-    standard_errors: list[list[Number] | None]
+    estimate: list[list[Number] | None]
+    standard_error: list[list[Number] | None]
     lower: list[list[Number] | None]
     upper: list[list[Number] | None]
     parameters: Object

@@ -64,8 +64,6 @@ class Dataset:
         What each round is called, in order; 0..tau-1 when not given.
     backend : {"pandas", "polars", "pyarrow"}, optional
         Kind of the frame that the values came in: results come back in the same.
-    categorical : bool
-        Whether the values came as categories (pandas) or an enum: so do the labels of results.
 
     Raises
     ------
@@ -80,7 +78,6 @@ class Dataset:
     provenance: str
     rounds: tuple[Hashable, ...] = field(default=())
     backend: str | None = None
-    categorical: bool = False
 
     def __post_init__(self) -> None:
         choice("source", self.source, SOURCES)

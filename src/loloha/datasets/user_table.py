@@ -168,9 +168,7 @@ def table(
     )
     library = type(source).__module__.partition(".")[0]
     backend = library if library in BACKENDS else None
-    return Dataset(
-        values, tuple(labels), title, "user", provenance, tuple(rounds), backend, listed is not None
-    )
+    return Dataset(values, tuple(labels), title, "user", provenance, tuple(rounds), backend)
 
 
 def _index(

@@ -16,7 +16,8 @@ from loloha.figure import Series, plot_lines
 from loloha.population.evaluation import bin_labels, binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import inversion, standard_errors
-from loloha.server.frame import HTML_ROWS, to_frame, to_html
+from loloha.server.frame import HTML_ROWS, to_html
+from loloha.server.table import EstimateTable
 from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
@@ -104,54 +105,55 @@ class Simulation:
         known = ~np.isnan(low)
         return float(((low <= self.truth) & (self.truth <= high))[known].mean())
 
-    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
-        """A row for each round and value.
+    def table(self, level: float = 0.95) -> EstimateTable:
+        """The estimates of all rounds, with a further column truth where it is known.
 
         Parameters
         ----------
         level : float
-            Of the intervals ``low..high``.
+            Of the intervals.
+        """
+        lower, upper = self.interval(level)
+        tau, bins = self.estimates.shape
+        return EstimateTable(
+            round=range(tau),
+            start=None if self.dataset is None else self._starts,
+            value=range(bins),
+            label=None if self.dataset is None else list(map(str, self.labels)),
+            estimate=self.estimates,
+            standard_error=self.standard_errors,
+            lower=lower,
+            upper=upper,
+            level=level,
+            n=self.n,
+            more={} if self.truth is None else {"truth": self.truth},
+        )
+
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+        """A row for each round and value: `EstimateTable.to_frame` of `table`.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
         backend : {"pandas", "polars", "pyarrow"}, optional
             By default the kind of frame that the data came in, else pyarrow.
-
-        Returns
-        -------
-        frame
-            With columns round (number), start (what the round is called), value (number), label,
-            truth (where known), estimate, error (standard error), low, high and n.
         """
         if backend is None and self.dataset is not None:
             backend = self.dataset.backend
-        tau, bins = self.estimates.shape
-        low, high = self.interval(level)
-        columns: dict[str, Any] = {
-            "round": np.repeat(np.arange(tau), bins),
-            "start": [start for start in self.rounds for _ in range(bins)],
-            "value": np.tile(np.arange(bins), tau),
-            "label": self.labels * tau,
-        }
-        if self.truth is not None:
-            columns["truth"] = self.truth.ravel()
-        columns |= {
-            "estimate": self.estimates.ravel(),
-            "error": self.standard_errors.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "n": np.repeat(self.n, bins),
-        }
-        listed = self.dataset is not None and self.dataset.categorical
-        kept = listed and all(isinstance(label, str) for label in self.labels)
-        return to_frame(columns, backend, categories={"label": self.labels} if kept else {})
+        return self.table(level).to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
     def series(self, level: float = 0.95) -> Series:
         """The estimates, intervals and truth as pictures take them."""
-        texts = [str(one) for one in self.rounds]
-        days = round_names(texts)
-        rounds = self.rounds if days == texts else days
-        return Series(self.labels, rounds, self.estimates, *self.interval(level), self.truth)
+        return Series(self.labels, self._starts, self.estimates, *self.interval(level), self.truth)
+
+    @property
+    def _starts(self) -> list[str]:
+        """What each round is called, as text: midnights are days."""
+        return round_names([str(one) for one in self.rounds])
 
     def plot(self, top: int = 6, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the most frequent values over the rounds, with intervals and truth.
@@ -174,7 +176,7 @@ class Simulation:
     def _repr_html_(self) -> str:
         series = self.series()
         at = series.last_round()
-        columns = ["label", "estimate", "low", "high"]
+        columns = ["label", "estimate", "lower", "upper"]
         # Without the truth the rows are picked by their estimates.
         ends = self.interval(simultaneous=series.truth is None)
         shown = [series.labels, series.frequencies[at], *(end[at] for end in ends)]

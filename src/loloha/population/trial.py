@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from loloha import __version__, privacy
 from loloha.errors import ParameterError
 from loloha.figure import draw_run, save
 from loloha.population.evaluation import evaluate
 from loloha.population.simulation import Simulation
-from loloha.server.frame import to_frame, write_csv
+from loloha.server.frame import written
 
 SEEDED = "a seed was given: repeatable, and so without any privacy"
 UNSEEDED = "entropy of the operating system, not kept"
@@ -102,29 +101,16 @@ class Trial:
             "privacy": privacy.explain(self.protocol).to_dict(),
         }
 
-    def table(self) -> Any:
-        """A row for each round and bin, as an Arrow table."""
-        tau, bins = self.series.frequencies.shape
-        columns = {
-            "round": [round for round in self.dataset.rounds for _ in range(bins)],
-            "value": self.result.labels * tau,
-            "truth": self.truth.ravel(),
-            "estimate": self.series.frequencies.ravel(),
-            "standard_error": self.result.standard_errors.ravel(),
-            "lower": self.series.lower.ravel(),
-            "upper": self.series.upper.ravel(),
-            "n": np.repeat(self.result.n, bins),
-        }
-        about = {"protocol": repr(self.protocol), "note": self.note}
-        return to_frame(columns).replace_schema_metadata(about)
-
     def save(self, folder: Path) -> None:
         """Write estimates.parquet and .csv into a folder."""
-        from pyarrow import parquet
-
-        table = self.table()
-        parquet.write_table(table, folder / "estimates.parquet")
-        write_csv(table, folder / "estimates.csv")
+        about = {
+            "note": self.note,
+            "parameters": {"protocol": self.protocol.to_dict(), **self.protocol.numbers},
+        }
+        table = replace(self.result.table(self.level), about=about)
+        for form in ("parquet", "csv"):
+            with (folder / f"estimates.{form}").open("wb") as file:
+                file.writelines(written(table.pieces(), form))
 
     def draw(self, folder: Path, top: int) -> None:
         """Write frequencies.png and .svg into a folder, with ``top`` values over the rounds."""

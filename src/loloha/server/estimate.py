@@ -14,8 +14,9 @@ from loloha.arrays import Bools, Floats, Ints
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.server.bound import exponent, farthest, simultaneous_error
-from loloha.server.frame import HTML_ROWS, normal_quantile, to_frame, to_html
+from loloha.server.frame import HTML_ROWS, normal_quantile, to_html
 from loloha.server.interval import Inversion, Scatter
+from loloha.server.table import EstimateTable
 from loloha.server.variance import MOST_REPORTS, Channel, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ class Estimate:
         """What the clients really did: protocol, g, realised p1..q_star and losses, to publish."""
         return {"protocol": self.protocol.to_dict(), **self.protocol.numbers}
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+    def interval(
+        self, level: float = 0.95, *, simultaneous: bool = False, bins: Any = slice(None)
+    ) -> tuple[Floats, Floats]:
         """Lower and upper end of an interval for each bin, in [0, 1]; float64[bins] each.
 
         Parameters
@@ -92,6 +95,8 @@ class Estimate:
         simultaneous : bool
             Whether the intervals of all bins hold at once, with at least that chance: needed for
             bins that were chosen by their estimates, such as the most frequent one.
+        bins : slice or int64[m]
+            Of these alone, in this order; all by default.
 
         Notes
         -----
@@ -99,7 +104,7 @@ class Estimate:
         docs/intervals.md for the exact coverage. NaN where no report reaches the bin. An estimate
         below 0 or above 1 lies outside its own interval.
         """
-        return self.inversion.interval(level, simultaneous=simultaneous)
+        return self.inversion.interval(level, simultaneous=simultaneous, bins=bins)
 
     def significant(self, level: float = 0.95) -> Bools:
         """Which bins are more frequent than 0, bool[bins]: each tested with its own reach.
@@ -116,6 +121,56 @@ class Estimate:
         """What the test behind the intervals needs."""
         return inversion(self.protocol, self.n, self.frequencies, self.reach)
 
+    def table(
+        self,
+        level: float = 0.95,
+        *,
+        labels: Sequence[Any] | None = None,
+        bins: Any = slice(None),
+        simultaneous: bool = False,
+        round: int | None = None,
+        start: str | None = None,
+        campaign: str | None = None,
+    ) -> EstimateTable:
+        """The table of these estimates, as `loloha run`, a collector and exports have it.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        labels : sequence, optional
+            What each bin stands for.
+        bins : slice or int64[m]
+            Of these alone, in this order; all by default.
+        simultaneous : bool
+            Whether the intervals hold for all bins at once; see `interval`.
+        round, start, campaign : optional
+            Number and start of the round, and the fingerprint of its campaign.
+
+        Raises
+        ------
+        ParameterError
+            If there is not one label a bin.
+        """
+        lower, upper = self.interval(level, simultaneous=simultaneous, bins=bins)
+        value = np.arange(len(self.frequencies))[bins]
+        named = None if labels is None else self._named(labels)
+        if named is not None and not isinstance(bins, slice):
+            named = [named[at] for at in value.tolist()]
+        return EstimateTable(
+            campaign=campaign,
+            round=[round],
+            start=None if start is None else [start],
+            value=value,
+            label=named,
+            estimate=[self.frequencies[bins]],
+            standard_error=[self.standard_errors[bins]],
+            lower=[lower],
+            upper=[upper],
+            level=level,
+            n=[self.n],
+        )
+
     def to_frame(
         self,
         level: float = 0.95,
@@ -123,40 +178,8 @@ class Estimate:
         labels: Sequence[Any] | None = None,
         backend: str | None = None,
     ) -> Any:
-        """A row for each value.
-
-        Parameters
-        ----------
-        level : float
-            Of the intervals ``low..high``.
-        labels : sequence, optional
-            What each bin stands for.
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Kind of the frame; pyarrow by default.
-
-        Returns
-        -------
-        frame
-            With columns value (number), label (where given), estimate, error (standard error),
-            low, high and n.
-
-        Raises
-        ------
-        ParameterError
-            If there is not one label a bin, or the backend is unknown.
-        """
-        low, high = self.interval(level)
-        columns: dict[str, Any] = {"value": np.arange(len(self.frequencies))}
-        if labels is not None:
-            columns["label"] = self._named(labels)
-        columns |= {
-            "estimate": self.frequencies,
-            "error": self.standard_errors,
-            "low": low,
-            "high": high,
-            "n": np.full(len(self.frequencies), self.n),
-        }
-        return to_frame(columns, backend)
+        """A row for each value: `EstimateTable.to_frame` of `table`."""
+        return self.table(level, labels=labels).to_frame(backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
@@ -196,28 +219,28 @@ class Estimate:
         title = f"{self.n} reports, {100 * level:.4g} % intervals"
         return plot_round(Series(names, [0], *rows), title, ax)
 
-    def _named(self, labels: Sequence[Any]) -> list[Any]:
+    def _named(self, labels: Sequence[Any]) -> Sequence[Any]:
         """The labels, one a bin."""
         if len(labels) != len(self.frequencies):
             raise ParameterError(
                 f"labels must be {len(self.frequencies)}, one a bin, got {len(labels)}; "
                 "give them in the order of the domain"
             )
-        return list(labels)
+        return labels
 
     def __repr__(self) -> str:
         return f"Estimate({self.protocol!r}, n={self.n})"
 
     def _repr_html_(self) -> str:
-        low, high = self.interval(simultaneous=True)
+        lower, upper = self.interval(simultaneous=True)
         known = np.nan_to_num(self.frequencies, nan=-np.inf)
         rows = [
-            (int(v), self.frequencies[v], low[v], high[v])
+            (int(v), self.frequencies[v], lower[v], upper[v])
             for v in np.argsort(-known, kind="stable")[:HTML_ROWS]
         ]
         return to_html(
             f"{self.protocol!r}: {self.n} reports",
-            ("value", "estimate", "low", "high"),
+            ("value", "estimate", "lower", "upper"),
             rows,
             f"The most frequent of {len(known)} values, with intervals that hold for all values at "
             "once (95 %); all: to_frame().",

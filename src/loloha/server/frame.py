@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,6 @@ from loloha import checks
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
-SERIES = (
-    "campaign", "round", "start", "value", "label", "estimate", "error", "low", "high", "n",
-    "level",
-)  # fmt: skip
 HTML_ROWS = 10
 """How many rows a notebook shows of a long result."""
 # What a spreadsheet would run or swallow; more apostrophes before it, so that one can be taken off.
@@ -27,26 +24,24 @@ CELL_STYLE = ' style="padding: .1em .6em"'
 FRAME_STYLE = "font-variant-numeric: tabular-nums"
 
 
-def to_frame(
-    columns: Mapping[str, Any],
-    backend: str | None = None,
-    *,
-    instants: str | None = None,
-    categories: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> Any:
-    """A table of columns of one length.
+def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+    """A table of columns of one length, in which nan and None are nulls; see `as_kind`."""
+    with tables_needed():
+        import pyarrow
+
+        return as_kind(
+            pyarrow.table({name: _column(cells) for name, cells in columns.items()}), backend
+        )
+
+
+def as_kind(table: Any, backend: str | None = None) -> Any:
+    """An Arrow table as a frame of another library.
 
     Parameters
     ----------
-    columns : mapping of str to array or list
-        nan and None are nulls.
+    table : pyarrow.Table
     backend : {"pandas", "polars", "pyarrow"}, optional
-        Kind of the frame; a pyarrow table by default, which pandas, polars and DuckDB read.
-    instants : str, optional
-        Name of a column of texts such as 2026-01-05T00:00:00Z, which become times in UTC.
-    categories : mapping of str to sequence of str
-        For columns of these categories, in order: categories of pandas, an enum of polars, a
-        dictionary of Arrow.
+        pyarrow by default, which pandas, polars and DuckDB read.
 
     Raises
     ------
@@ -55,33 +50,20 @@ def to_frame(
     ExtraError
         If a library is not installed.
     """
-    checks.choice("backend", backend or "pyarrow", BACKENDS)
-    try:
-        import pyarrow
-
-        arrays = {name: _column(content) for name, content in columns.items()}
-        if instants is not None:
-            arrays[instants] = arrays[instants].cast(pyarrow.timestamp("s", "UTC"))
-        for name, listed in categories.items():
-            places = {category: place for place, category in enumerate(listed)}
-            arrays[name] = pyarrow.DictionaryArray.from_arrays(
-                pyarrow.array([places[category] for category in columns[name]], pyarrow.int32()),
-                pyarrow.array(listed, pyarrow.string()),
-            )
-        table = pyarrow.table(arrays)
-        if backend in (None, "pyarrow"):
-            return table
+    kind: Any = checks.choice("backend", backend or "pyarrow", BACKENDS)
+    if kind == "pyarrow":
+        return table
+    with tables_needed():
         import narwhals
 
-        kind: Any = backend
-        frame = narwhals.from_arrow(table, backend=kind)
-        if kind == "polars":
-            enums = [
-                narwhals.col(name).cast(narwhals.Enum(listed))
-                for name, listed in categories.items()
-            ]
-            frame = frame.with_columns(*enums)
-        return frame.to_native()
+        return narwhals.from_arrow(table, backend=kind).to_native()
+
+
+@contextmanager
+def tables_needed() -> Iterator[None]:
+    """Say what to install where a library of frames is missing."""
+    try:
+        yield
     except ModuleNotFoundError as error:
         raise checks.missing(error.name or "", "make a frame", "cli") from None
 
@@ -113,42 +95,6 @@ class Framed(ABC):
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
 
 
-def series_to_frame(series: Mapping[str, Any], *, backend: str | None = None) -> Any:
-    """The series that a collector serves, a row for each round and value.
-
-    Parameters
-    ----------
-    series : mapping
-        What `loloha.sender.collector.Collector.series` returns.
-    backend : {"pandas", "polars", "pyarrow"}, optional
-        Kind of the frame; pyarrow by default.
-
-    Returns
-    -------
-    frame
-        With columns campaign, round, start (when it began, in UTC), value, label, estimate, error
-        (standard error), low, high (ends of the intervals), n and level. Rounds that are withheld
-        are left out; so are the ends of intervals that a collector of 0.2.0 does not give.
-    """
-    columns: dict[str, list[Any]] = {name: [] for name in SERIES}
-    unknown = [[None] * len(series["values"])] * len(series["rounds"])
-    rounds = zip(
-        series["rounds"], series["begins"], series["n"], series["frequencies"],
-        series["standard_errors"], series.get("lower", unknown), series.get("upper", unknown),
-        strict=True,
-    )  # fmt: skip
-    for round, start, n, frequencies, *others in rounds:
-        if frequencies is None:
-            continue
-        cells = zip(series["values"], series["labels"], frequencies, *others, strict=True)
-        for value, label, *numbers in cells:
-            known = (None if one is None or np.isnan(one) else one for one in numbers)
-            row = series["campaign"], round, start, value, label, *known, n, series["level"]
-            for column, cell in zip(columns.values(), row, strict=True):
-                column.append(cell)
-    return to_frame(columns, backend, instants="start")
-
-
 def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
     """Write an Arrow table as CSV in which no text is a formula.
 
@@ -175,6 +121,26 @@ def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
             told = compute.if_else(numbers, text, told)
             table = table.set_column(place, field.name, told)
     csv.write_csv(table, to, csv.WriteOptions(include_header=header))
+
+
+def written(tables: Iterable[Any], form: str) -> Iterator[bytes]:
+    """Arrow tables of one schema as the bytes of one file: "csv" or "parquet"."""
+    from pyarrow import parquet
+
+    if form == "csv":
+        for place, table in enumerate(tables):
+            sink = io.BytesIO()
+            write_csv(table, sink, header=not place)
+            yield sink.getvalue()
+        return
+    sink, writer = io.BytesIO(), None
+    for table in tables:
+        writer = writer or parquet.ParquetWriter(sink, table.schema)
+        if table.num_rows:
+            writer.write_table(table)
+    if writer is not None:
+        writer.close()
+    yield sink.getvalue()
 
 
 def normal_quantile(probability: float) -> float:

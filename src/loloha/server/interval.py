@@ -63,18 +63,31 @@ class Inversion:
     unit: Any
     skew: tuple[float, float]
 
-    def interval(self, level: float, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """Lower and upper ends in [0, 1]; of all bins of the last axis at once by Bonferroni."""
+    def interval(
+        self, level: float, *, simultaneous: bool = False, bins: Any = slice(None)
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends in [0, 1], of these bins; of all of them at once by Bonferroni."""
         tail = (1 - checks.level(level)) / 2
         z = _deviate(tail / self._tested if simultaneous else tail)
         margins = self._margins(z, EACH_TAIL if simultaneous else BOTH_TAILS)
-        above, below = (self.unit * margin for margin in margins)
-        low, high = self.frequencies - above, self.frequencies + below
+        some = self._of(bins)
+        above, below = (some.unit * margin for margin in margins)
+        low, high = some.frequencies - above, some.frequencies + below
         # At z = 0 the ends are these: they bound the roots, also where a second one lies in [0, 1].
         return (
-            np.clip(np.minimum(self._root(low, -z), low), 0, 1),
-            np.clip(np.maximum(self._root(high, z), high), 0, 1),
+            np.clip(np.minimum(some._root(low, -z), low), 0, 1),
+            np.clip(np.maximum(some._root(high, z), high), 0, 1),
         )
+
+    def _of(self, bins: Any) -> Inversion:
+        """The same of some bins."""
+
+        def some(numbers: Any) -> Any:
+            # One number may stand for all bins.
+            return numbers[..., bins] if np.shape(numbers)[-1:] > (1,) else numbers
+
+        scatter = Scatter(*map(some, self.scatter))
+        return Inversion(self.frequencies[..., bins], scatter, some(self.unit), self.skew)
 
     def significant(self, level: float) -> Bools:
         """Which frequencies are above 0: each tested on its own, Holm's method over the bins."""

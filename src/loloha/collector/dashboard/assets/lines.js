@@ -26,23 +26,23 @@ export function showLines({ campaign, drawn, choice, remove }) {
   draw("lines-chart", figure(data, chosen));
   twin("lines-table", {
     caption: "Estimated frequency of the chosen values, with 95 % intervals",
-    head: ["Round", ...chosen.flatMap((column) => [data.labels[column], "from", "to"])],
-    rows: () => data.rounds.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column))]),
+    head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to"])],
+    rows: () => data.round.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column))]),
   });
 }
 
 function cells(data, i, column) {
-  const f = data.frequencies[i]?.[column] ?? null;
-  if (f === null) return [data.frequencies[i] ? "suppressed" : "withheld", "", ""];
+  const f = data.estimate[i]?.[column] ?? null;
+  if (f === null) return [data.estimate[i] ? "suppressed" : "withheld", "", ""];
   return [percent(f), percent(data.lower[i][column]), percent(data.upper[i][column])];
 }
 
 function chip(data, column, line, remove) {
-  const label = data.labels[column];
+  const label = data.label[column];
   const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = colours().lines[line];
   const button = remove
-    ? make("button", { type: "button", "aria-label": `Remove ${label}`, onclick: () => remove(data.values[column]) }, "×")
+    ? make("button", { type: "button", "aria-label": `Remove ${label}`, onclick: () => remove(data.value[column]) }, "×")
     : null;
   return make("li", {}, swatch, make("span", {}, shorten(label, 30)), button);
 }
@@ -54,12 +54,12 @@ function figure(data, chosen) {
   const bands = [];
   const lines = chosen.map((column, line) => {
     const { frequency, lower, upper } = track(data, at, column);
-    const label = literal(data.labels[column]);
+    const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
     return {
       type: "scatter",
       mode: rounds.length <= 60 ? "lines+markers" : "lines",
-      name: literal(shorten(data.labels[column], 24)),
+      name: literal(shorten(data.label[column], 24)),
       x: rounds,
       y: frequency.map((f) => (f === null ? null : 100 * f)),
       line: { color: palette[line], width: 2, dash: DASHES[line] },
@@ -78,7 +78,7 @@ function figure(data, chosen) {
     xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
   };
-  const names = chosen.map((column) => data.labels[column]).join(", ");
+  const names = chosen.map((column) => data.label[column]).join(", ");
   return { data: [...bands, ...lines], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
 }
 

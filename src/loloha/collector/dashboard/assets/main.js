@@ -107,7 +107,7 @@ async function fetchCampaign(campaign, late) {
 function showSeries(path, data) {
   const { newest, top, masked } = choice;
   const series = { data, address: withQuery(`${path}/series`, { newest, top }), from: "" };
-  if (data.rounds.length) series.from = moment(data.begins[0]);
+  if (data.round.length) series.from = moment(data.start[0]);
   once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
 }
 
@@ -117,10 +117,10 @@ async function fetchLines(path, series) {
   if (values === null) return { data: series, columns: byFrequency(series).slice(0, FEW_LINES) };
   const within = values.filter((value) => value < model.campaign.bins).slice(0, MOST_LINES);
   let data = series;
-  if (!within.every((value) => series.values.includes(value))) {
+  if (!within.every((value) => series.value.includes(value))) {
     data = await get(`${path}/series`, { newest, value: within });
   }
-  return { data, columns: within.map((value) => data.values.indexOf(value)) };
+  return { data, columns: within.map((value) => data.value.indexOf(value)) };
 }
 
 // The round chosen, else the newest that is shown, else the newest.
@@ -186,7 +186,7 @@ function choose(patch, how = {}) {
 
 // What was chosen last, though it may not be drawn yet.
 function chosenValues() {
-  return choice.values ?? model.drawn.columns.map((column) => model.drawn.data.values[column]);
+  return choice.values ?? model.drawn.columns.map((column) => model.drawn.data.value[column]);
 }
 
 function remove(value) {
@@ -293,7 +293,7 @@ function listenToMap() {
 }
 
 function valueAt(row) {
-  return model.shown.map?.[0].values[row] ?? null;
+  return model.shown.map?.[0].value[row] ?? null;
 }
 
 listen();

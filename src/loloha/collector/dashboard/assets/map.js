@@ -29,13 +29,13 @@ export function showMap({ campaign, series, choice }) {
   legend(cells.most);
   twin("map-table", {
     caption: "Estimated frequency of each value in each round",
-    head: ["Round", "Begins", "Reports", ...data.labels],
+    head: ["Round", "Begins", "Reports", ...data.label],
     rows: () =>
-      data.rounds.map((round, i) => [
+      data.round.map((round, i) => [
         count(round),
-        moment(data.begins[i]),
+        moment(data.start[i]),
         count(data.n[i]),
-        ...data.labels.map((_, column) => (data.frequencies[i] ? share(data.frequencies[i][column]) : "withheld")),
+        ...data.label.map((_, column) => (data.estimate[i] ? share(data.estimate[i][column]) : "withheld")),
       ]),
   });
 }
@@ -51,10 +51,10 @@ function controls(campaign, choice) {
 }
 
 function describe(series, campaign) {
-  const shown = series.values.length;
+  const shown = series.value.length;
   const values = shown < campaign.bins ? `the ${count(shown)} most frequent of ${count(campaign.bins)} values` : quantity(shown, "value");
-  const rounds = series.rounds.length;
-  const span = rounds > 1 ? `rounds ${count(series.rounds[0])} to ${count(series.rounds[rounds - 1])}` : `round ${count(series.rounds[0])}`;
+  const rounds = series.round.length;
+  const span = rounds > 1 ? `rounds ${count(series.round[0])} to ${count(series.round[rounds - 1])}` : `round ${count(series.round[0])}`;
   return `${values[0].toUpperCase()}${values.slice(1)} over ${span}. Select a cell to follow its value, and to see its round, below.`;
 }
 
@@ -62,7 +62,7 @@ const share = (f) => (f === null ? "suppressed" : percent(f));
 
 function gather(series, masked) {
   const { rounds, at } = spread(series);
-  const rows = series.values.map((_, column) => track(series, at, column));
+  const rows = series.value.map((_, column) => track(series, at, column));
   let most = 0;
   // Colour grows with the square root, so that rare values show beside frequent ones.
   const z = rows.map(({ frequency, lower }) =>
@@ -76,17 +76,17 @@ function gather(series, masked) {
 }
 
 function figure(series, { rounds, at, rows, z, most }, campaign, from, summary) {
-  const height = Math.max(260, Math.min(1600, 60 + series.values.length * (series.values.length > 40 ? 7 : 15)));
+  const height = Math.max(260, Math.min(1600, 60 + series.value.length * (series.value.length > 40 ? 7 : 15)));
   const width = breadth("map-chart");
-  const short = series.labels.map((label) => shorten(label, width < 500 ? 12 : LABEL));
+  const short = series.label.map((label) => shorten(label, width < 500 ? 12 : LABEL));
   const labels = short.map(literal);
   const places = ticks(labels.length, (height - 60) / 13);
-  const begins = at.map((i) => (i === null ? "" : moment(series.begins[i])));
+  const begins = at.map((i) => (i === null ? "" : moment(series.start[i])));
   const hover = rows.map(({ frequency, lower, upper }, row) =>
     frequency.map((f, i) =>
       f === null
-        ? `${literal(series.labels[row])}<br>round ${rounds[i]}: ${at[i] === null ? "no reports" : "not shown, too few reports"}`
-        : `${literal(series.labels[row])}<br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)}, 95 %: ${interval(lower[i], upper[i])}`,
+        ? `${literal(series.label[row])}<br>round ${rounds[i]}: ${at[i] === null ? "no reports" : "not shown, too few reports"}`
+        : `${literal(series.label[row])}<br>round ${rounds[i]}, ${begins[i]}<br>${percent(f)}, 95 %: ${interval(lower[i], upper[i])}`,
     ),
   );
   const data = [

@@ -60,10 +60,10 @@ export function describe(campaign) {
 export function reading(estimates) {
   if (!estimates || estimates.withheld) return null;
   if (!estimates.largest) return null;
-  const { frequencies, lower, upper } = estimates;
-  const known = frequencies.map((_, v) => v).filter((v) => frequencies[v] !== null);
+  const { estimate, lower, upper } = estimates;
+  const known = estimate.map((_, v) => v).filter((v) => estimate[v] !== null);
   // The farther end: an interval is cut at 0, where many estimates are.
-  const errors = known.map((v) => Math.max(upper[v] - frequencies[v], frequencies[v] - lower[v])).sort((a, b) => a - b);
+  const errors = known.map((v) => Math.max(upper[v] - estimate[v], estimate[v] - lower[v])).sort((a, b) => a - b);
   return {
     error: errors[Math.floor(errors.length / 2)],
     bound: estimates.simultaneous_error,
@@ -88,7 +88,7 @@ export function showTiles(model) {
   const entries = [["Reports counted", count(reports), where]];
   if (found) {
     entries.push(
-      ["Most frequent", percent(found.largest.frequency, 1), `${found.largest.label}, ${interval(found.largest.lower, found.largest.upper, 1)} (95 %, chosen from all values) in round ${estimates.round}`],
+      ["Most frequent", percent(found.largest.estimate, 1), `${found.largest.label}, ${interval(found.largest.lower, found.largest.upper, 1)} (95 %, chosen from all values) in round ${estimates.round}`],
       ["Error of a typical value", `± ${percent(found.error)}`, `95 %, with ${quantity(estimates.n, "report")}`],
       ["Significantly above 0", `${count(found.clear)} of ${count(found.total)}`, `95 %, all values at once${notShown(found)}`],
     );
@@ -147,7 +147,7 @@ function* findNotices({ campaign, rounds, estimates }) {
     yield [
       "warn",
       `Noise is above the signal in round ${estimates.round}`,
-      `No value stands out: with ${quantity(estimates.n, "report")} and ${quantity(found.total, "value")}, every error may reach ${percent(found.bound)} (all values at once, 95 %), and the largest estimate is ${percent(found.largest.frequency)}. Do not read an order of values out of it. More users help, fewer labels, or a larger eps_1.`,
+      `No value stands out: with ${quantity(estimates.n, "report")} and ${quantity(found.total, "value")}, every error may reach ${percent(found.bound)} (all values at once, 95 %), and the largest estimate is ${percent(found.largest.estimate)}. Do not read an order of values out of it. More users help, fewer labels, or a larger eps_1.`,
     ];
   }
 }

@@ -32,7 +32,7 @@ export function showPeople({ campaign, rounds }) {
     rows: () =>
       [...rounds].reverse().map((one) => [
         one.round < 0 ? "before round 0" : count(one.round),
-        moment(one.begins),
+        moment(one.start),
         one.state,
         count(one.n),
         count(one.duplicates),

@@ -32,8 +32,8 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
     head: ["Value", "Estimate", "95 % from", "to", ...extra],
     rows: () =>
       shown.map((v) => [
-        estimates.labels[v],
-        estimates.frequencies[v] === null ? "suppressed" : percent(estimates.frequencies[v]),
+        estimates.label[v],
+        estimates.estimate[v] === null ? "suppressed" : percent(estimates.estimate[v]),
         percent(estimates.lower[v]),
         percent(estimates.upper[v]),
         ...extra.map(() => percent(estimates.projected?.[v])),
@@ -71,7 +71,7 @@ function exports(path, campaign, estimates, choice) {
 }
 
 function describe(estimates, campaign) {
-  const when = `Round ${count(estimates.round)}, from ${moment(estimates.begins)}, ${estimates.state}`;
+  const when = `Round ${count(estimates.round)}, from ${moment(estimates.start)}, ${estimates.state}`;
   if (estimates.withheld === "not_published") {
     return `${when}: ${quantity(estimates.n, "report")}, not published yet: estimates change by many reports at a time, or once the round is closed, so that they never tell of one report.`;
   }
@@ -86,8 +86,8 @@ function describe(estimates, campaign) {
 
 // Places of values in the answer, which ascend with the values, in the order in which they are drawn.
 function pick(estimates, { count: most, order }) {
-  const frequency = (v) => estimates.frequencies[v] ?? Number.NEGATIVE_INFINITY;
-  const ranked = estimates.frequencies.map((_, v) => v).sort((a, b) => frequency(b) - frequency(a) || a - b);
+  const frequency = (v) => estimates.estimate[v] ?? Number.NEGATIVE_INFINITY;
+  const ranked = estimates.estimate.map((_, v) => v).sort((a, b) => frequency(b) - frequency(a) || a - b);
   const best = ranked.slice(0, most);
   return order === "frequency" ? best : best.sort((a, b) => a - b);
 }
@@ -95,11 +95,11 @@ function pick(estimates, { count: most, order }) {
 function figure(estimates, shown, { projected }) {
   const { accent, ink, warn } = colours();
   const width = breadth("round-chart");
-  const lying = shown.length <= 60 && shown.some((v) => estimates.labels[v].length > LONG);
+  const lying = shown.length <= 60 && shown.some((v) => estimates.label[v].length > LONG);
   const place = shown.map((_, i) => i);
-  const share = shown.map((v) => (estimates.frequencies[v] === null ? null : 100 * estimates.frequencies[v]));
+  const share = shown.map((v) => (estimates.estimate[v] === null ? null : 100 * estimates.estimate[v]));
   // A whisker begins at the estimate, which can lie outside of its interval.
-  const beyond = (end, sign) => shown.map((v) => (estimates.frequencies[v] === null ? 0 : 100 * Math.max(0, sign * (end[v] - estimates.frequencies[v]))));
+  const beyond = (end, sign) => shown.map((v) => (estimates.estimate[v] === null ? 0 : 100 * Math.max(0, sign * (end[v] - estimates.estimate[v]))));
   const whiskers = { type: "data", symmetric: false, array: beyond(estimates.upper, 1), arrayminus: beyond(estimates.lower, -1), color: ink, thickness: shown.length > 80 ? 0.6 : 1.2, width: shown.length > 40 ? 0 : 3 };
   const data = [
     {
@@ -110,7 +110,7 @@ function figure(estimates, shown, { projected }) {
       [lying ? "error_x" : "error_y"]: whiskers,
       name: "estimate",
       marker: { color: translucent(accent, 0.75), line: { width: 0 } },
-      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>${percent(estimates.frequencies[v])}, 95 %: ${interval(estimates.lower[v], estimates.upper[v])}`),
+      hovertext: shown.map((v) => `${literal(estimates.label[v])}<br>${percent(estimates.estimate[v])}, 95 %: ${interval(estimates.lower[v], estimates.upper[v])}`),
       hoverinfo: "text",
     },
   ];
@@ -122,7 +122,7 @@ function figure(estimates, shown, { projected }) {
       [lying ? "x" : "y"]: shown.map((v) => (estimates.projected[v] === null ? null : 100 * estimates.projected[v])),
       name: "projected to the simplex",
       marker: { color: warn, symbol: "diamond", size: shown.length > 80 ? 5 : 8, line: { width: 0 } },
-      hovertext: shown.map((v) => `${literal(estimates.labels[v])}<br>projected: ${percent(estimates.projected[v])}`),
+      hovertext: shown.map((v) => `${literal(estimates.label[v])}<br>projected: ${percent(estimates.projected[v])}`),
       hoverinfo: "text",
     });
   }
@@ -130,7 +130,7 @@ function figure(estimates, shown, { projected }) {
 }
 
 function layoutOf(estimates, shown, lying, width, keyed) {
-  const short = shown.map((v) => shorten(estimates.labels[v], width < 500 ? 14 : 30));
+  const short = shown.map((v) => shorten(estimates.label[v], width < 500 ? 14 : 30));
   const labels = short.map(literal);
   const height = lying ? Math.max(180, 60 + 22 * shown.length) : 380;
   const places = ticks(labels.length, lying ? labels.length : (width - 60) / room(short));
@@ -156,7 +156,7 @@ function layoutOf(estimates, shown, lying, width, keyed) {
 }
 
 function summarise(estimates, shown) {
-  const best = [...shown].sort((a, b) => estimates.frequencies[b] - estimates.frequencies[a]).slice(0, 3);
-  const told = best.map((v) => `${estimates.labels[v]} ${percent(estimates.frequencies[v])}`).join(", ");
+  const best = [...shown].sort((a, b) => estimates.estimate[b] - estimates.estimate[a]).slice(0, 3);
+  const told = best.map((v) => `${estimates.label[v]} ${percent(estimates.estimate[v])}`).join(", ");
   return `Histogram of round ${estimates.round} with intervals. Most frequent: ${told}.`;
 }

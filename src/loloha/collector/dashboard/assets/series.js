@@ -5,7 +5,7 @@ const WIDEST = 2000;
 
 // Every round from the first to the last, or those that there are where these lie too far apart.
 export function spread(series) {
-  const { rounds } = series;
+  const { round: rounds } = series;
   if (!rounds.length) return { rounds: [], at: [] };
   const [first, last] = [rounds[0], rounds[rounds.length - 1]];
   if (last - first >= WIDEST) return { rounds, at: rounds.map((_, i) => i) };
@@ -18,7 +18,7 @@ export function spread(series) {
 export function track(series, at, column) {
   const of = (rows, i) => (i === null || rows[i] === null ? null : rows[i][column]);
   return {
-    frequency: at.map((i) => of(series.frequencies, i)),
+    frequency: at.map((i) => of(series.estimate, i)),
     lower: at.map((i) => of(series.lower, i)),
     upper: at.map((i) => of(series.upper, i)),
   };
@@ -26,15 +26,15 @@ export function track(series, at, column) {
 
 // The columns of a series, the most frequent on average first.
 export function byFrequency(series) {
-  const sums = series.values.map(() => 0);
-  for (const row of series.frequencies) {
+  const sums = series.value.map(() => 0);
+  for (const row of series.estimate) {
     row?.forEach((frequency, column) => {
       sums[column] += frequency ?? 0;
     });
   }
-  return series.values.map((_, column) => column).sort((a, b) => sums[b] - sums[a] || a - b);
+  return series.value.map((_, column) => column).sort((a, b) => sums[b] - sums[a] || a - b);
 }
 
 export function isEmpty(series) {
-  return series.frequencies.every((row) => row === null);
+  return series.estimate.every((row) => row === null);
 }
