@@ -9,6 +9,10 @@ Answer = int | bytes
 
 LARGEST_ROUND = (1 << 53) - 1
 """Rounds are numbers that every language keeps exactly."""
+MOST_REPORTS = 1 << 53
+"""Counts of reports are, too."""
+REPORTER_BYTES = 16
+"""Of the pseudonym of one user in one round."""
 
 
 @dataclass(frozen=True, slots=True)

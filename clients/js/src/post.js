@@ -7,8 +7,7 @@ const LARGEST_DOCUMENT = 2 ** 26;
 const BUSY = /^(429|50[0234])$/;
 
 /** Whether it is a text of visible ASCII characters, which headers can carry. */
-export const isVisible = (text, longest = Infinity) =>
-  typeof text === "string" && text.length <= longest && /^[!-~]+$/.test(text);
+export const isVisible = (text) => typeof text === "string" && /^[!-~]+$/.test(text);
 
 /**
  * What asks a collector.

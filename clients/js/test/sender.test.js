@@ -288,7 +288,7 @@ test("keys that are assigned, with their tickets", async () => {
   const { key, ticket } = JSON.parse(collector.messages[0]);
   assert.deepEqual([key, ticket], ["03", "7".repeat(32)]);
   await assert.rejects(sender.reset(), StateError);
-  for (const said of [{}, { key: "00", ticket: "a" }, { key: "0003", ticket: "a" }, { key: "03" }, { key: "03", ticket: "x".repeat(500) }, { key: "zz", ticket: "a" }, null]) {
+  for (const said of [{}, { key: "00", ticket: "a" }, { key: "0003", ticket: "a" }, { key: "03" }, { key: "03", ticket: "x".repeat(500) }, { key: "03", ticket: "t" }, { key: "03", ticket: "A".repeat(32) }, { key: "03", ticket: ["7".repeat(32)] }, { key: "zz", ticket: "a" }, null]) {
     const next = await made({ agree: false, changes: { keys: "assigned" } });
     next.collector.keys = () => Response.json(said);
     await assert.rejects(next.sender.agree(next.collector.url), CampaignError, JSON.stringify(said));

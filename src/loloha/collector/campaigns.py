@@ -23,7 +23,7 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
 from loloha.errors import LolohaError
 from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
-from loloha.server.variance import MOST_REPORTS
+from loloha.report import MOST_REPORTS
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 JSON = "application/json"

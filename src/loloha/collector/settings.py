@@ -19,7 +19,7 @@ from pydantic_settings import (
 
 from loloha.campaign import Schedule
 from loloha.collector.secret import LONGEST_SECRET
-from loloha.collector.terms import MOST_OPEN, Terms
+from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
 from loloha.collector.words import told
 from loloha.errors import ParameterError
 
@@ -27,7 +27,6 @@ SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 # Of other commands, and of the tests.
 _OTHER_VARIABLES = frozenset(("LOLOHA_TOKEN", "LOLOHA_TEST_POSTGRES"))
-_YEAR = 366 * 86400
 
 
 class Settings(BaseSettings):
@@ -78,10 +77,10 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(8770, ge=0, le=65535)
     admin_key: SecretStr | None = None
-    late_seconds: int = 86_400
-    early_seconds: int = 60
-    minimum_cohort: int = 100
-    publish_every: int | None = None
+    late_seconds: int = Terms.late_seconds
+    early_seconds: int = Terms.early_seconds
+    minimum_cohort: int = Terms.minimum_cohort
+    publish_every: int | None = Terms.publish_every
     rate_limit: str = "200/second"
     largest_body: int = Field(16 << 20, ge=1024)
     largest_unpacked: int = Field(64 << 20, ge=1024)
@@ -215,7 +214,7 @@ class Settings(BaseSettings):
         CampaignError
             If something is unknown or out of range.
         """
-        longest = _YEAR if schedule is None else MOST_OPEN // 2 * schedule.seconds
+        longest = LONGEST_TOLERANCE if schedule is None else MOST_OPEN // 2 * schedule.seconds
         defaults = {
             "late_seconds": min(self.late_seconds, longest),
             "early_seconds": min(self.early_seconds, longest),

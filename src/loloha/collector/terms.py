@@ -14,7 +14,7 @@ from loloha.errors import CampaignError, ParameterError
 MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""
 
-_YEAR = 366 * 86400
+LONGEST_TOLERANCE = 366 * 86400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         advice = "0 tolerates nothing"
-        checks.integer("late_seconds", self.late_seconds, 0, _YEAR, advice)
-        checks.integer("early_seconds", self.early_seconds, 0, _YEAR, advice)
+        checks.integer("late_seconds", self.late_seconds, 0, LONGEST_TOLERANCE, advice)
+        checks.integer("early_seconds", self.early_seconds, 0, LONGEST_TOLERANCE, advice)
         checks.integer("minimum_cohort", self.minimum_cohort, 1, 1 << 53, "1 shows every round")
         if self.publish_every is None:
             object.__setattr__(self, "publish_every", self.minimum_cohort)

@@ -19,6 +19,7 @@ from loloha.collector.submission import SmallUpload
 from loloha.collector.upload import REPORTS_A_REQUEST, counted, whose
 from loloha.collector.work import ROUND_WORK
 from loloha.wire import Refusal, text
+from loloha.wire.message import MOST_TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from loloha.collector.admission import Quick
     from loloha.collector.admitted import Admitted
 
-MOST_TOGETHER = 100
 _MOST_COMMAS = MOST_TOGETHER * (text.COMMAS + 1)
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -81,7 +81,7 @@ def _parts(body: bytes) -> Sequence[Any]:
         raise _too_many()
     try:
         parts = _array.decode(body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except text.UNREADABLE:
         raise Problem(
             400, "body must be a JSON array of reports; send valid JSON", kind="unreadable"
         ) from None

@@ -20,9 +20,10 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
 from loloha.errors import CampaignError, StoreError, WireError
 from loloha.planning.verdict import require_fit_keys
+from loloha.report import REPORTER_BYTES
 from loloha.rng import SecureRng
 from loloha.wire import text
-from loloha.wire.message import REPORTER_BYTES, key_text
+from loloha.wire.message import key_text
 
 if TYPE_CHECKING:
     from loloha.collector.admission import Quick

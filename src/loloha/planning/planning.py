@@ -18,7 +18,7 @@ from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
 from loloha.protocols.base import LARGEST_K
 from loloha.protocols.rounds import CALIBRATIONS
-from loloha.server.variance import MOST_REPORTS
+from loloha.report import MOST_REPORTS
 
 __all__ = ["Plan", "plan"]
 

@@ -15,9 +15,10 @@ from loloha.privacy.change import change_area
 from loloha.privacy.rounded import as_asked, digits
 from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
+from loloha.report import MOST_REPORTS
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import normal_quantile
-from loloha.server.variance import MOST_REPORTS, expected_reach, variance
+from loloha.server.variance import expected_reach, variance
 
 REPORTS_OF_A_CHANGE = 10
 """Before and after a change, in what is said of how surely it shows."""

@@ -9,7 +9,8 @@ from loloha.protocols.base import LARGEST_K
 
 SMALLEST_EPS, LARGEST_EPS = 1 / 64, 32.0
 """Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
-MOST_REPORTS = 1 << 40
+MOST_TRIED = 1 << 40
+"""Reports a round: more are not looked for."""
 _STEP = 1.25
 _DIGITS = 3
 
@@ -32,9 +33,9 @@ def least_eps(good: Callable[[float], bool]) -> float | None:
 
 def least_n(good: Callable[[float], bool]) -> int | None:
     """The fewest reports that are good; None if none are."""
-    if not good(MOST_REPORTS):
+    if not good(MOST_TRIED):
         return None
-    return _first(good, 0, MOST_REPORTS)
+    return _first(good, 0, MOST_TRIED)
 
 
 def largest_k(good: Callable[[float], bool]) -> int | None:

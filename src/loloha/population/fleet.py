@@ -15,9 +15,10 @@ from loloha.arrays import Ints
 from loloha.campaign import Campaign
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
+from loloha.report import REPORTER_BYTES
 from loloha.sender.collector import Collector, Receipt
 from loloha.wire.columns import CONTENT_TYPE, encode_many
-from loloha.wire.message import LARGEST_UPLOAD, REPORTER_BYTES
+from loloha.wire.message import LARGEST_UPLOAD
 
 BATCH = 10_000
 CONNECTIONS = 2

@@ -15,7 +15,7 @@ from loloha.arrays import Ints
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import Protocol
-from loloha.reportlog.arrow import REPORTER_BYTES
+from loloha.report import REPORTER_BYTES
 from loloha.reportlog.folder import ReportLog
 
 MOST_USERS, MOST_ROUNDS = 1 << 40, 1 << 20

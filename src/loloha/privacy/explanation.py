@@ -11,7 +11,7 @@ import numpy as np
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.privacy.change import change_area, link_area, worst_key
-from loloha.privacy.loss import MOST_REPORTS, counts, growth
+from loloha.privacy.loss import counts, growth
 from loloha.privacy.roc import Area
 from loloha.privacy.rounded import digits
 from loloha.privacy.statement import (
@@ -26,6 +26,7 @@ from loloha.privacy.statement import (
 from loloha.privacy.transcript import window_loss
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
+from loloha.report import MOST_REPORTS
 
 USUAL_REPORTS = (1, 2, 5, 10, 100)
 USUAL_WINDOWS = (1, 2, 10)

@@ -13,11 +13,11 @@ from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.errors import ParameterError
 from loloha.privacy.rounded import NEAR, product
 from loloha.protocols import Protocol
+from loloha.report import MOST_REPORTS
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats, Ints
 
-MOST_REPORTS = (1 << 53) - 1
 
 Number = float | Fraction
 

@@ -18,11 +18,12 @@ from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.assignment import assign
 from loloha.privacy.enumeration import exact_loss
-from loloha.privacy.loss import MOST_REPORTS, counts, growth
+from loloha.privacy.loss import counts, growth
 from loloha.privacy.pairs import Pairs
 from loloha.privacy.rounded import as_asked, product
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
+from loloha.report import MOST_REPORTS
 
 if TYPE_CHECKING:
     from loloha.arrays import Ints

@@ -41,9 +41,7 @@ from loloha.protocols.rounds import (
     bits,
     bits_twice,
 )
-
-MOST_USERS = 1 << 53
-
+from loloha.report import MOST_REPORTS
 
 # -- encodings
 
@@ -326,7 +324,7 @@ class OLOLOHA(LOLOHA):
     def __post_init__(self, n: int | None) -> None:
         asked_hash, asked_g = self.hash, self.g
         if n is not None:
-            n = checks.integer("n", n, 1, MOST_USERS, "give the users you expect")
+            n = checks.integer("n", n, 1, MOST_REPORTS, "give the users you expect")
             self._settle()
         if n is not None and asked_hash is None and self.calibration == "tight":
             k, eps, prime = self.k, self.eps_1, PrimeHash.name

@@ -7,9 +7,9 @@ content, so that a damaged, moved or foreign file is noticed before a single rep
 
 from typing import Any
 
+from loloha.report import REPORTER_BYTES
 from loloha.reportlog.arrow import (
     FORMAT,
-    REPORTER_BYTES,
     VERSION,
     from_arrow,
     rules,

@@ -12,7 +12,7 @@ from loloha.campaign import Campaign
 from loloha.encodings import Encoding
 from loloha.errors import WireError
 from loloha.protocols import Protocol
-from loloha.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND, REPORTER_BYTES
 from loloha.reportlog import column
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "loloha-reports", 1
 METADATA = b"loloha"
-REPORTER_BYTES = 16
 DIGEST_DIGITS = 32
 
 

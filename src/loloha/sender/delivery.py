@@ -11,9 +11,8 @@ from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
 from loloha.sender.receipt import Fate, answers_of, fate
+from loloha.wire.message import MOST_TOGETHER
 
-_TOGETHER = 100
-"""Reports in one upload of several campaigns; the rest goes the next time."""
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
 
@@ -107,7 +106,7 @@ class Courier:
             for one in several
             for round, message in sorted(one.queue.items())
             if self.state.waits(one, round, message)
-        ][:_TOGETHER]
+        ][:MOST_TOGETHER]  # the rest goes the next time
         if len({one.url for one, _, _ in queued}) < 2:
             return None
         body = f"[{','.join(message for _, _, message in queued)}]".encode()

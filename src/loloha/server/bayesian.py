@@ -14,6 +14,7 @@ from loloha.encodings import Hashed, Symbols
 from loloha.errors import ParameterError
 from loloha.hashing import HashFamily, LinearHash, PrimeHash
 from loloha.protocols import Protocol
+from loloha.report import MOST_REPORTS
 from loloha.server.projection import finite
 from loloha.server.tally import Tally
 
@@ -65,7 +66,7 @@ def iterative_bayesian_update(
             "was counted"
         )
     answers = _answers(tally.protocol)
-    n = checks.integer("n", tally.n, 1, 1 << 62, "wait for at least one report of the round")
+    n = checks.integer("n", tally.n, 1, MOST_REPORTS, "wait for at least one report of the round")
     iterations = checks.integer("iterations", iterations, 1, MOST_ITERATIONS, "1000 is usual")
     tolerance = checks.real("tolerance", tolerance, 0.0, 2.0, "1e-9 is usual")
     frequencies = _start(start, tally.protocol.k)

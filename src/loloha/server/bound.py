@@ -9,7 +9,8 @@ import numpy as np
 
 from loloha import checks
 from loloha.protocols import Protocol
-from loloha.server.variance import MOST_REPORTS, Channel, numbers, plain
+from loloha.report import MOST_REPORTS
+from loloha.server.variance import Channel, numbers, plain
 
 
 def simultaneous_error(

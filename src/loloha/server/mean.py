@@ -12,11 +12,11 @@ import numpy as np
 from loloha import checks
 from loloha.errors import MergeError, ParameterError
 from loloha.protocols import Protocol
+from loloha.report import MOST_REPORTS
 from loloha.server.estimate import Estimate, inversion, unbiased
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Tally
 from loloha.server.variance import (
-    MOST_REPORTS,
     expected_reach,
     plain,
     temporal_covariance,

@@ -12,13 +12,12 @@ from loloha.arrays import Array, Bools, Ints
 from loloha.errors import MergeError, ParameterError, WireError
 from loloha.protocols import Protocol, protocol_from_dict
 from loloha.protocols.base import speakable
-from loloha.report import Report
+from loloha.report import MOST_REPORTS, Report
 from loloha.server.estimate import Estimate
 
 FORMAT, VERSION = "loloha-tally", 1
 WITH_ORIGIN = 2
 """Version of a message whose header has ``origin``: which reports were counted."""
-MOST_REPORTS = 1 << 53
 """Most reports that a message may claim: counts stay exact in floating point, sums in int64."""
 
 _SEPARATOR = b"\n"

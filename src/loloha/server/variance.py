@@ -11,8 +11,7 @@ from loloha import checks
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
-
-MOST_REPORTS = 1 << 62
+from loloha.report import MOST_REPORTS
 
 
 class Channel(NamedTuple):

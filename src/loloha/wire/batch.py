@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.campaign import Campaign
+from loloha.report import REPORTER_BYTES
 from loloha.wire.message import (
     LARGEST_UPLOAD,
     MESSAGE_VERSION,
-    REPORTER_BYTES,
     TICKET_BYTES,
     Widths,
 )

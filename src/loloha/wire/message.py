@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from loloha.report import Answer, Key
 
 MESSAGE_VERSION = 1
-REPORTER_BYTES = 16
 TICKET_BYTES = 16
 LARGEST_UPLOAD = 100_000
 """Reports in one upload."""
+MOST_TOGETHER = 100
+"""Reports in one upload for several campaigns."""
 
 
 class Widths(NamedTuple):

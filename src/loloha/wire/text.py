@@ -11,17 +11,17 @@ import msgspec
 from msgspec import Meta
 
 from loloha.errors import WireError
-from loloha.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND, REPORTER_BYTES
 from loloha.wire.message import (
     LARGEST_UPLOAD,
     MESSAGE_VERSION,
-    REPORTER_BYTES,
     TICKET_BYTES,
 )
 from loloha.wire.refusal import Refusal
 
 Body = bytes | bytearray
-_UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What decoders raise."""
 
 
 def _form(pattern: str) -> Meta:
@@ -103,11 +103,11 @@ def _array(body: Body) -> tuple[list[Message], bytearray]:
     try:
         found = _many.decode(body)
         return found, bytearray(len(found))
-    except _UNREADABLE:
+    except UNREADABLE:
         pass
     try:
         parts = _parts.decode(body)
-    except _UNREADABLE:
+    except UNREADABLE:
         raise WireError("body must be a JSON object or array of reports; send valid JSON") from None
     return _each(parts)
 
@@ -125,18 +125,18 @@ def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytear
     try:
         found = _one.decode_lines(body)
         return found, bytearray(len(found))
-    except _UNREADABLE:
+    except UNREADABLE:
         return _each([line for line in body.split(b"\n") if line.strip()])
 
 
 def _single(body: Body) -> tuple[list[Message], bytearray]:
     try:
         return [_one.decode(body)], bytearray(1)
-    except _UNREADABLE:
+    except UNREADABLE:
         pass
     try:
         _object.decode(body)
-    except _UNREADABLE:
+    except UNREADABLE:
         raise WireError("body must be a JSON object or array of reports; send valid JSON") from None
     return _each([body])
 
@@ -146,7 +146,7 @@ def _each(parts: list[Any]) -> tuple[list[Message], bytearray]:
     for position, part in enumerate(parts):
         try:
             found.append(_one.decode(part))
-        except _UNREADABLE:
+        except UNREADABLE:
             codes[position] = _why(part).code
     return found, codes
 
@@ -155,7 +155,7 @@ def _why(part: Any) -> Refusal:
     """A message of another version may well have other fields: say so, if it is one."""
     try:
         version = _versioned.decode(part).version
-    except _UNREADABLE:
+    except UNREADABLE:
         return Refusal.MALFORMED
     return Refusal.MALFORMED if version == MESSAGE_VERSION else Refusal.VERSION
 

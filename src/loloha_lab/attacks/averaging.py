@@ -19,7 +19,7 @@ from loloha.privacy.likelihood import bit_tables
 from loloha.protocols import Protocol
 from loloha_lab.attacks.stretch import Stretch, observe
 
-MOST_REPORTS = 100_000
+MOST_AVERAGED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def averaging(
     ParameterError
         If a number is out of range, or the protocol's encoding is unknown here.
     """
-    lengths = [checks.integer("reports", t, 1, MOST_REPORTS, "count them") for t in reports]
+    lengths = [checks.integer("reports", t, 1, MOST_AVERAGED, "count them") for t in reports]
     if not lengths or any(b <= a for a, b in itertools.pairwise(lengths)):
         raise ParameterError(f"reports must ascend, got {reports!r}; sort them and drop repeats")
     n = checks.integer("n", n, 1, 1 << 24, "attack some users")

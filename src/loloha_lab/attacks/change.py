@@ -18,7 +18,7 @@ from loloha.privacy.roc import Roc
 from loloha.protocols import Protocol
 from loloha_lab.attacks.stretch import Stretch, moving_values, observe
 
-MOST_REPORTS = 1000
+LONGEST_STRETCH = 1000
 
 # (user, value) pairs that are hashed.
 _HASHES_AT_MOST = 1 << 22
@@ -48,7 +48,7 @@ def change(protocol: Protocol, reports: int, *, n: int = 2000, rng: int) -> Roc:
     ParameterError
         If a number is out of range, or the protocol's encoding is unknown here.
     """
-    reports = checks.integer("reports", reports, 1, MOST_REPORTS, "count those of one stretch")
+    reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
     n = checks.integer("n", n, 2, 1 << 24, "attack some users of each kind")
     values = moving_values(protocol.k, n, reports, reports, np.random.default_rng(rng))
     before, after = observe(protocol, values, [reports, reports], rng)

@@ -11,7 +11,7 @@ import numpy as np
 from loloha import checks
 from loloha.privacy.roc import Roc
 from loloha.protocols import Protocol
-from loloha_lab.attacks.change import MOST_REPORTS, score_changes
+from loloha_lab.attacks.change import LONGEST_STRETCH, score_changes
 from loloha_lab.attacks.stretch import Stretch, observe
 
 TARGETS = 200
@@ -68,7 +68,7 @@ def linking(protocol: Protocol, reports: int, *, n: int, rng: int) -> Linking:
     The score is that of a change of value, the other way round: where users carry a key, other keys
     are other users, and otherwise the memo itself is the fingerprint. MATH section 12.
     """
-    reports = checks.integer("reports", reports, 1, MOST_REPORTS, "count those of one stretch")
+    reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
     n = checks.integer("n", n, 2, 1 << 24, "join the reports of some users")
     values = np.random.default_rng(rng).integers(0, protocol.k, size=n)
     held = np.repeat(values[:, None], 2 * reports, axis=1)

@@ -60,8 +60,8 @@ def test_visits_are_what_a_plain_account_says(n: int, tau: int, k: int) -> None:
 
 def test_users_come_in_blocks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "USERS_AT_ONCE", 4)
-    monkeypatch.setattr(visits, "FEWEST_REPORTS", 20)
-    monkeypatch.setattr(visits, "MOST_REPORTS", 30)
+    monkeypatch.setattr(visits, "FEWEST_AT_ONCE", 20)
+    monkeypatch.setattr(visits, "MOST_AT_ONCE", 30)
 
     def sizes(n: int, tau: int) -> list[int]:
         blocks = Visits(np.zeros((n, tau), dtype=int), 2).blocks

@@ -14,7 +14,7 @@ from loloha.counting.kernels import count_symbols
 # Users of a block: their rows of memoised bits should stay in the second cache.
 USERS_AT_ONCE = 512
 # Reports of a block: at least, so that short histories make long blocks, and at most.
-FEWEST_REPORTS, MOST_REPORTS = 1 << 16, 1 << 18
+FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 16, 1 << 18
 
 
 class Block(NamedTuple):
@@ -132,7 +132,7 @@ def merge(users: Array, symbols: Array, size: int) -> tuple[Any, Any]:
 
 def _blocks(values: Array, size: int) -> list[Block]:
     n, tau = values.shape
-    users = min(max(USERS_AT_ONCE, FEWEST_REPORTS // max(1, tau)), MOST_REPORTS // max(1, tau))
+    users = min(max(USERS_AT_ONCE, FEWEST_AT_ONCE // max(1, tau)), MOST_AT_ONCE // max(1, tau))
     step = max(1, users)
     parts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     return [_block(part, int32(values[part]), size) for part in parts]

@@ -22,7 +22,7 @@ from loloha.privacy.change.cells import Cells, Chain
 from loloha.privacy.roc import Area
 from loloha.protocols import Protocol
 
-MOST_REPORTS = 1_000_000
+LONGEST_STRETCH = 1_000_000
 
 # Reports of a stretch beyond which a bound stands for them.
 _LIMIT = 1000
@@ -52,7 +52,7 @@ def change_area(protocol: Protocol, reports: int) -> Area | None:
     ParameterError
         If reports is not an integer in that range.
     """
-    reports = checks.integer("reports", reports, 1, MOST_REPORTS, "count those of one stretch")
+    reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
     view = _MEMOISED if protocol.longitudinal else _ONE_ROUND
     find = view.get(type(protocol.encoding))
     return None if find is None else find(protocol, reports)
