@@ -1,4 +1,4 @@
-"""Around all routes: who is let in, headers of every answer, metrics, and a log without traces."""
+"""Around all routes, a layer for each duty: log, headers, bounds of answers, who is let in."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from loloha.collector.problem import fault, response, unavailable
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from loloha.collector.admission import Quick
     from loloha.collector.context import Context
+    from loloha.collector.metric import Metrics
 
 log = logging.getLogger("loloha.collector")
 
@@ -42,8 +43,68 @@ Share = Callable[["ASGIApp"], "ASGIApp"]
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
-class Protection:
-    """Outermost layer: whatever answers, the answer is marked, bounded and counted.
+class Log:
+    """Counts and logs each request, with the route as it was declared: a path could hold anything.
+
+    Parameters
+    ----------
+    app : ASGI application
+    metrics : Metrics
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, status = perf_counter(), 500
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            seconds = perf_counter() - began
+            route = getattr(scope.get("route"), "path", "none")
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            self._metrics.note(route, method, status, seconds)
+            log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+
+class Headers:
+    """Adds to each answer the headers that it does not have.
+
+    Parameters
+    ----------
+    app : ASGI application
+    shared : bool
+        Whether pages of other origins may read what is answered.
+    """
+
+    def __init__(self, app: ASGIApp, *, shared: bool) -> None:
+        policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
+        self._app = app
+        self._headers = [
+            (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def mark(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = dict(message["headers"])
+                more = [one for one in self._headers if one[0] not in own]
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        await self._app(scope, receive, mark)
+
+
+class Bounds:
+    """Charges for answers and bounds what waits to be read; a fault is answered without a trace.
 
     Parameters
     ----------
@@ -58,32 +119,17 @@ class Protection:
         self._app = app
         self._context = context
         self._share = share or _unshared
-        policy = {"cross-origin-resource-policy": "cross-origin"} if share else {}
-        self._headers = [
-            (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
-        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = perf_counter()
-        context = self._context
-        out = Outgoing(context.rate, context.answers, self._headers, scope, send)
+        out = Outgoing(self._context.rate, self._context.answers, scope, send)
         try:
             await self._app(scope, receive, out.send)
             if out.refused is not None:
-                await self._share(response(out.refused))(scope, receive, out.send_instead)
+                await self._share(response(out.refused))(scope, receive, send)
         except Exception:
             if not out.has_begun:
-                await self._share(response(fault()))(scope, receive, out.send_instead)
+                await self._share(response(fault()))(scope, receive, send)
             raise
-        finally:
-            self._note(scope, out.status, perf_counter() - began)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        # The route as it was declared: a path could hold anything.
-        route = getattr(scope.get("route"), "path", "none")
-        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._context.metrics.note(route, method, status, seconds)
-        log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
 
 class Entrance:
@@ -96,7 +142,7 @@ class Entrance:
     quick : dict of str to callable
         As `Admission` takes them.
     share : callable, optional
-        As `Protection` takes it.
+        As `Bounds` takes it.
     """
 
     def __init__(

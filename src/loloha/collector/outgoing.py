@@ -30,38 +30,25 @@ class Outgoing:
     answers : Shares
         Bytes of all answers that have still to be sent. Pieces that several answers share count
         where they are kept, not here.
-    headers : list of (bytes, bytes)
-        Added where an answer has none of the name.
     scope : dict
     to : callable
         Where it goes.
 
     Attributes
     ----------
-    status : int
     has_begun : bool
     refused : Problem or None
         Why nothing was sent of the answer that was given; another may be given now.
     """
 
-    __slots__ = ("_answers", "_headers", "_rate", "_scope", "_start", "_to", "has_begun", "refused",
-                 "status")  # fmt: skip
+    __slots__ = ("_answers", "_rate", "_scope", "_start", "_to", "has_begun", "refused")
 
-    def __init__(
-        self,
-        rate: RateLimit,
-        answers: Shares,
-        headers: list[tuple[bytes, bytes]],
-        scope: Scope,
-        to: Send,
-    ) -> None:
+    def __init__(self, rate: RateLimit, answers: Shares, scope: Scope, to: Send) -> None:
         self._rate = rate
         self._answers = answers
-        self._headers = headers
         self._scope = scope
         self._to = to
         self._start: Message | None = None
-        self.status = 500
         self.has_begun = False
         self.refused: Problem | None = None
 
@@ -79,28 +66,15 @@ class Outgoing:
         await self._send_start()
         await self._to(message)
 
-    async def send_instead(self, message: Message) -> None:
-        """Send a message of a small answer in place of the refused one."""
-        if message["type"] == "http.response.start":
-            self._mark(message)
-        await self._to(message)
-
     def _begin(self, message: Message) -> None:
         """Hold the start back: while nothing is sent another answer may take its place."""
-        size = self._mark(message)
+        size = int(dict(message["headers"]).get(b"content-length", 0))
         if size > PIECE_BYTES:
             try:
                 self._rate.charge(self._scope, size / BYTES_A_REQUEST)
             except Problem as problem:
                 self.refused = problem
         self._start = message
-
-    def _mark(self, message: Message) -> int:
-        headers = message["headers"]
-        own = dict(headers)
-        message["headers"] = headers + [one for one in self._headers if one[0] not in own]
-        self.status = message["status"]
-        return int(own.get(b"content-length", 0))
 
     async def _send_start(self) -> None:
         if self._start is not None:

@@ -22,7 +22,7 @@ from loloha.collector.context import Context
 from loloha.collector.document import described, problems
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import Entrance, Protection, Share
+from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
 from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas
@@ -95,7 +95,9 @@ def create_app(
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
     entrance = Entrance(app, context=context, quick=upload.QUICK | together.QUICK, share=share)
-    app.chain = Protection(entrance, context=context, share=share)
+    app.state.admission = entrance.admission
+    bounds = Bounds(entrance, context=context, share=share)
+    app.chain = Log(Headers(bounds, shared=share is not None), metrics)
     return app
 
 
