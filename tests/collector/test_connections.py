@@ -264,6 +264,53 @@ def test_pipelined_requests_are_not_cut_off(url: str, monkeypatch: pytest.Monkey
             said += part
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20], ids=["bytes", "pieces", "whole"])
+def test_a_request_that_asks_for_another_protocol_is_served(
+    url: str, protocol: bytes, piece: int
+) -> None:
+    """As Java's client and `curl --http2` ask in every request: the body was thrown away."""
+    one = campaign()
+    create(url, one)
+    path = f"/v1/campaigns/{one.fingerprint}/reports".encode()
+    asked = (
+        b"Host: 127.0.0.1\r\nConnection: keep-alive, Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\n" % protocol
+    )
+    first, second = messages(one, clients(one, 2), 0)
+    framed = (
+        b"Content-Length: %d\r\n\r\n%s" % (len(first), first),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(second), second),
+    )
+    requests = [b"GET /healthz HTTP/1.1\r\n" + asked + b"\r\n"]
+    requests += [
+        b"POST %s HTTP/1.1\r\nContent-Type: application/json\r\n%s%s" % (path, asked, body)
+        for body in framed
+    ]
+    # One after another, and all at once on one connection.
+    sent = b"".join(requests)
+    with connected(url) as device:
+        for start in range(0, len(sent), piece):
+            device.sendall(sent[start : start + piece])
+        answered = b""
+        while answered.count(b"HTTP/1.1 ") < 3 or not answered.endswith((b"}", b"ok")):
+            answered += device.recv(65536)
+    assert answered.count(b"HTTP/1.1 200") == 3
+    assert answered.count(b'"accepted":1') + answered.count(b'"accepted": 1') == 2
+    assert b"upgrade" not in answered.lower()
+
+
+def test_who_pipelines_and_leaves_makes_no_traceback(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        with connected(url) as stranger:
+            stranger.sendall((GET + b"\r\n") * 400)
+    for _ in range(20):
+        assert get(url, "/healthz").status == 200
+    assert [one for one in caplog.records if one.exc_info] == []
+
+
 def test_300_idle_connections_starve_nobody(url: str) -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit < 800:

@@ -10,6 +10,7 @@ import sqlalchemy as sql
 
 from loloha.cli import main
 from loloha.collector.store import Store, server
+from loloha.collector.store.database import Database
 from loloha.errors import StoreError
 
 pytestmark = pytest.mark.postgres
@@ -103,26 +104,43 @@ def test_a_short_statement_timeout_of_the_user_is_no_matter(postgres: Server) ->
 def test_a_pool_in_transaction_mode_is_named(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It gives one session of the server to several clients in turn.
-    with monkeypatch.context() as patch:
-        patch.setattr(server, "_backend", lambda _: 1)
-        with pytest.raises(StoreError, match="pool in transaction mode"):
-            Store(postgresql_url)
+    # It gives one session of the server to several clients in turn, or several to one.
     pids = iter(range(10))
-    monkeypatch.setattr(server, "_backend", lambda _: next(pids))
+    for backend in (lambda _: 1, lambda _: next(pids)):
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_backend", backend)
+            with pytest.raises(StoreError, match="pool in transaction mode"):
+                Store(postgresql_url)
+    monkeypatch.setattr(server, "_backend", id)
     Store(postgresql_url).close()
+
+
+def test_a_commit_is_durable_whatever_the_database_says(
+    postgres: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Reports that were acknowledged were lost in a crash of a server with it off."""
+    for asked, kept in (("off", "on"), ("remote_apply", "remote_apply")):
+        url = postgres.database("", f"ALTER DATABASE {{}} SET synchronous_commit = {asked}")
+        database = Database(url)
+        with database.writer.connect() as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == kept
+        database.close()
+    assert "fsync" not in caplog.text
 
 
 @pytest.mark.parametrize(
     ("version", "row", "cause"),
     [
         (110_022, None, "version 11; upgrade"),
-        (150_000, ("UTF8", True, True, False, False), "standby"),
-        (150_000, (b"SQL_ASCII", True, True, False, False), "SQL_ASCII"),
-        (150_000, ("UTF8", False, False, False, False), None),
+        (150_000, ("UTF8", True, True, False, False, False), "standby"),
+        (150_000, (b"SQL_ASCII", True, True, False, False, False), "SQL_ASCII"),
+        (150_000, ("UTF8", False, False, False, False, False), None),
+        (150_000, ("UTF8", False, False, False, True, False), None),
     ],
 )
-def test_what_is_in_the_way_comes_first(version: int, row: Any, cause: str | None) -> None:
+def test_what_is_in_the_way_comes_first(
+    version: int, row: Any, cause: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     class Cursor:
         def __enter__(self) -> Self:
             return self
@@ -143,3 +161,4 @@ def test_what_is_in_the_way_comes_first(version: int, row: Any, cause: str | Non
     )
     found = server._cause(connection)
     assert (found is None) if cause is None else cause in found
+    assert ("fsync is off" in caplog.text) == (row is not None and row[4])

@@ -255,6 +255,22 @@ def test_several_campaigns_go_out_in_one_upload(
     assert rounds(first) == rounds(second) == [(0, 1, 0), (9, 1, 0)]
 
 
+def test_more_reports_than_one_upload_takes_go_out_in_several(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    """What did not fit waited, and nothing said why."""
+    first, second = address(url), address(url, campaign("another"))
+    clock.now += 70 * HOUR
+    with sender(tmp_path, clock) as one:
+        one.agree(first, second)
+        for round in range(10, 70):
+            one.report_all({"hours": "a", "another": "b"}, round=round)
+        for delivered in one.deliver_all().values():
+            # The older ones are late.
+            assert len(delivered.sent) + len(delivered.refused) == 60
+            assert (delivered.waiting, delivered.reason) == ((), "")
+
+
 def test_assigned_keys_are_fetched_and_used(url: str, tmp_path: Path, clock: Clock) -> None:
     # PAINS 24.
     where = address(url, campaign(keys="assigned"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import resource
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from loloha.collector.admission import MOST_HEADER_BYTES, too_long
 from loloha.collector.problem import Problem, response
@@ -15,6 +17,7 @@ from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Iterable, Iterator
 
     from loloha.collector.settings import Settings
 
@@ -55,7 +58,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         # Bytes since a request or a part of a body was complete: the parser keeps them.
         self._unread = 0
-        self._has_headers = self._is_refused = False
+        self._has_headers = self._is_refused = self._upgrades = False
+        # Where a request that asks for another protocol ended, in what just came.
+        self._resume: int | None = None
+        self._running: RequestResponseCycle | None = None
         self._waits_until: float | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._writes: asyncio.TimerHandle | None = None
@@ -70,7 +76,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch.cancel()
         self._watch = None
         self.resume_writing()
+        # What waits would be answered to nobody, and what runs is not always the newest.
+        self.pipeline.clear()
+        if self._running is not None:
+            self._running.disconnected = True
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         """Take what comes, as long as it leads somewhere."""
@@ -79,7 +93,11 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._unread > MOST_IGNORED_BYTES:
                 self.transport.abort()
         elif not self.transport.is_closing():
-            super().data_received(data)
+            rest = memoryview(data)
+            while rest and not self.transport.is_closing():
+                self._resume = None
+                super().data_received(rest)  # type: ignore[arg-type]  # the parser takes any buffer
+                rest = rest[len(rest) if self._resume is None else self._resume :]
             if self._unread > MOST_UNREAD_BYTES and not self.transport.is_closing():
                 self._refuse_headers()
 
@@ -105,7 +123,33 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = 0
         self._has_headers = True
         self._waits_until = None
-        super().on_headers_complete()
+        self._upgrades = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+        if not self._upgrades:
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End a request, unless its body is still to be read."""
+        if not self._upgrades:
+            super().on_message_complete()
+
+    def _should_upgrade(self) -> bool:
+        """No other protocol is spoken here."""
+        return False
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Serve a request that asks for another protocol as if it did not (RFC 9110, 7.8).
+
+        The parser has left its body to that protocol, so a new one reads it from the start. Java's
+        client and `curl --http2` ask in every request.
+        """
+        if not self._upgrades:
+            return
+        (self._resume,) = sys.exception().args  # type: ignore[union-attr]  # it is being handled
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, _version(self.parser))]
+        lines += [b"%s: %s" % header for header in _without_upgrade(self.headers)]
+        self._upgrades = False
+        self.parser = httptools.HttpRequestParser(self)
+        super().data_received(b"\r\n".join([*lines, b"", b""]))
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
@@ -197,6 +241,20 @@ class BoundedProtocol(HttpToolsProtocol):
         headers += [(b"access-control-allow-origin", one.encode()) for one in allowed]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
         return b"HTTP/1.1 431 Request Header Fields Too Large\r\n%s\r\n%s" % (lines, answer.body)
+
+
+def _version(parser: httptools.HttpRequestParser) -> bytes:
+    return str(parser.get_http_version()).encode()
+
+
+def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """The headers of a request that stays with this protocol."""
+    for name, value in headers:
+        if name == b"connection":
+            kept = [one for one in value.split(b",") if one.strip().lower() != b"upgrade"]
+            yield name, b",".join(kept)
+        elif name != b"upgrade":
+            yield name, value
 
 
 def bounded(settings: Settings) -> type[BoundedProtocol]:

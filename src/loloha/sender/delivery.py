@@ -67,7 +67,12 @@ class Courier:
 
     def deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue."""
-        fates, fruitless = _Fates(), 0
+        fates = _Fates()
+        self._deliver_alone(enrolment, fates)
+        return fates.delivery(self.state.waiting(enrolment))
+
+    def _deliver_alone(self, enrolment: Enrolment, fates: _Fates) -> None:
+        fruitless = 0
         path = f"{path_of(enrolment.url)}/reports"
         with self.connect(enrolment) as connection:
             for round, message in sorted(enrolment.queue.items()):
@@ -82,52 +87,54 @@ class Courier:
                 fruitless = 0 if settled else fruitless + 1
                 if fruitless == _FRUITLESS:
                     break
-        return fates.delivery(self.state.waiting(enrolment))
 
     def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
-        found: dict[str, Delivery] = {}
+        fates = {one.url: _Fates() for one in enrolments}
         together: dict[tuple[str, str | None], list[Enrolment]] = {}
         for one in enrolments:
             base = one.url[: one.url.index("/v1/campaigns/")]
             together.setdefault((base, one.token), []).append(one)
         for (base, _), several in together.items():
-            one_upload = self._deliver_together(base, several) if len(several) > 1 else None
+            self._deliver_together(base, several, fates)
             for one in several:
-                found[one.campaign.name] = (
-                    self.deliver(one) if one_upload is None else one_upload[one.campaign.name]
-                )
-        return found
-
-    def _deliver_together(self, base: str, several: list[Enrolment]) -> dict[str, Delivery] | None:
-        """Send some queues in one upload; None if it took none of them as one."""
-        queued = [
-            (one, round, message)
-            for one in several
-            for round, message in sorted(one.queue.items())
-            if self.state.waits(one, round, message)
-        ][:MOST_TOGETHER]  # the rest goes the next time
-        if len({one.url for one, _, _ in queued}) < 2:
-            return None
-        body = f"[{','.join(message for _, _, message in queued)}]".encode()
-        with self.connect(several[0]) as connection:
-            try:
-                answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON)
-            except Unreachable as error:
-                return {
-                    one.campaign.name: Delivery(waiting=self.state.waiting(one), reason=str(error))
-                    for one in several
-                }
-        answers = answers_of(answer, len(queued))
-        if answers is None:
-            return None
-        fates = {one.campaign.name: _Fates() for one in several}
-        for (one, round, message), each in zip(queued, answers, strict=True):
-            self._take(one, round, message, each, fates[one.campaign.name])
+                # What was alone in its upload, or may be sent alone only.
+                if not fates[one.url].reason and self.state.waiting(one):
+                    self._deliver_alone(one, fates[one.url])
         return {
-            one.campaign.name: fates[one.campaign.name].delivery(self.state.waiting(one))
-            for one in several
+            one.campaign.name: fates[one.url].delivery(self.state.waiting(one))
+            for one in enrolments
         }
+
+    def _deliver_together(
+        self, base: str, several: Sequence[Enrolment], fates: Mapping[str, _Fates]
+    ) -> None:
+        """Send queues in uploads of several campaigns, while there are such and they are taken."""
+        queued = [
+            (one, round, message) for one in several for round, message in sorted(one.queue.items())
+        ]
+        while True:
+            queued = [one for one in queued if self.state.waits(*one)]
+            some, queued = queued[:MOST_TOGETHER], queued[MOST_TOGETHER:]
+            if len({one.url for one, _, _ in some}) < 2:
+                return
+            body = f"[{','.join(message for _, _, message in some)}]".encode()
+            try:
+                with self.connect(several[0]) as connection:
+                    answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON)
+            except Unreachable as error:
+                for one in several:
+                    fates[one.url].reason = str(error)
+                return
+            answers = answers_of(answer, len(some))
+            if answers is None:
+                return
+            settled = [
+                self._take(*one, each, fates[one[0].url])
+                for one, each in zip(some, answers, strict=True)
+            ]
+            if not any(settled):
+                return
 
     def _take(
         self, enrolment: Enrolment, round: int, message: str, answer: Answer, fates: _Fates

@@ -323,8 +323,16 @@ def _set_up_reader(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _set_up_postgresql(connection: Any, _: Any) -> None:
-    """Wait for locks and statements for a while only: an upload that waits is sent again."""
+    """A commit is on the disk before it returns; locks and statements are waited for a while only.
+
+    An upload that waits is sent again.
+    """
     with connection.cursor() as cursor:
+        # Off for a server, a database or a user loses what was acknowledged just before a crash.
+        cursor.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') = 'off'"
+        )
         for name, seconds in (
             ("lock_timeout", _SECONDS_TO_WAIT),
             ("statement_timeout", _SECONDS_TO_RUN),

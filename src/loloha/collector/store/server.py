@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from loloha.errors import StoreError
@@ -9,10 +10,13 @@ from loloha.errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
+_log = logging.getLogger(__name__)
+
 OLDEST = 12
 _FACTS = """
 SELECT current_setting('server_encoding'), pg_is_in_recovery(),
     current_setting('transaction_read_only') = 'on', current_schema() IS NULL,
+    current_setting('fsync') = 'off',
     to_regclass('alembic_version') IS NULL
         AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
 """
@@ -43,7 +47,8 @@ def must_suit(url: URL, options: dict[str, Any]) -> None:
         if cause is None and one.info.backend_pid != _backend(one):
             # Not the server itself has answered. Whoever keeps sessions apart is as good.
             with psycopg.connect(**asked, autocommit=True) as other:
-                if _backend(one) == _backend(other):
+                first, between, second = _backend(one), _backend(other), _backend(one)
+                if first == between or first != second:
                     cause = (
                         "a connection pool in transaction mode; connect to the server, or to a "
                         "pool in session mode"
@@ -61,7 +66,7 @@ def _cause(connection: Any) -> str | None:
     connection.execute("SET statement_timeout = '60s'")
     with connection.cursor(binary=True) as cursor:
         row = cursor.execute(_FACTS).fetchone()
-    encoding, is_standby, is_read_only, has_no_schema, cannot_create = row
+    encoding, is_standby, is_read_only, has_no_schema, loses, cannot_create = row
     if isinstance(encoding, bytes):
         encoding = encoding.decode("ascii", "replace")
     if encoding != "UTF8":
@@ -75,6 +80,11 @@ def _cause(connection: Any) -> str | None:
         return (
             "one whose transactions are read-only; set default_transaction_read_only to off for "
             "this user and database"
+        )
+    if loses:
+        _log.warning(
+            "the server's fsync is off: a crash of its machine loses reports that were "
+            "acknowledged, and can damage the store; turn it on"
         )
     if has_no_schema:
         return (
