@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from loloha.errors import ParameterError
@@ -100,6 +100,17 @@ def flagships_of(cls: type[Protocol]) -> Iterator[Variant]:
             yield Variant(cls, (*params, ("hash", family)))
     if "memo" in own:
         yield Variant(cls, (*params, ("hash", "prime"), ("memo", "joint")))
+
+
+def pairwise(variants: list[Variant]) -> list[Variant]:
+    """Few of these, among which each two parameters have all the pairs of values that all have."""
+    pairs = {variant: {*combinations(variant.params, 2)} for variant in variants}
+    chosen = variants[:1]
+    missing = set().union(*pairs.values()) - set().union(*(pairs[one] for one in chosen))
+    while missing:
+        chosen.append(max(variants, key=lambda variant: len(pairs[variant] & missing)))
+        missing -= pairs[chosen[-1]]
+    return chosen
 
 
 def example(protocol: str, k: int, **params: Any) -> Protocol:
