@@ -129,9 +129,13 @@ def openapi() -> str:
 
 def report_schema() -> str:
     """The schema of a report that the package ships, of the struct that the collector reads."""
-    from loloha.wire.text import message_schema
+    import msgspec
 
-    return _text(message_schema())
+    from loloha.wire.text import Message
+
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    about["$id"] = "urn:loloha:schema:report"
+    return _text(about | msgspec.json.schema(Message)["$defs"][Message.__name__])
 
 
 GOLDEN: dict[str, Callable[[], str]] = {

@@ -16,7 +16,7 @@ from loloha.collector.document import described, problems
 from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload
-from loloha.collector.upload import REPORTS_A_REQUEST, counted, whose
+from loloha.collector.upload import REPORTS_A_REQUEST, answer_alone, counted
 from loloha.collector.work import ROUND_WORK
 from loloha.wire import Refusal, text
 from loloha.wire.message import MOST_TOGETHER
@@ -112,8 +112,4 @@ async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
     stored = await context.known(rows[0].campaign)
     context.require_token(admitted.text(b"authorization"), stored)
     upload = SmallUpload(stored, rows, bytearray(codes))
-    receipt = await counted(context, admitted.address, upload)
-    if receipt.refused:
-        raise refused(receipt.refused[0][1], whose(upload))
-    found = shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=rows[0].reporter)
-    return Response(msgspec.json.encode(found))
+    return answer_alone(await counted(context, admitted.address, upload), upload)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from loloha.collector import shape
 from loloha.collector.admission import CAMPAIGN
@@ -71,16 +71,31 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
     # Rounds count too: each has a guard and counts of its own to be read and written.
     context.rate.charge(admitted.scope, upload.work / REPORTS_A_REQUEST - admitted.charged)
     receipt = await counted(context, admitted.address, upload)
-    single = single and receipt.size == 1
-    named = whose(upload) if single else {}
-    if single and receipt.refused:
-        raise refused(receipt.refused[0][1], named)
-    if not receipt.refused:
-        mine = named.get("reporter", UNSET)
-        return _json(shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=mine))
+    if single and receipt.size == 1:
+        return answer_alone(receipt, upload)
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
-    reasons = {str(reason): count for reason, count in receipt.reasons.items()}
+    reasons = {str(reason): count for reason, count in receipt.reasons.items()} or UNSET
     return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
+
+
+def answer_alone(receipt: Receipt, upload: SmallUpload | Submission) -> Response:
+    """The answer to a single report, with its name: a device knows its own from a cached one.
+
+    Raises
+    ------
+    Problem
+        If it is refused.
+    """
+    reporter: str | UnsetType = UNSET
+    if isinstance(upload, SmallUpload):
+        if upload.rows:
+            reporter = upload.rows[0].reporter
+    elif len(names := upload.batch.reporters):
+        reporter = bytes(names[0]).ljust(REPORTER_BYTES, b"\0").hex()
+    if receipt.refused:
+        named = {} if reporter is UNSET else {"reporter": reporter}
+        raise refused(receipt.refused[0][1], named)
+    return _json(shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=reporter))
 
 
 async def counted(context: Context, address: str, upload: SmallUpload | Submission) -> Receipt:
@@ -163,17 +178,6 @@ def _decode(stored: StoredCampaign, media: str, body: bytes) -> SmallUpload:
     except WireError as error:
         raise unreadable(error) from None
     return SmallUpload(stored, rows, codes)
-
-
-def whose(upload: SmallUpload | Submission) -> dict[str, str]:
-    """Names the report of a single upload in its answer: a device knows its own from a cached one.
-
-    Nothing where it could not be read.
-    """
-    if isinstance(upload, SmallUpload):
-        return {"reporter": upload.rows[0].reporter} if upload.rows else {}
-    names = upload.batch.reporters
-    return {"reporter": bytes(names[0]).ljust(REPORTER_BYTES, b"\0").hex()} if len(names) else {}
 
 
 def _is_object(body: bytes) -> bool:

@@ -41,16 +41,6 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     ticket: Annotated[str, _form(f"([0-9a-fA-F]{{{2 * TICKET_BYTES}}})?")] = ""
 
 
-def message_schema() -> dict[str, Any]:
-    """The JSON schema of a report, as ports read it."""
-    schema: dict[str, Any] = msgspec.json.schema(Message)["$defs"][Message.__name__]
-    about = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:loloha:schema:report",
-    }
-    return about | schema
-
-
 class _Object(msgspec.Struct):
     """Any object."""
 

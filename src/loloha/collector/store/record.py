@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.collector.guard import Guard, Seen, pack
+from loloha.collector.guard import Seen, pack
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.schema import cell, waiting_cell
-from loloha.collector.store.segment import load
+from loloha.collector.store.segment import Opened, load
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
 from loloha.collector.work import by_round
@@ -34,32 +34,19 @@ _FATES[Seen.SAME], _FATES[Seen.DIFFERENT] = DUPLICATE, Refusal.CONFLICT.code
 
 
 @dataclass
-class _Open:
-    """The guard of a round in memory, where its next segment goes, how many reports wait."""
-
-    guard: Guard
-    segment: int
-    waiting: int
-
-
-@dataclass
 class _Fresh:
     """The new reports of one round, and whether they are shown at once."""
 
     round: int
-    opened: _Open
+    opened: Opened
     columns: _Columns
     shown: bool
 
-
-@dataclass
-class _Change:
-    """What is to be remembered once the commit has taken place."""
-
-    open: _Open
-    reporters: Any
-    digests: Any
-    waiting: int
+    def remember(self) -> None:
+        """The transaction has committed."""
+        self.opened.guard.add(self.columns.reporters, self.columns.digests)
+        self.opened.segment += 1
+        self.opened.waiting = 0 if self.shown else self.opened.waiting + len(self.columns.ys)
 
 
 class Record:
@@ -78,8 +65,8 @@ class Record:
     def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
         self.most_rows = most_rows
         self.keeps = keeps
-        self._guards: OrderedDict[tuple[int, int], _Open] = OrderedDict()
-        self._changes: list[_Change] = []
+        self._guards: OrderedDict[tuple[int, int], Opened] = OrderedDict()
+        self._fresh: list[_Fresh] = []
         self.has_deleted = False
         # When the first round of each campaign with a guard closes; None before it was looked up.
         self.due: dict[int, float] | None = None
@@ -89,15 +76,13 @@ class Record:
     def forget(self) -> None:
         """Drop everything in memory: after a failure only the database knows what is counted."""
         self._guards.clear()
-        self._changes.clear()
+        self._fresh.clear()
 
     def remember(self) -> None:
         """The transaction has committed."""
-        for change in self._changes:
-            change.open.guard.add(change.reporters, change.digests)
-            change.open.segment += 1
-            change.open.waiting = change.waiting
-        self._changes.clear()
+        for one in self._fresh:
+            one.remember()
+        self._fresh.clear()
         rows = sum(one.guard.room for one in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
             _, dropped = self._guards.popitem(last=False)
@@ -236,8 +221,7 @@ class Record:
                 reports.append({**place, "reports": kept})
             if one.shown and one.opened.waiting:
                 self._counts.publish(connection, stored, one.round)
-            left = 0 if one.shown else one.opened.waiting + len(new.ys)
-            self._changes.append(_Change(one.opened, new.reporters, new.digests, left))
+        self._fresh += fresh
         connection.execute(statement.INSERT_GUARD, guards)
         if reports:
             connection.execute(statement.INSERT_KEPT, reports)
@@ -251,13 +235,10 @@ class Record:
         """Have the guards of these rounds in memory."""
         missing = [round for round in rounds if (stored.id, round) not in self._guards]
         if missing:
-            waiting = statement.by_first(
-                connection.execute(
-                    statement.NUMBER_WAITING, {"entry": stored.id, "rounds": missing}
-                )
-            )
-            for round, loaded in load(connection, stored.id, missing).items():
-                opened = _Open(loaded.guard, loaded.segment, waiting.get(round, 0))
+            here = {"entry": stored.id, "rounds": missing}
+            waiting = statement.by_first(connection.execute(statement.NUMBER_WAITING, here))
+            for round, opened in load(connection, stored.id, missing).items():
+                opened.waiting = waiting.get(round, 0)
                 self._guards[stored.id, round] = opened
         for round in rounds:
             self._guards.move_to_end((stored.id, round))

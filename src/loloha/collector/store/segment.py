@@ -25,16 +25,17 @@ MOST_SEGMENTS = 256
 
 
 @dataclass
-class Loaded:
-    """The guard of a round, and the number of its next segment."""
+class Opened:
+    """The guard of a round in memory, where its next segment goes, how many reports wait."""
 
     guard: Guard = field(default_factory=Guard)
     segment: int = 0
+    waiting: int = 0
 
 
-def load(connection: sql.Connection, campaign_id: int, rounds: list[int]) -> dict[int, Loaded]:
+def load(connection: sql.Connection, campaign_id: int, rounds: list[int]) -> dict[int, Opened]:
     """The guards of some rounds of a campaign, merged where they have many segments."""
-    loaded = {round: Loaded() for round in rounds}
+    loaded = {round: Opened() for round in rounds}
     here = {"entry": campaign_id, "rounds": rounds, "largest": LARGEST}
     sizes = connection.execute(statement.GUARD_SIZES, here).all()
     numbers = Counter(row.round for row in sizes)
