@@ -28,7 +28,7 @@ def test_a_plan_breaks_no_number_in_a_narrow_terminal(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     narrow(monkeypatch, width)
-    asked = "plan --k 96 --n 50000 --eps-inf 2 --eps-1 1"
+    asked = "plan --k 96 --n 50000 --eps-inf 2 --eps-1 1 --wide"
     done = CliRunner().invoke(app, asked.split())
     assert done.exit_code == 0, done.output
     table = done.stdout.partition("\n- ")[0].splitlines()

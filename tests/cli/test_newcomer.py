@@ -28,14 +28,14 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["campaign", "create", "h", *OLOLOHA, "--labels", "a,b,c"]) == 0
+    assert main(["campaign", "create", "h", *OLOLOHA, "--domain", "a,b,c"]) == 0
     path = tmp_path / "campaign.json"
     path.write_text(capsys.readouterr().out)
     return str(path)
 
 
 def test_the_verdict_on_a_campaign_is_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b,c", "--users", "50000"]
+    line = ["campaign", "create", "h", *OLOLOHA, "--domain", "a,b,c", "--n", "50000"]
     assert main(line) == 0
     said = capsys.readouterr().err
     assert re.search(
@@ -66,12 +66,12 @@ def test_a_table_that_cannot_be_read_is_named_without_words_of_python(
 
 
 def test_a_file_of_labels_that_is_missing_is_no_label(fails: Any) -> None:
-    said = fails("campaign", "create", "h", *OLOLOHA, "--labels", "nofile.txt")
+    said = fails("campaign", "create", "h", *OLOLOHA, "--domain", "nofile.txt")
     assert "no such file, hence taken as one label" in said
 
 
 def test_one_label_and_all_others_are_a_domain(capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "yes", "--other", "no", "--json"]
+    line = ["campaign", "create", "h", *OLOLOHA, "--domain", "yes", "--other", "no", "--json"]
     assert main(line) == 0
     assert '"yes"' in capsys.readouterr().out
 
@@ -81,7 +81,7 @@ def test_a_collector_that_does_not_answer_is_named_and_the_token_is_not(
 ) -> None:
     monkeypatch.setattr("loloha.sender.connection.Patience.wait", lambda *_: None)
     monkeypatch.setenv("LOLOHA_ADMIN_KEY", "a secret of the tests")
-    line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to"]
+    line = ["campaign", "create", "h", *OLOLOHA, "--domain", "a,b", "--to"]
     said = fails(*line, "http://127.0.0.1:9")
     assert "collector must answer" in said
     assert "(asked: 127.0.0.1:9)" in said
@@ -101,7 +101,7 @@ def test_a_missing_admin_key_and_a_wrong_one_are_told_apart(
 
     settings = Settings(store=f"sqlite:///{tmp_path}/c.db", admin_key=ADMIN_KEY, rate_limit="")
     with Served(settings, time.time) as url:
-        line = ["campaign", "create", "h", *OLOLOHA, "--labels", "a,b", "--to", url]
+        line = ["campaign", "create", "h", *OLOLOHA, "--domain", "a,b", "--to", url]
         monkeypatch.delenv("LOLOHA_ADMIN_KEY", raising=False)
         assert "`export LOLOHA_ADMIN_KEY=...`" in fails(*line)
         monkeypatch.setenv("LOLOHA_ADMIN_KEY", "not the key of this one")
@@ -134,7 +134,7 @@ def test_a_plan_says_what_it_lacks_or_would_ignore(
     assert "without --n, which it would ignore; leave it out" in fails(*line, "--frontier")
     both = fails(*line, "--frontier", "--eps-1", "1")
     assert "without --n, --eps-1, which it would ignore; leave them out" in both
-    weak = ["--protocol", "ololoha", "--eps-inf", "6", "--eps-1", "1", "--labels", "a,b"]
+    weak = ["--protocol", "ololoha", "--eps-inf", "6", "--eps-1", "1", "--domain", "a,b"]
     assert "eps_inf = 6 is above the limit" in fails("campaign", "create", "h", *weak)
     # What no budget bounds is no loss of nothing.
     assert main([*line, "--eps-1", "1"]) == 0
@@ -190,7 +190,7 @@ def test_rounds_without_reports_are_told(
         main(["log", "generate", table, "--campaign", document, "--out", log, "--seed", "1"]) == 0
     )
     capsys.readouterr()
-    assert main(["tally", log, "--campaign", document, "--rounds", "0,9-11"]) == 0
+    assert main(["tally", log, "--campaign", document, "--only-rounds", "0,9-11"]) == 0
     assert "3 of the rounds asked for have no reports: [9, 10, 11]" in capsys.readouterr().err
 
 

@@ -1,7 +1,7 @@
 """The options of a protocol come from its fields and their documentation, whoever wrote it."""
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import typer
@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from loloha import LGRR, OLOLOHA, DBitFlipPM, LolohaError
 from loloha.cli import parameter
+from loloha.cli.command import Commands
 from loloha.protocols import REGISTRY
 
 
@@ -30,41 +31,35 @@ class Odd(LGRR):
     mood: str | None = None
 
 
-def app_with(without: set[str] | None = None) -> typer.Typer:
-    app = typer.Typer()
+def app_with() -> typer.Typer:
+    app = Commands()
 
     @app.command()
-    @parameter.with_parameters(without=without or set())
-    def show(
-        name: str,
-        *,
-        loud: Annotated[bool, typer.Option("--loud")] = False,
-        parameters: dict[str, Any],
-    ) -> None:
+    def show(name: str, *, force: bool = False, parameters: dict[str, Any]) -> None:
         """Print what was given."""
-        typer.echo((name, loud, parameters))
+        typer.echo((name, force, parameters))
 
     return app
 
 
 def test_every_parameter_of_every_protocol_is_an_option() -> None:
-    names = parameter.parameter_names()
+    names = parameter.names()
     assert len(names) == len(set(names))
     assert set(names) == {one.name for cls in REGISTRY.values() for one in fields(cls)}
     text = CliRunner().invoke(app_with(), ["--help"], env={"COLUMNS": "200"}).stdout
-    for name in names:
+    for name in {*names} - {"k"}:
         assert parameter.flag(name) in text
 
 
 def test_only_what_is_given_is_passed_on_with_its_type() -> None:
     run = CliRunner()
-    line = ["x", "--eps-inf", "2", "--g", "3", "--hash", "affine", "--loud"]
+    line = ["x", "--eps-inf", "2", "--g", "3", "--hash", "affine", "--force"]
     assert run.invoke(app_with(), line).stdout == (
         "('x', True, {'eps_inf': 2.0, 'hash': 'affine', 'g': 3})\n"
     )
     assert run.invoke(app_with(), ["x"]).stdout == "('x', False, {})\n"
     assert run.invoke(app_with(), ["x", "--g", "3.5"]).exit_code == 2
-    assert run.invoke(app_with({"k"}), ["x", "--k", "3"]).exit_code == 2
+    assert run.invoke(app_with(), ["x", "--k", "3"]).exit_code == 2
 
 
 def test_a_new_protocol_needs_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +71,7 @@ def test_a_new_protocol_needs_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "How odd it is. For odd." in text
     assert "calm|wild" in text
     with pytest.raises(LolohaError, match="must include --oddness, got none"):
-        parameter.find_protocol("odd", {"eps_inf": 1.0, "eps_1": 0.5}, known={"k"})
+        parameter.find_protocol("odd", {"eps_inf": 1.0, "eps_1": 0.5})
 
 
 def test_documentation_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +85,7 @@ def test_documentation_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_right_class_is_found() -> None:
     given = {"eps_inf": 2.0, "eps_1": 1.0}
-    assert parameter.find_protocol("OLOLOHA", given, known={"k"}) is OLOLOHA
+    assert parameter.find_protocol("OLOLOHA", given) is OLOLOHA
     assert parameter.required(DBitFlipPM) == ["k", "eps_inf"]
 
 
@@ -108,4 +103,4 @@ def test_what_does_not_go_together_is_named(
     name: str, parameters: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(LolohaError, match=says):
-        parameter.find_protocol(name, parameters, known={"k"})
+        parameter.find_protocol(name, parameters)

@@ -92,7 +92,7 @@ def test_every_way_to_the_tally_is_the_same(there, capsys):
         for more in ((), ("--trust-log",), ("--skip-bad",))
     ]
     assert all(rows == listed[0] for rows in listed)
-    assert told(capsys, *one, "--rounds", "1")["rounds"] == listed[0][1:]
+    assert told(capsys, *one, "--only-rounds", "1")["rounds"] == listed[0][1:]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -106,7 +106,15 @@ def test_a_warehouse_runs_the_statement_and_we_go_on(there, capsys, suffix):
     duckdb.sql(f"COPY ({query}) TO 'result.{suffix}'")
     run("tally", "--campaign", "campaign.json", "--result", f"result.{suffix}", "--out", "a")
     run("tally", "log", "--campaign", "campaign.json", "--out", "b")
-    one = ("tally", "--campaign", "campaign.json", "--result", f"result.{suffix}", "--rounds", "1")
+    one = (
+        "tally",
+        "--campaign",
+        "campaign.json",
+        "--result",
+        f"result.{suffix}",
+        "--only-rounds",
+        "1",
+    )
     assert [row["n"] for row in told(capsys, *one)["rounds"]] == [450]
     for round in (0, 1):
         assert load([Path(f"a/round-{round}.tally")]) == load([Path(f"b/round-{round}.tally")])
@@ -115,7 +123,7 @@ def test_a_warehouse_runs_the_statement_and_we_go_on(there, capsys, suffix):
 def test_statements_for_tables_and_files(there, capsys):
     generate()
     one = ("tally", "--campaign", "campaign.json", "--sql")
-    run(*one, "postgres", "--table", "reports_of_june")
+    run(*one, "postgres", "--source", "reports_of_june")
     assert "FROM reports_of_june\n" in capsys.readouterr().out
     run(*one, "spark", "log", "--trust-log")
     text = capsys.readouterr().out
@@ -125,7 +133,7 @@ def test_statements_for_tables_and_files(there, capsys):
         assert text.count(f"SELECT {columns} FROM parquet.`{path.absolute()}`") == 1
     assert "reporter <" not in text
     assert main([*one, "postgres", "log"]) == 2
-    assert "name it by --table" in capsys.readouterr().err
+    assert "name it by --source" in capsys.readouterr().err
 
 
 def test_generating_tells_how_much(there, capsys):
@@ -177,7 +185,7 @@ def test_a_tally_under_the_name_of_another_round_is_refused(there, capsys):
 def test_reports_counted_in_two_tallies_are_refused(there, capsys):
     generate(users="300")
     log = ReportLog("log", Campaign.from_json(Path("campaign.json").read_bytes()))
-    run("tally", "log", "--campaign", "campaign.json", "--rounds", "0", "--out", "early")
+    run("tally", "log", "--campaign", "campaign.json", "--only-rounds", "0", "--out", "early")
     # Later reports of the round are another file of it: the second tally holds the first's too.
     keys, ys = population.linked(PROTOCOL, [[1]] * 40, rng=5)
     with log.writer() as writer:
@@ -262,7 +270,7 @@ def test_statements_name_the_files_that_the_engines_read(there, capsys):
     expected = told(capsys, *one)["rounds"]
     assert expected == told(capsys, "tally", "log", "--campaign", "campaign.json")["rounds"]
     shutil.rmtree("log1")
-    for more, rounds in (((), expected), (("--rounds", "1"), expected[1:])):
+    for more, rounds in (((), expected), (("--only-rounds", "1"), expected[1:])):
         capsys.readouterr()
         run(*one, *more, "--sql", "duckdb")
         query = capsys.readouterr().out.strip().removesuffix(";")
@@ -404,9 +412,9 @@ def test_what_is_in_a_log(there, capsys):
         ("tally log --campaign nowhere.json", 1, "campaign must be readable"),
         ("tally log --campaign table.csv", 1, "campaign must be JSON"),
         ("tally log --campaign odd.json", 1, "spec|parameters|k must"),
-        ("tally log --campaign campaign.json --rounds 3-1", 2, "rounds must be listed"),
-        ("tally log --campaign campaign.json --rounds x", 2, "rounds must be listed"),
-        ("tally log --campaign campaign.json --rounds 0-99999999", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --only-rounds 3-1", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --only-rounds x", 2, "rounds must be listed"),
+        ("tally log --campaign campaign.json --only-rounds 0-99999999", 2, "rounds must be listed"),
         ("tally log --campaign campaign.json --engine abacus", 2, "engine must be one of"),
         ("tally nowhere --campaign campaign.json", 1, "log must be an existing folder"),
         ("tally --campaign campaign.json --result table.csv", 1, "column 'round' must hold"),

@@ -126,7 +126,10 @@ def test_each_attribute_needs_reports() -> None:
         plan_attributes(5, 3, 2.0, 1.0, attributes=4)
 
 
-def test_the_command_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_both(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     asked = ["plan", "--k", "5", "--n", "1000", "--eps-inf", "2", "--eps-1", "1"]
     assert main([*asked, "--attributes", "3", "--protocol", "biloloha"]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -48,8 +48,8 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
 ) -> None:
     create = [
         "campaign", "create", "Hours", "--protocol", "biloloha", "--eps-inf", "2", "--eps-1", "1",
-        "--labels", "a,b,c", "--other", "else", "--seconds", "3600", "--minimum-cohort", "1",
-        "--start", "2026-01-01T00:00:00Z", "--users", "1000", "--to", url,
+        "--domain", "a,b,c", "--other", "else", "--seconds", "3600", "--minimum-cohort", "1",
+        "--start", "2026-01-01T00:00:00Z", "--n", "1000", "--to", url,
     ]  # fmt: skip
     refused = run(*create)
     assert refused.returncode == 1
@@ -66,7 +66,7 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     assert "What leaks" in shown.stdout
     file = tmp_path / "campaign.json"
     assert run("campaign", "export", where, "--out", str(file)).returncode == 0
-    assert run("campaign", "export", where, "--out", str(file)).returncode == 2
+    assert run("campaign", "export", where, "--out", str(file)).returncode == 1
     assert json.loads(file.read_bytes()) == said["campaign"]
 
     table = tmp_path / "table.csv"
@@ -106,20 +106,20 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
 
 def test_weak_privacy_and_bad_domains_are_refused_on_the_command_line(run: Run) -> None:
     create = ["campaign", "create", "x", "--protocol", "biloloha", "--eps-1", "1"]
-    weak = run(*create, "--eps-inf", "9", "--labels", "a,b")
+    weak = run(*create, "--eps-inf", "9", "--domain", "a,b")
     assert weak.returncode == 1
     assert "limit of 5" in weak.stderr
-    accepted = run(*create, "--eps-inf", "9", "--labels", "a,b", "--accept-weak-privacy")
+    accepted = run(*create, "--eps-inf", "9", "--domain", "a,b", "--accept-weak-privacy")
     assert accepted.returncode == 0
     ranged = run(*create, "--eps-inf", "2", "--range", "0", "10", "--bins", "5", "--json")
     assert json.loads(ranged.stdout)["campaign"]["labels"] == {"range": [0, 10], "bins": 5}
-    for domain in ([], ["--range", "0", "1"], ["--labels", "a,b", "--bins", "3"]):
+    for domain in ([], ["--range", "0", "1"], ["--domain", "a,b", "--bins", "3"]):
         assert run(*create, "--eps-inf", "2", *domain).returncode == 2
 
 
 def address_of(run: Run, url: str, *protocol: str, seconds: int = 31_622_400) -> str:
-    create = ["campaign", "create", "Days", *protocol, "--labels", "a,b,c", "--to", url, "--json"]
-    create += ["--start", "2026-01-01T00:00:00Z", "--seconds", str(seconds), "--users", "1000"]
+    create = ["campaign", "create", "Days", *protocol, "--domain", "a,b,c", "--to", url, "--json"]
+    create += ["--start", "2026-01-01T00:00:00Z", "--seconds", str(seconds), "--n", "1000"]
     done = run(*create, "--accept-weak-privacy", LOLOHA_ADMIN_KEY=ADMIN_KEY)
     assert done.returncode == 0, done.stderr
     found: str = json.loads(done.stdout)["url"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from loloha.cli import console
 from loloha.cli.command import Commands
-from loloha.cli.console import AsJson
 from loloha.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -18,20 +17,13 @@ if TYPE_CHECKING:
 
 _DIGITS = 12
 
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--store", metavar="URL", help="As for `loloha serve`; a collector may run on it meanwhile."
-    ),
-]
-
 group = Commands(
     name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
 )
 
 
 @group.command()
-def add(*, store: Url = None, as_json: AsJson = False) -> None:
+def add(*, store: str | None = None, as_json: bool = False) -> None:
     """Draw an admin key, shown once; only its hash is kept."""
     from loloha.collector.secret import hashed, new_secret
 
@@ -45,7 +37,7 @@ def add(*, store: Url = None, as_json: AsJson = False) -> None:
 
 
 @group.command("list")
-def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
+def list_keys(*, store: str | None = None, as_json: bool = False) -> None:
     """List the keys by the first digits of their hashes."""
     with _opened(store) as opened:
         names = [_name(one) for one in sorted(opened.admin_keys())]
@@ -56,12 +48,7 @@ def list_keys(*, store: Url = None, as_json: AsJson = False) -> None:
 
 
 @group.command()
-def revoke(
-    key: Annotated[str, typer.Argument(help="Its name in the list, or the key itself on stdin: -")],
-    *,
-    store: Url = None,
-    as_json: AsJson = False,
-) -> None:
+def revoke(key: str, *, store: str | None = None, as_json: bool = False) -> None:
     """Revoke a key, at once. One that is set as LOLOHA_ADMIN_KEY is valid until it is unset."""
     from loloha.collector.secret import hashed
 

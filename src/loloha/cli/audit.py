@@ -4,46 +4,39 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
-from loloha.cli.parameter import Name, find_protocol, with_parameters
+from loloha.cli.parameter import make_protocol
 
 if TYPE_CHECKING:
     from loloha.audit import Audit
 
 
-@with_parameters()
 def audit(
-    protocol: Name,
+    protocol: str,
     *,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            help="A program to audit instead of the shipped client. It reads lines 'user round "
-            "value' and answers each with a line 'key y': key an integer, integers joined by "
-            "commas, or -; y an integer, or the packed bits in hexadecimal."
-        ),
-    ] = None,
-    users: Annotated[int, typer.Option(help="Users under each history.")] = 150_000,
-    confidence: Annotated[
-        float, typer.Option(help="Chance that an honest client is not accused.")
-    ] = 1 - 1e-5,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 10.0,
-    as_json: AsJson = False,
+    k: int,
+    command: str | None = None,
+    users: int = 150_000,
+    confidence: float = 1 - 1e-5,
+    timeout: float = 10.0,
+    as_json: bool = False,
     parameters: dict[str, Any],
 ) -> None:
     """Bound from below what a client reveals, and hold it against what its protocol allows.
 
     Exit code 1 if more is revealed than is allowed. It proves violations, never their absence.
+    Without --command the shipped client is audited, under each of two histories by as many users.
+    A command reads lines 'user round value' and answers each with a line 'key y': key an integer,
+    integers joined by commas, or -; y an integer, or the packed bits in hexadecimal.
     """
     from loloha.audit import ClientDevice, CommandDevice
     from loloha.audit import audit as run
 
-    rules = find_protocol(protocol, parameters).from_params(parameters)
+    rules = make_protocol(protocol, parameters, k)
     with ExitStack() as stack:
         device: ClientDevice | CommandDevice = ClientDevice(rules)
         if command is not None:

@@ -1,12 +1,10 @@
-"""The file that says what reports belong to: a campaign, or a bare protocol."""
+"""What reports belong to, by its address or from a file: a campaign, or a bare protocol."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from loloha.errors import CampaignError, ParameterError
 
@@ -14,18 +12,9 @@ if TYPE_CHECKING:
     from loloha.campaign import Campaign
     from loloha.protocols import Protocol
 
-File = Annotated[
-    Path,
-    typer.Option(
-        "--campaign",
-        metavar="FILE",
-        help="Campaign document, or the specification of a protocol (Protocol.to_dict), as JSON.",
-    ),
-]
 
-
-def load(path: Path) -> Campaign | Protocol:
-    """What a file says was agreed on.
+def load(place: str) -> Campaign | Protocol:
+    """What was agreed on, as its collector or a file of its document says.
 
     Raises
     ------
@@ -35,19 +24,35 @@ def load(path: Path) -> Campaign | Protocol:
     from loloha.campaign import Campaign
     from loloha.protocols import REGISTRY, protocol_from_dict
 
+    if "://" in place:
+        from loloha.sender.collector import Collector
+
+        with Collector(place) as collector:
+            return collector.document()
     try:
-        plain = json.loads(path.read_bytes())
+        document = Path(place).read_bytes()
+        plain = json.loads(document)
     except OSError as error:
         raise CampaignError(
-            f"campaign must be readable, got {str(path)!r}: {error.strerror}; check the path"
+            f"campaign must be readable, got {place!r}: {error.strerror}; check the path"
         ) from error
     except (ValueError, RecursionError):
         raise CampaignError(
-            f"campaign must be JSON, got other text in {str(path)!r}; export it again"
+            f"campaign must be JSON, got other text in {place!r}; export it again"
         ) from None
     if isinstance(plain, dict) and plain.get("type") in REGISTRY:
         try:
             return protocol_from_dict(plain)
         except ParameterError as error:
-            raise CampaignError(f"{path}: {error}") from None
-    return Campaign.from_dict(plain)
+            raise CampaignError(f"{place}: {error}") from None
+    return Campaign.from_json(document)
+
+
+def load_campaign(place: str) -> Campaign:
+    """`load`, where a bare protocol is not enough."""
+    from loloha.campaign import Campaign
+
+    found = load(place)
+    if isinstance(found, Campaign):
+        return found
+    raise CampaignError(f"campaign must be one, got a bare protocol in {place!r}; name another")

@@ -1,68 +1,39 @@
-"""How commands read their line: options that go together, and each of one value given once."""
+"""How functions become commands: their signatures and the one table of options."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
 
+from loloha.cli import console
+from loloha.cli.option import GROUPS, OLD, option
+from loloha.cli.parameter import flag
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from typer.models import CommandFunctionType
 
 
-def with_options(gathered: str, options: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
-    """Give a command more options, which it receives together.
-
-    Parameters
-    ----------
-    gathered : str
-        The argument that receives those that were given, as a dict.
-    options : mapping
-        The annotation of each by its name.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def with_them(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in options}
-            chosen = {name: one for name, one in given.items() if one is not None}
-            command(**arguments, **{gathered: chosen})
-
-        own = inspect.signature(command, eval_str=True)
-        kept = [one for one in own.parameters.values() if one.name != gathered]
-        added = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-            )
-            for name, annotation in options.items()
-        ]
-        with_them.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
-        with_them.__annotations__ = {one.name: one.annotation for one in (*kept, *added)}
-        return with_them
-
-    return decorate
-
-
 class Command(TyperCommand):
-    """Refuses an option that is given twice, where of two values the last would win unseen."""
+    """Takes old spellings with a warning, and refuses an option that is given twice."""
 
     def make_parser(self, ctx: Any) -> Any:
         parser = super().make_parser(ctx)
         parse = parser.parse_args
 
         def once(args: list[str]) -> Any:
-            values, rest, order = parse(args)
-            for option, times in Counter(order).items():
-                if times > 1 and not getattr(option, "multiple", False):
+            values, rest, order = parse(list(self._today(args)))
+            for one, times in Counter(order).items():
+                # Of two values the last would win unseen.
+                if times > 1 and not getattr(one, "multiple", False):
                     raise ParameterError(
-                        f"{max(option.opts, key=len)} must be given once, got it {times} times; "
+                        f"{max(one.opts, key=len)} must be given once, got it {times} times; "
                         "keep one"
                     )
             return values, rest, order
@@ -70,11 +41,73 @@ class Command(TyperCommand):
         parser.parse_args = once  # type: ignore[method-assign]
         return parser
 
+    def _today(self, args: list[str]) -> Iterator[str]:
+        """The line with the options of today."""
+        own = {name for one in self.params for name in one.opts}
+        for place, word in enumerate(args):
+            old, equals, value = word.partition("=")
+            new = OLD.get(old)
+            if new in own and old not in own and "--" not in args[:place]:
+                console.warn(f"{old} is {new} since 0.3, and will go in 0.4")
+                word = f"{new}{equals}{value}"
+            yield word
+
 
 class Commands(typer.Typer):
-    """A group of such commands."""
+    """A group of commands; each takes the options that its signature names."""
 
     def command(
         self, name: str | None = None, **settings: Any
     ) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        return super().command(name, **{"cls": Command, **settings})
+        register = super().command(name, **{"cls": Command, **settings})
+
+        def decorate(function: CommandFunctionType) -> CommandFunctionType:
+            register(_with_options(function))
+            return function
+
+        return decorate
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The command of a function: what it takes in groups, it receives as dicts."""
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    groups = {one.name: GROUPS[one.name]() for one in own if one.name in GROUPS}
+
+    @wraps(function)
+    def command(**arguments: Any) -> Any:
+        for group, names in groups.items():
+            given = {name: arguments.pop(name) for name in names}
+            arguments[group] = {name: one for name, one in given.items() if one is not None}
+        return function(**arguments)
+
+    taken = [_described(one) for one in own if one.name not in groups]
+    for name in (name for names in groups.values() for name in names):
+        one = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        taken.append(_described(one.replace(annotation=option(name).kind | None)))
+    command.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in taken}
+    return command
+
+
+def _described(one: inspect.Parameter) -> inspect.Parameter:
+    """An argument of a function with what the table says of its name."""
+    meant, kinds = option(one.name), {one.annotation, *get_args(one.annotation)}
+    several = any(get_origin(kind) is list for kind in kinds)
+    if meant.kind not in {kind for one in kinds for kind in (one, *get_args(one))}:
+        raise TypeError(f"option {one.name} must be {meant.kind}, not {one.annotation}")
+    settings: dict[str, Any] = {
+        "metavar": meant.metavar,
+        "help": meant.help,
+        "min": meant.least,
+        "rich_help_panel": meant.panel,
+    }
+    if one.kind is not inspect.Parameter.KEYWORD_ONLY:
+        said: Any = typer.Argument(**settings)
+    else:
+        names = flag(one.name)
+        if one.default is True:
+            names += f"/--no-{names[2:]}"
+        if several:
+            settings["help"] += " Repeat it for more."
+        said = typer.Option(names, **settings)
+    return one.replace(annotation=Annotated[one.annotation, said])

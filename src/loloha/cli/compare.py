@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console, source
-from loloha.cli.console import AsJson
 from loloha.cli.folder import unwritable
 
 if TYPE_CHECKING:
@@ -22,49 +18,32 @@ SHOWN = (
 )  # fmt: skip
 
 
-@source.with_reading
 def compare(
-    table: source.Table,
+    table: str,
     *,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Repeat it; see `loloha protocols`. By default the paper's with two rounds.",
-        ),
-    ] = None,
-    eps_inf: Annotated[
-        list[float] | None, typer.Option(help="Repeat it; 1, 2 and 4 by default.")
-    ] = None,
-    alpha: Annotated[float, typer.Option(help="eps_1 / eps_inf.")] = 0.5,
-    runs: Annotated[int, typer.Option(help="Repetitions of each.")] = 3,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    calibration: Annotated[str, typer.Option(metavar="tight|published")] = "tight",
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes; one a core by default.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for a table, a figure, and the runs, so that a comparison that was "
-            "stopped goes on where it was.",
-        ),
-    ] = None,
-    domain: source.Domain = None,
-    range_: source.Range = None,
-    bins: source.Bins = None,
-    as_json: AsJson = False,
+    protocol: list[str] | None = None,
+    eps_inf: list[float] | None = None,
+    alpha: float = 0.5,
+    runs: int = 3,
+    level: float = 0.95,
+    calibration: str = "tight",
+    seed: int = 0,
+    jobs: int | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
     """Simulate protocols at several budgets on one table, and hold each against the truth.
 
-    Writes comparison.csv and .parquet, and comparison.png and .svg, to DIR.
+    By default the paper's protocols with two rounds, at eps_inf 1, 2 and 4. Writes comparison.csv
+    and .parquet, and comparison.png and .svg, to the folder --out, which keeps the runs too: a
+    comparison that was stopped goes on where it was.
     """
     import loloha
     from loloha.population.comparison import PROTOCOLS
 
     with console.working("reading the table"):
-        dataset = source.load_from(table, domain, range_, bins, **reading)
+        dataset = source.load(table, reading)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -80,7 +59,7 @@ def compare(
             level=level,
             calibration=calibration,
             seed=seed,
-            jobs=_cores() if jobs is None else jobs,
+            jobs=console.cores() if jobs is None else jobs,
             keep=None if out is None else out / KEPT,
             progress=lambda done, total: progress(done / total),
         )
@@ -95,15 +74,6 @@ def compare(
     console.show(f"Always answering 'uniform' has a mean squared error of {uniform:.4g}.")
     if out is not None:
         console.show(f"Results: {out}/ (comparison.csv, .parquet, .png, .svg)")
-
-
-def _cores() -> int:
-    """Cores to use: one where the extra that starts processes is not installed."""
-    try:
-        import joblib  # noqa: F401
-    except ModuleNotFoundError:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _save(found: Comparison, out: Path) -> None:

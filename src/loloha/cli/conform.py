@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
     from loloha.conform import Result
@@ -17,14 +16,10 @@ SHOWN = 5
 
 def conform(
     *,
-    command: Annotated[
-        str, typer.Option(help="Starts the port: a program and its arguments, quoted as one.")
-    ],
-    only: Annotated[
-        list[str] | None, typer.Option(help="A group of checks; repeat it for more. Default: all.")
-    ] = None,
-    patience: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 30.0,
-    as_json: AsJson = False,
+    command: str,
+    only: list[str] | None = None,
+    timeout: float = 30.0,
+    as_json: bool = False,
 ) -> None:
     """Check a port of the device, in any language, against this one.
 
@@ -37,7 +32,7 @@ def conform(
 
     with console.working("compare") as progress:
         results = suite.conform(
-            words_of(command), only=only or (), patience=patience, progress=progress
+            words_of(command), only=only or (), patience=timeout, progress=progress
         )
     if as_json:
         console.show_json([_plain(result) for result in results])

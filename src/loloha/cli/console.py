@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,17 +20,17 @@ from loloha.errors import LolohaError
 if TYPE_CHECKING:
     from rich.console import Console
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with stable keys.")]
 OPTIONS = {
     "guard=True": "without --trust-log",
-    "(source=...)": "by --table",
+    "(source=...)": "by --source",
+    "accept_clock=True": "--accept-clock",
+    "(AgreementFile.erase)": "by `loloha report --state FILE --withdraw`",
     "accept_weak_privacy=True": "--accept-weak-privacy",
     "skip=True": "--skip-bad",
 }
 """Arguments that errors of the library name, and the options that commands have for them."""
 LONG_ENOUGH_TO_TELL = 1.0
-WIDEST = 10_000
-BETWEEN = 3
+BETWEEN = 2
 """Characters between two columns of a table."""
 FOLDED = 30
 """Characters from which on a column of text may be folded."""
@@ -123,13 +124,10 @@ def show_table(
 ) -> None:
     """Print rows below a header; numbers to the right, text to the left.
 
-    No number is broken: what a terminal is too narrow for follows below as another table of the
-    same rows, which begins with the same ``keys`` first columns.
+    No number is broken: what is too wide for COLUMNS, the terminal, or else 80 columns, follows
+    below as another table of the same rows, which begins with the same ``keys`` first columns.
     """
     to = _console()
-    if not to.is_terminal:
-        # Whoever reads a pipe wants each row on one line.
-        to.width = WIDEST
     made = [_Column(name, [row[place] for row in rows]) for place, name in enumerate(columns)]
     for part in _parts(made, keys, to.width):
         _show_part(to, part, title)
@@ -166,7 +164,13 @@ def _show_part(to: Console, columns: Sequence[_Column], title: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     narrow = sum(max(one.width, _width(one.name)) + BETWEEN for one in columns) > to.width
     for one in columns:
         table.add_column(
@@ -261,6 +265,13 @@ def counting(task: str, total: int) -> Iterator[Callable[[int], None]]:
                 progress(done / total)
 
         yield advance
+
+
+def cores() -> int:
+    """Processes to start: one where the extra that starts them is not installed."""
+    if not find_spec("joblib"):
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_number(cell: Any) -> bool:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from loloha.cli import console
 from loloha.cli.command import Commands
-from loloha.cli.console import AsJson
 
 group = Commands(name="data", no_args_is_help=True, help="List and fetch data sets.")
 
 
 @group.command("list")
-def list_all(*, as_json: AsJson = False) -> None:
+def list_all(*, as_json: bool = False) -> None:
     """List the data sets that loloha knows, beside any table of your own."""
     from loloha.datasets import CATALOGUE
 
@@ -27,29 +23,20 @@ def list_all(*, as_json: AsJson = False) -> None:
 
 @group.command()
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="adult|acs")],
-    state: Annotated[
-        str | None, typer.Argument(help="For acs: postal code or name of a state.")
-    ] = None,
+    archive: str,
+    region: str | None = None,
     *,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for downloads; else LOLOHA_CACHE, else the user's cache."
-        ),
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="Another folder to download from, for mirrors.")
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for each piece.")] = 60.0,
-    as_json: AsJson = False,
+    cache: Path | None = None,
+    url: str | None = None,
+    timeout: float = 60.0,
+    as_json: bool = False,
 ) -> None:
     """Download a public data set once, and verify what is there already."""
     from loloha import datasets
 
-    with console.working(f"fetching {name}"):
-        path = datasets.fetch(name, state, cache, url=url, timeout=timeout)
+    with console.working(f"fetching {archive}"):
+        path = datasets.fetch(archive, region, cache, url=url, timeout=timeout)
     if as_json:
-        console.show_json({"name": name, "state": state, "path": str(path)})
+        console.show_json({"name": archive, "state": region, "path": str(path)})
     else:
         console.show(str(path))

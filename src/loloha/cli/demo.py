@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
 from loloha.cli.folder import FILES, new_folder
-from loloha.cli.run import Level, Seed, Top, check, run_and_save, save
+from loloha.cli.run import check, run_and_save, save
 from loloha.cli.summary import show_summary, show_top
 from loloha.errors import ParameterError
 
@@ -27,27 +24,21 @@ NAME = "Weekly hours (UCI Adult)"
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path(
-        "loloha-demo"
-    ),
-    rounds: Annotated[int, typer.Option(help="Rounds to monitor.")] = ROUNDS,
-    stay: Annotated[
-        bool, typer.Option("--stay", help="Keep the dashboard up until Ctrl-C.")
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Simulate devices and server, without a collector.")
-    ] = False,
-    seed: Seed = None,
-    top: Top = 8,
-    level: Level = 0.95,
-    as_json: AsJson = False,
+    out: Path = Path("loloha-demo"),
+    rounds: int = ROUNDS,
+    stay: bool = False,
+    offline: bool = False,
+    seed: int | None = None,
+    top: int = 8,
+    level: float = 0.95,
+    as_json: bool = False,
 ) -> None:
     """Monitor the weekly hours of 45 222 people (UCI Adult, shipped histogram) by OLOLOHA.
 
     Starts a collector on a free port of this machine, creates a campaign, and lets every user
     report every round over HTTP; nothing leaves the machine. Ends with the collector's estimates
     beside the truth, the privacy statement, a picture and the dashboard's address; then the
-    collector stops. An earlier demo in DIR is replaced.
+    collector stops. An earlier demo in the folder --out is replaced.
     """
     import loloha
 

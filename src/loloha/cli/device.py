@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
 from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
@@ -19,54 +18,26 @@ TOKEN = "LOLOHA_TOKEN"
 
 
 def report(
-    value: Annotated[
-        str | None,
-        typer.Argument(
-            help="A label of the campaign or, where it asks for a range, a number in it: 41, not "
-            "[40, 43). Left out, only what waits is sent."
-        ),
-    ] = None,
+    label: str | None = None,
     *,
-    state: Annotated[Path, typer.Option(metavar="FILE", help="The user's secret state.")],
-    campaign: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help=f"https://HOST/v1/campaigns/FINGERPRINT, the first time. {TOKEN} holds the "
-            "submit token where one is needed.",
-        ),
-    ] = None,
-    consent: Annotated[
-        bool, typer.Option("--consent", help="The user agrees to this campaign.")
-    ] = False,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="The user agrees no more: delete everything.")
-    ] = False,
-    limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Hard limit on the loss, with --consent: at least the cap, since a device that "
-            "fell silent later would show when its user moved. inf removes one."
-        ),
-    ] = None,
-    wait: Annotated[
-        bool,
-        typer.Option(
-            help="With --consent after a withdrawal: leave out rounds that were answered before. "
-            "Answered again, a round counts the user twice."
-        ),
-    ] = True,
-    as_json: AsJson = False,
+    state: Path,
+    campaign: str | None = None,
+    consent: bool = False,
+    withdraw: bool = False,
+    limit: float | None = None,
+    wait: bool = True,
+    as_json: bool = False,
 ) -> None:
     """Sanitise a value, keep the report, and send it; nothing before the user agrees.
 
-    The value itself is never sent. A round is answered once.
+    The value itself is never sent. A round is answered once. The first time --campaign is the
+    address to report to; LOLOHA_TOKEN holds the submit token where one is needed.
     """
     from loloha.client.file import DAMAGED
     from loloha.sender.agreement_file import AgreementFile
     from loloha.sender.sender import Sender
 
-    if withdraw and (value is not None or consent):
+    if withdraw and (label is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")
     if limit is not None and not (consent and campaign):
         raise ParameterError(
@@ -96,7 +67,7 @@ def report(
             )
         answered, current, refusal = sender.answered, None, None
         try:
-            current = None if value is None else sender.report(value)
+            current = None if label is None else sender.report(label)
         except BudgetError as error:
             # What waits was agreed to: it is sent all the same.
             refusal = error

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console, table_file
-from loloha.cli.console import AsJson
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
@@ -23,43 +20,17 @@ FEW = 10
 
 
 def estimate(
-    tallies: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TALLY...",
-            help="Folders that `loloha tally` wrote, or files of them; those of one round add up.",
-        ),
-    ],
+    tallies: list[Path],
     *,
-    campaign: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Campaign with the labels of the values.")
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(help="Only the most frequent values; else all of them, or 10 in a terminal."),
-    ] = None,
-    level: Annotated[float, typer.Option(help="Level of intervals and bounds.")] = 0.95,
-    only_clear: Annotated[
-        bool, typer.Option("--only-clear", help="Only values significantly above 0, all at once.")
-    ] = False,
-    mean: Annotated[
-        bool,
-        typer.Option(
-            "--mean",
-            help="Only the mean of all rounds, with the error that shared memos leave in it.",
-        ),
-    ] = False,
-    project: Annotated[
-        bool,
-        typer.Option(
-            "--project", help="Also a column of frequencies that are >= 0 and add up to 1."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write .csv or .parquet.")
-    ] = None,
-    force: table_file.Force = False,
-    as_json: AsJson = False,
+    campaign: str | None = None,
+    top: int | None = None,
+    level: float = 0.95,
+    only_clear: bool = False,
+    mean: bool = False,
+    project: bool = False,
+    out: Path | None = None,
+    force: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Estimate how frequent each value was in each round: unbiased, so possibly below zero.
 
@@ -129,7 +100,7 @@ def _picked(found: Estimate, top: int | None, only_clear: bool) -> bool:
     return only_clear or (top is not None and top < len(found.frequencies))
 
 
-def _agreed(campaign: Path, tallies: list[Path]) -> Campaign | Protocol:
+def _agreed(campaign: str, tallies: list[Path]) -> Campaign | Protocol:
     """The campaign, of which no tally must say that it is of another one."""
     from loloha.engines.saved import campaign_of
 

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
-from loloha.cli.parameter import Name, find_protocol, with_parameters
+from loloha.cli.parameter import make_protocol
 
 
-@with_parameters()
 def explain(
-    protocol: Name,
+    protocol: str,
     *,
-    shuffled: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Say as well what a round reveals if the reports of N users arrive shuffled, "
-            "without their senders.",
-        ),
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="Chance with which what is said of shuffling need not hold.")
-    ] = 1e-6,
-    as_json: AsJson = False,
+    k: int,
+    shuffled: int | None = None,
+    delta: float = 1e-6,
+    as_json: bool = False,
     parameters: dict[str, Any],
 ) -> None:
     """Say what a protocol with these parameters protects, what it leaks, and what it spends."""
     from loloha import privacy
 
-    rules = find_protocol(protocol, parameters).from_params(parameters)
+    rules = make_protocol(protocol, parameters, k)
     found = privacy.explain(rules)
     hidden = None if shuffled is None else privacy.shuffled(rules, shuffled, delta)
     if as_json:

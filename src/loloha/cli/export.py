@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console, table_file
-from loloha.cli.console import AsJson
 from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
@@ -19,25 +16,23 @@ NEWEST = 1000
 
 
 def export(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="https://HOST/v1/campaigns/FINGERPRINT")
-    ],
+    campaign: str,
     *,
-    out: Annotated[Path, typer.Option(metavar="FILE", help=".csv or .parquet.")],
-    first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    force: table_file.Force = False,
-    as_json: AsJson = False,
+    out: Path,
+    first: int = 0,
+    level: float = 0.95,
+    force: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Write a row for each round and value: dates, labels, estimates, errors and intervals.
 
-    Rounds that the collector withholds are left out.
+    --out is a .csv or .parquet file. Rounds that the collector withholds are left out.
     """
     from loloha.sender.collector import Collector
     from loloha.server.table import EstimateTable
 
     table_file.check(out, force)
-    with console.working("reading estimates"), Collector(url) as collector:
+    with console.working("reading estimates"), Collector(campaign) as collector:
         parts = list(_series(collector, first, level))
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")

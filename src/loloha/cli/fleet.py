@@ -5,51 +5,45 @@ from __future__ import annotations
 import os
 import time
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from loloha.checks import counted
 from loloha.cli import console
-from loloha.cli.console import AsJson
 from loloha.cli.device import TOKEN
-from loloha.cli.source import Table, load_for, with_reading
+from loloha.cli.source import load_for
 from loloha.errors import ParameterError
 
 
-@with_reading
 def fleet(
-    table: Table,
+    table: str,
     *,
-    campaign: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            help=f"https://HOST/v1/campaigns/FINGERPRINT; {TOKEN} holds the submit token.",
-        ),
-    ],
-    users: Annotated[int | None, typer.Option(min=1, help="Only the first users.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Only the first rounds.")] = None,
-    first: Annotated[int, typer.Option(min=0, help="Number of the first round.")] = 0,
-    batch: Annotated[int, typer.Option(min=1, help="Reports in a request.")] = 10_000,
-    seed: Annotated[int | None, typer.Option(help="Make the run repeatable.")] = None,
-    as_json: AsJson = False,
+    campaign: str,
+    users: int | None = None,
+    rounds: int | None = None,
+    first: int = 0,
+    batch: int = 10_000,
+    seed: int | None = None,
+    as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
     """Let simulated users report to a collector, round by round, in batches.
 
     For trying a collector out. Labels of the table must be labels of the campaign; a campaign with
-    a label for others takes all.
+    a label for others takes all. --campaign is an address; LOLOHA_TOKEN holds its submit token.
     """
     from loloha.population.fleet import run_fleet
     from loloha.sender.collector import Collector
 
     with Collector(campaign) as collector:
         found, takes = collector.document(), collector.open_rounds()
-    values = load_for(found, table, None, **reading)[:users, :rounds]
-    for flag, wanted, there in zip(("users", "rounds"), (users, rounds), values.shape, strict=True):
-        if there < (wanted or 0):
-            console.warn(f"--{flag} asks for {wanted}, the table has {there}")
+    values = load_for(found, table, reading)
+    rows, columns = (
+        [turn % there for turn in range(wanted or there)]
+        for wanted, there in zip((users, rounds), values.shape, strict=True)
+    )
+    values = values[rows][:, columns]
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loloha.cli import console
+from loloha.cli import console, table_file
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 
 def show(
-    k: int | None, eps_inf: float | None, family: str | None, out: Path | None, *, as_json: bool
+    k: int | None,
+    eps_inf: float | None,
+    family: str | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Print V* over eps_2, and draw it."""
     from loloha.planning.frontier import frontier
 
     if k is None or eps_inf is None:
         raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
-    if out is not None and out.suffix not in (".png", ".svg"):
-        raise ParameterError(f"--out must end in .png or .svg, got {out.name!r}; rename it")
+    if out is not None:
+        table_file.check(out, force, (".png", ".svg"))
     found = frontier(k, eps_inf, hash=family)
     title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
     if out is not None:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
-from loloha.cli.console import AsJson
-from loloha.cli.source import (
-    PANEL,
-    Bins,
-    Range,
-    Table,
-    agreed_domain,
-    load,
-    load_for,
-    with_reading,
-)
+from loloha.cli.source import load, load_for
 from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000
@@ -29,42 +18,23 @@ group = Commands(name="log", no_args_is_help=True, help="Make report logs, and l
 
 
 @group.command()
-@with_reading
 def generate(
-    table: Table,
+    table: str,
     *,
-    campaign: campaign_file.File,
-    out: Annotated[Path, typer.Option(metavar="LOG", help="Folder of the log.")],
-    seed: Annotated[int, typer.Option(help="Equal seeds make equal files.")],
-    users: Annotated[
-        int | None, typer.Option(help="How many; user u holds row u modulo the table's.")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="How many; round t is column t modulo the table's.")
-    ] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|LABELS",
-            help="For a file: all labels that can occur; else those of the campaign.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    range_: Range = None,
-    bins: Bins = None,
-    truth: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the true frequencies as .parquet: round, value, truth.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    campaign: str,
+    out: Path,
+    seed: int | None = None,
+    users: int | None = None,
+    rounds: int | None = None,
+    truth: Path | None = None,
+    as_json: bool = False,
     reading: dict[str, Any],
 ) -> None:
     """Write the reports that simulated devices send: of any number of users, held a few at a time.
 
-    For benchmarks and rehearsals: reports follow the law of real clients, but from a seed.
+    For benchmarks and rehearsals: reports follow the distribution of real clients, but come from a
+    seed. --out is the folder of the log. A file's cells are read as labels of the campaign, unless
+    --domain or --range says otherwise.
     """
     from loloha import reportlog
 
@@ -77,11 +47,16 @@ def generate(
         )
     if truth is not None and truth.exists():
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
-    values = _values(agreed, table, agreed_domain(table, domain, range_, bins), reading)
+    values = _values(agreed, table, reading)
     _refuse_unasked(values, users, rounds)
     with console.working("generating") as progress:
         counts = reportlog.generate(
-            log, values, users=users, rounds=rounds, progress=progress, rng=seed
+            log,
+            values,
+            users=users,
+            rounds=rounds,
+            progress=progress,
+            rng=secrets.randbits(63) if seed is None else seed,
         )
     if truth is not None:
         _write_truth(truth, counts)
@@ -98,14 +73,14 @@ def generate(
         )
 
 
-def _values(agreed: Any, table: str, domain: Any, reading: dict[str, Any]) -> Any:
+def _values(agreed: Any, table: str, reading: dict[str, Any]) -> Any:
     """What the users hold, as indices of what was agreed on, int[n, tau]."""
     from loloha.campaign import Campaign
     from loloha.reportlog import rules
 
     if isinstance(agreed, Campaign):
-        return load_for(agreed, table, domain, **reading)
-    dataset, k = load(table, domain, **reading), rules(agreed).k
+        return load_for(agreed, table, reading)
+    dataset, k = load(table, reading), rules(agreed).k
     if dataset.k > k:
         raise ParameterError(
             f"TABLE must have at most k = {k} labels, got {dataset.k}; "
@@ -136,11 +111,7 @@ def _write_truth(path: Path, counts: Any) -> None:
 
 
 @group.command()
-def show(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="Folder of a report log.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
+def show(log: Path, *, as_json: bool = False) -> None:
     """List the campaigns of a log: what its files say, without checking them."""
     from pyarrow import ArrowException, parquet
 

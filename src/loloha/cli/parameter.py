@@ -5,56 +5,24 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from loloha.cli.command import with_options
 from loloha.errors import ParameterError
 from loloha.protocols import REGISTRY, Protocol
 
-Name = Annotated[
-    str, typer.Argument(metavar="PROTOCOL", help="Name of a protocol; see `loloha protocols`.")
-]
 PANEL = "Parameters of the protocol"
 FEW = 5
 # "name, name : type" and the indented lines below it, as numpydoc has it.
 ENTRY = re.compile(r"^(?P<names>\w[\w, ]*?) : (?P<type>.+)\n(?P<text>(?:(?:[ \t]+.*)?\n?)*)", re.M)
+# Sections of a page that a reader of the help does not have before him.
+CITED = re.compile(r" \(MATH section [\d.]+\)")
 
 
-def with_parameters(*, without: Collection[str] = ()) -> Callable[..., Callable[..., None]]:
-    """Give a command one option for each parameter of any protocol.
-
-    Parameters
-    ----------
-    without : names of parameters
-        What the command finds elsewhere, as `run` counts k.
-
-    Returns
-    -------
-    decorator
-        The command receives those that were given as a dict, its argument ``parameters``.
-    """
-    names = [name for name in parameter_names() if name not in without]
-    return with_options("parameters", {name: _option(name) for name in names})
-
-
-def find_protocol(
-    name: str, parameters: Mapping[str, Any], known: Collection[str] = ()
-) -> type[Protocol]:
-    """The class of a protocol, once it is sure that it can be made of these parameters.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry, in any case.
-    parameters : mapping
-        What was given on the command line.
-    known : names of parameters
-        What the command will find out by itself, as `run` counts k.
+def find_protocol(name: str, parameters: Mapping[str, Any]) -> type[Protocol]:
+    """The class of a protocol, once it is sure that k and these parameters make one.
 
     Raises
     ------
@@ -67,20 +35,25 @@ def find_protocol(
             f"protocol must be one of {', '.join(REGISTRY)}, got {name!r}; "
             "`loloha protocols` explains them"
         )
-    takes = [one for one in parameters_of(cls) if one not in known]
+    takes = [one for one in parameters_of(cls) if one != "k"]
     if unknown := [flag(one) for one in parameters if one not in takes]:
         raise ParameterError(
             f"parameters of {cls.name} must be among {', '.join(map(flag, takes))}, "
             f"got {', '.join(unknown)}; leave out what is not"
         )
-    if missing := [flag(one) for one in required(cls) if one not in {*parameters, *known}]:
+    if missing := [flag(one) for one in required(cls) if one not in {"k", *parameters}]:
         raise ParameterError(
             f"parameters of {cls.name} must include {', '.join(missing)}, got none; give each"
         )
     return cls
 
 
-def parameter_names() -> list[str]:
+def make_protocol(name: str, parameters: Mapping[str, Any], k: int) -> Protocol:
+    """The protocol of these parameters; errors as `find_protocol`, and the protocol's own."""
+    return find_protocol(name, parameters).from_params({"k": k, **parameters})
+
+
+def names() -> list[str]:
     """Every parameter of any protocol, those that most protocols have first."""
     count = Counter(name for cls in REGISTRY.values() for name in parameters_of(cls))
     return [name for name, _ in count.most_common()]
@@ -93,33 +66,33 @@ def parameters_of(cls: type[Protocol]) -> list[str]:
 
 def required(cls: type[Protocol]) -> list[str]:
     """The parameters without a default."""
-    signature = inspect.signature(cls)
     return [
-        name for name, one in signature.parameters.items() if one.default is inspect.Parameter.empty
+        one.name
+        for one in fields(cls)
+        if one.init and one.default is one.default_factory is MISSING
     ]
 
 
 def flag(name: str) -> str:
-    """The option of a parameter: ``eps_inf`` becomes ``--eps-inf``."""
-    return "--" + name.replace("_", "-")
+    """How an argument of Python is written: ``eps_inf`` as ``--eps-inf``."""
+    return "--" + name.removeprefix("as_").rstrip("_").replace("_", "-")
 
 
 @cache
-def _option(name: str) -> Any:
-    """The annotation that makes an option of the parameter ``name``, optional everywhere."""
+def described(name: str) -> tuple[type, str, str | None, None, str]:
+    """Type, meaning and choices of a parameter, and the panel of all of them."""
     having = [cls for cls in REGISTRY.values() if name in parameters_of(cls)]
-    described = Counter(filter(None, (_describe(cls, name) for cls in having)))
-    kind, text = described.most_common(1)[0][0] if described else ("", "")
+    if not having:
+        raise KeyError(name)
+    # Some say no more than that theirs is that of another.
+    own = (one for cls in having if (one := _entry(cls, name)) and "s for `" not in one[1])
+    entries = Counter(own)
+    kind, text = entries.most_common(1)[0][0] if entries else ("", "")
     choices = re.match(r"\{(.*)\}", kind)
-    if 0 < len(having) <= FEW < len(REGISTRY):
+    if len(having) <= FEW < len(REGISTRY):
         text = f"{text} For {', '.join(cls.name for cls in having)}."
-    option = typer.Option(
-        flag(name),
-        help=text.strip(),
-        metavar=choices[1].replace('"', "").replace(", ", "|") if choices else None,
-        rich_help_panel=PANEL,
-    )
-    return Annotated[_scalar(having[0], name) | None, option]
+    metavar = choices[1].replace('"', "").replace(", ", "|") if choices else None
+    return _scalar(having[0], name), text.strip(), metavar, None, PANEL
 
 
 def _scalar(cls: type[Protocol], name: str) -> type:
@@ -129,10 +102,10 @@ def _scalar(cls: type[Protocol], name: str) -> type:
     return next((one for one in (int, float, str) if one.__name__ in words), str)
 
 
-def _describe(cls: type[Protocol], name: str) -> tuple[str, str] | None:
+def _entry(cls: type[Protocol], name: str) -> tuple[str, str] | None:
     """Type and text of a parameter in the docstring of the class that has it."""
     for owner in cls.__mro__:
         for entry in ENTRY.finditer(inspect.cleandoc(owner.__doc__ or "") + "\n"):
             if name in entry["names"].split(", "):
-                return entry["type"], " ".join(entry["text"].split())
+                return entry["type"], CITED.sub("", " ".join(entry["text"].split()))
     return None

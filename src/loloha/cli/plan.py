@@ -3,127 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console
 from loloha.cli import frontier as frontier_
-from loloha.cli.console import AsJson
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.planning.planning import Plan
     from loloha.planning.sizing import Requirement, Sizing
 
-BACKWARDS = "Planning backwards"
 ALPHA = 0.5
 LEVEL, CALIBRATION, WEIGH = 0.95, "tight", "cap"
 
 
 def plan(
     *,
-    k: Annotated[
-        int | None,
-        typer.Option(help="Domain size: how many values there are.", show_default=False),
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option(help="Reports expected in each round.", show_default=False)
-    ] = None,
-    eps_inf: Annotated[
-        float | None,
-        typer.Option(help="Budget of all reports of one value, for ever.", show_default=False),
-    ] = None,
-    eps_1: Annotated[
-        float | None,
-        typer.Option(
-            help="Budget of the first report, below eps_inf; backwards, half of it by default.",
-            show_default=False,
-        ),
-    ] = None,
-    eps_2: Annotated[
-        float | None,
-        typer.Option(
-            help="Budget of any one round, all others known: give two of the three.",
-            show_default=False,
-        ),
-    ] = None,
-    hash_: Annotated[
-        str | None,
-        typer.Option(
-            "--hash",
-            metavar="FAMILY",
-            help='Family of the hashed protocols, e.g. "linear"; by default all compete.',
-            show_default=False,
-        ),
-    ] = None,
-    frontier: Annotated[
-        bool,
-        typer.Option(
-            "--frontier", help="Show what a lower --eps-2 costs at --k and --eps-inf, and no more."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --frontier: draw it, as .png or .svg; replaces FILE.",
-            show_default=False,
-        ),
-    ] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            help="Wanted error of one rare value: says the least eps_inf, n or the largest k, "
-            "whichever is left out.",
-            show_default=False,
-            rich_help_panel=BACKWARDS,
-        ),
-    ] = None,
-    visible: Annotated[
-        float | None,
-        typer.Option(
-            help="The same for a frequency that is to be told from 0.",
-            show_default=False,
-            rich_help_panel=BACKWARDS,
-        ),
-    ] = None,
-    all_values: Annotated[
-        bool,
-        typer.Option(
-            "--all-values", help="Want it for all values at once.", rich_help_panel=BACKWARDS
-        ),
-    ] = False,
-    level: Annotated[float, typer.Option(help="Level of the errors.")] = LEVEL,
-    calibration: Annotated[
-        str,
-        typer.Option(metavar="tight|published", help="Of the protocols that have both."),
-    ] = CALIBRATION,
-    weigh: Annotated[
-        str,
-        typer.Option(
-            metavar="cap|round|change",
-            help="What decides among equally good errors: the cap, the loss of any one round, or "
-            "how surely a change shows (an average over keys), which is a column then.",
-        ),
-    ] = WEIGH,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Compare only these (repeat it), with reports of any size; else all.",
-            show_default=False,
-        ),
-    ] = None,
-    attributes: Annotated[
-        int | None,
-        typer.Option(
-            help="How many attributes of k values share the budgets of one user: compares sharing "
-            "them with drawing one attribute for each user.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    k: int | None = None,
+    n: int | None = None,
+    eps_inf: float | None = None,
+    eps_1: float | None = None,
+    eps_2: float | None = None,
+    hash_: str | None = None,
+    frontier: bool = False,
+    out: Path | None = None,
+    force: bool = False,
+    error: float | None = None,
+    visible: float | None = None,
+    all_values: bool = False,
+    level: float = LEVEL,
+    calibration: str = CALIBRATION,
+    weigh: str = WEIGH,
+    protocol: list[str] | None = None,
+    attributes: int | None = None,
+    wide: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Compare protocols for one survey before anything is collected, and recommend one.
 
@@ -132,7 +46,9 @@ def plan(
     cap is recommended (or what --weigh names), then the fewest bytes a report, then the cheapest
     server. Reports above 64 kB are left out unless --protocol names them.
 
-    With --error or --visible it solves for the one of --k, --n and --eps-inf that is left out.
+    Of --eps-inf, --eps-1 and --eps-2 give two. With --error or --visible it solves for the one of
+    --k, --n and --eps-inf that is left out, at an eps_1 of half of eps_inf unless both are given.
+    --wide shows all columns. With --frontier, --out is a .png or .svg file.
     """
     import loloha
 
@@ -140,9 +56,9 @@ def plan(
         _only_frontier(
             n=n, eps_1=eps_1, eps_2=eps_2, error=error, visible=visible, all_values=all_values,
             level=level != LEVEL, calibration=calibration != CALIBRATION, weigh=weigh != WEIGH,
-            protocol=protocol, attributes=attributes,
+            protocol=protocol, attributes=attributes, wide=wide,
         )  # fmt: skip
-        frontier_.show(k, eps_inf, hash_, out, as_json=as_json)
+        frontier_.show(k, eps_inf, hash_, out, force, as_json)
         return
     if out is not None:
         raise ParameterError("--out must come with --frontier, got it alone; leave it out")
@@ -172,13 +88,13 @@ def plan(
     if attributes is not None:
         if eps_inf is None or eps_1 is None:
             raise ParameterError("--attributes must come with --eps-inf and --eps-1; give both")
-        _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, as_json=as_json)
+        _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, wide, as_json)
         return
     found = loloha.plan(k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, weigh=weigh, **options)
     if as_json:
         console.show_json(found.to_dict())
         return
-    _show_rows(found)
+    _show_rows(found, wide)
     for row in found.rows:
         if row.note:
             console.show_text(f"- {row.label}: {row.note}")
@@ -203,7 +119,7 @@ def _show_attributes(
     attributes: int,
     weigh: str,
     options: dict[str, Any],
-    *,
+    wide: bool,
     as_json: bool,
 ) -> None:
     """Print both ways to ask about several attributes, and the better one."""
@@ -216,7 +132,7 @@ def _show_attributes(
     for way, plan in (("sharing the budgets", found.shared), ("drawing one", found.drawn)):
         reported = attributes if plan is found.shared else 1
         budgets = f"eps_inf = {eps_inf:.4g}, eps_1 = {eps_1:.4g} a user"
-        _show_rows(plan, f"{way.capitalize()} ({budgets}): ", of_a_user=reported)
+        _show_rows(plan, wide, f"{way.capitalize()} ({budgets}): ", of_a_user=reported)
     console.show_text(f"Recommended: {found.reason}")
     _show_made(found.chosen)
 
@@ -259,7 +175,7 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
     return row.label, row.found, seen.g, *shares, seen.cap, row.note
 
 
-def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None:
+def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:
     """Print what each protocol can see with these users, and what it costs.
 
     ``of_a_user``: how many attributes each user reports, where there are several; losses and bytes
@@ -286,17 +202,17 @@ def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None
     def losses(name: str) -> tuple[str, ...]:
         return (name,) if of_a_user is None else (f"{name}, attribute", f"{name}, user")
 
+    columns = (
+        "protocol", "g", f"{level} error", "visible from", *losses("cap"),
+        *losses("one round"), *changes, *losses("bytes"), *free,
+    )  # fmt: skip
+    more = (*named, "all at once", "V*", "above optimum", "a key's users", "server, one round")
     console.show_table(
-        (
-            "protocol", "g", *named, f"{level} error", "visible from", *losses("cap"),
-            *losses("one round"), *changes, *losses("bytes"), *free, "all at once", "V*",
-            "above optimum", "a key's users", "server, one round",
-        ),
+        columns + more * wide,
         [
             (
                 f"* {row.label}" if row is found.recommendation else f"  {row.label}",
                 row.g,
-                *((getattr(row.protocol, "hash", None),) if named else ()),
                 rounded.frequency(row.error_one),
                 rounded.frequency(row.visible_one),
                 *spent(row.cap),
@@ -304,17 +220,18 @@ def _show_rows(found: Plan, way: str = "", of_a_user: int | None = None) -> None
                 *((None if row.change is None else rounded.digits(row.change),) if changes else ()),
                 *spent(int(row.report_bytes)),
                 *((row.eps_first, row.eps_value) if free else ()),
+                *((getattr(row.protocol, "hash", None),) if named else ()),
                 rounded.frequency(row.error_all),
                 rounded.digits(row.variance, 3),
                 None if row.above_optimum is None else rounded.percent(row.above_optimum),
                 users_of_a_key(row),
                 row.server_cost,
-            )
+            )[: len(columns) + len(more) * wide]
             for row in found.rows
             if row.protocol is not None
         ],
         title=f"{way}{found.n} reports a round over {found.k} values{one}; * recommended",
-    )  # fmt: skip
+    )
 
 
 def _show_made(found: Plan) -> None:
@@ -324,7 +241,7 @@ def _show_made(found: Plan) -> None:
     if found.command is None or found.recommendation is None:
         return
     console.show(f"As a campaign: {found.command}")
-    console.show(f"(or --labels FILE in place of the range: a file of the {found.k} labels)")
+    console.show(f"(or --domain FILE in place of the range: a file of the {found.k} labels)")
     console.show(f"In Python: {found.python}")
     protocol = found.recommendation.protocol
     for weakness in () if protocol is None else weaknesses(protocol):

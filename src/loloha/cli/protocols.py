@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
 from loloha.cli.parameter import parameters_of, required
 from loloha.protocols import REGISTRY, Protocol
 
@@ -13,7 +12,7 @@ from loloha.protocols import REGISTRY, Protocol
 EXAMPLE = {"k": 16, "eps_inf": 2.0, "eps_1": 1.0, "eps": 1.0}
 
 
-def protocols(*, as_json: AsJson = False) -> None:
+def protocols(*, as_json: bool = False) -> None:
     """List all protocols: what a report is, how many rounds of noise, which parameters."""
     rows = [describe(cls) for cls in REGISTRY.values()]
     if as_json:

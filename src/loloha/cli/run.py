@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console, source
-from loloha.cli.console import AsJson
 from loloha.cli.folder import FILES, new_folder
-from loloha.cli.parameter import find_protocol, with_parameters
+from loloha.cli.parameter import find_protocol
 from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
@@ -20,42 +17,32 @@ if TYPE_CHECKING:
 
 LARGEST_SEED = (1 << 63) - 1
 
-Seed = Annotated[
-    int | None, typer.Option(help="Make the run repeatable, for study: no privacy then.")
-]
-Top = Annotated[int, typer.Option(help="How many values to show over the rounds.")]
-Level = Annotated[float, typer.Option(help="Level of the intervals.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")]
 
-
-@with_parameters(without={"k"})
-@source.with_reading
 def run(
-    table: source.Table,
+    table: str,
     *,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="See `loloha protocols`.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    domain: source.Domain = None,
-    range_: source.Range = None,
-    bins: source.Bins = None,
-    seed: Seed = None,
-    top: Top = 8,
-    level: Level = 0.95,
-    force: Force = False,
-    as_json: AsJson = False,
+    protocol: str,
+    out: Path,
+    seed: int | None = None,
+    top: int = 8,
+    level: float = 0.95,
+    force: bool = False,
+    as_json: bool = False,
     reading: dict[str, Any],
     parameters: dict[str, Any],
 ) -> None:
     """Sanitise a table on simulated devices, estimate each round, compare with the truth.
 
-    Writes estimates.parquet and .csv, metrics.json and frequencies.png and .svg to DIR, all or
-    none. They hold the true frequencies of the table too: keep them as safe as the table itself.
+    Writes estimates.parquet and .csv, metrics.json and frequencies.png and .svg to the folder
+    --out, all or none. They hold the true frequencies of the table too: keep them as safe as the
+    table itself. Without --domain or --range, labels are read off the data, which a deployment
+    must not do.
     """
     check(top, level, seed)
-    cls = find_protocol(protocol, parameters, known={"k"})
+    cls = find_protocol(protocol, parameters)
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
-            dataset = source.load_from(table, domain, range_, bins, **reading)
+            dataset = source.load(table, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
         found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:
@@ -74,8 +61,6 @@ def run_and_save(
     dataset: Dataset, protocol: Protocol, folder: Path, *, seed: int | None, top: int, level: float
 ) -> Trial:
     """Simulate all devices, estimate, and write `FILES` into ``folder``."""
-    import numpy as np
-
     import loloha
     from loloha.population.trial import Trial
 
@@ -88,8 +73,7 @@ def run_and_save(
             dataset,
             keep_tallies=False,
             progress=progress,
-            # A new generator starts from the operating system's entropy.
-            rng=np.random.default_rng() if seed is None else seed,
+            rng=seed,
         )
     with console.working("estimating, drawing and saving"):
         found = Trial(result, level, seed)

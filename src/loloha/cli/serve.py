@@ -10,9 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from loloha.cli import console
 from loloha.errors import LolohaError
@@ -28,47 +26,14 @@ SECONDS_TO_FINISH = 10
 
 def serve(
     *,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="sqlite:///PATH or postgresql://USER@HOST/DATABASE; with a password rather as "
-            "LOLOHA_STORE. By default sqlite:///loloha.db.",
-        ),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            help="Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS "
-            "in front before you open it."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(help="By default 8770; 0 takes any that is free.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML file with settings.")
-    ] = None,
-    keep_reports: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also write a Parquet log of all (sanitised) reports."),
-    ] = None,
-    new_admin_key: Annotated[
-        bool, typer.Option("--new-admin-key", help="Add an admin key, shown once.")
-    ] = False,
-    accept_clock: Annotated[
-        bool,
-        typer.Option(
-            "--accept-clock",
-            help="The clock is right, although the store was last used more than 7 days before.",
-        ),
-    ] = False,
-    until_eof: Annotated[
-        bool,
-        typer.Option(
-            "--until-eof", help="Also stop when standard input ends, as it does with a parent."
-        ),
-    ] = False,
+    store: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    config: Path | None = None,
+    keep_reports: Path | None = None,
+    new_admin_key: bool = False,
+    accept_clock: bool = False,
+    until_eof: bool = False,
 ) -> None:
     """Collect reports over HTTP and show estimates, until it is stopped.
 

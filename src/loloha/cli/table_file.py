@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from loloha.cli.folder import unwritable
 from loloha.errors import LolohaError, ParameterError
 
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 
-
-def check(out: Path, force: bool) -> None:
+def check(out: Path, force: bool, formats: Sequence[str] = (".csv", ".parquet")) -> None:
     """Refuse a file before the work for it is done.
 
     Raises
     ------
     LolohaError
-        If its name says no format, or it is there and not to be replaced.
+        If its name says none of these formats, or it is there and not to be replaced.
     """
-    if out.suffix not in (".csv", ".parquet"):
-        raise ParameterError(f"--out must end in .csv or .parquet, got {out.name!r}; rename it")
+    if out.suffix not in formats:
+        raise ParameterError(
+            f"--out must end in {' or '.join(formats)}, got {out.name!r}; rename it"
+        )
+    check_new(out, force)
+
+
+def check_new(out: Path, force: bool) -> None:
+    """Refuse a file that is there and not to be replaced."""
     if out.exists() and not force:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console
-from loloha.cli.console import AsJson
 from loloha.cli.folder import new_folder
 from loloha.errors import ParameterError
 
@@ -21,63 +18,27 @@ COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
 def tally(
-    log: Annotated[
-        Path | None, typer.Argument(metavar="LOG", help="Folder of a report log.")
-    ] = None,
+    log: Path | None = None,
     *,
-    campaign: campaign_file.File,
-    engine: Annotated[
-        str, typer.Option(metavar="duckdb|local|spark", help="What counts the reports.")
-    ] = "duckdb",
-    rounds: Annotated[
-        str | None, typer.Option(metavar="0,3,7-9", help="Only these rounds.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the tallies, one file a round.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace what an earlier run left in DIR.")
-    ] = False,
-    trust_log: Annotated[
-        bool,
-        typer.Option(
-            "--trust-log",
-            help="Count every row, and check no digest: faster, for logs that hold no report "
-            "twice and that nobody else can write to.",
-        ),
-    ] = False,
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad", help="Go on without damaged or foreign files; they are counted."
-        ),
-    ] = False,
-    sql: Annotated[
-        str | None,
-        typer.Option(
-            metavar="duckdb|postgres|spark", help="Print the statement instead of running it."
-        ),
-    ] = None,
-    table: Annotated[
-        str, typer.Option(help="For --sql without LOG: the table of this campaign's reports.")
-    ] = "reports",
-    result: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instead of LOG: rows that the printed statement gave, as Parquet or CSV.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    campaign: str,
+    engine: str = "duckdb",
+    only_rounds: str | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    trust_log: bool = False,
+    skip_bad: bool = False,
+    sql: str | None = None,
+    source: str = "reports",
+    result: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
     from loloha.engines import make_engine
     from loloha.reportlog import ReportLog
 
     agreed = campaign_file.load(campaign)
-    chosen = None if rounds is None else parse_rounds(rounds)
+    chosen = None if only_rounds is None else parse_rounds(only_rounds)
     if sql is not None:
-        source = table
         if log is not None:
             opened = ReportLog(log, agreed)
             contents = _scanned(opened, chosen, trust_log, skip_bad)
@@ -230,5 +191,5 @@ def parse_rounds(text: str) -> list[int]:
     except ValueError:
         found = []
     if not found:
-        raise ParameterError(f"rounds must be listed like 0,3,7-9, got {text!r}; correct it")
+        raise ParameterError(f"only-rounds must be listed like 0,3,7-9, got {text!r}; correct it")
     return found

@@ -90,7 +90,7 @@ class Timekeeper:
             return (
                 f"clock must be within {MOST_GAP / 86_400:g} days of the last time that the store "
                 f"has seen, it is {ahead / 86_400:.1f} days ahead; set it right, or start once "
-                "with --accept-clock"
+                "with accept_clock=True"
             )
         before, then = self._believed
         jump = now - before - (steady - then)

@@ -46,7 +46,7 @@ def simulate(
     *,
     keep_tallies: bool = True,
     progress: Callable[[float], object] | None = None,
-    rng: Seed,
+    rng: Seed | None = None,
 ) -> Simulation:
     """Sanitise and estimate: every user's device, then the server, in every round.
 
@@ -63,9 +63,9 @@ def simulate(
         estimates: g^m * g counts a round for local hashing with the linear family.
     progress : callable, optional
         Called with the share that is done, a float rising to 1.
-    rng : int, SeedSequence or Generator
-        Equal seeds give equal results, with numba installed or without. Predictable by design:
-        a real user's report needs a `Client`.
+    rng : int, SeedSequence or Generator, optional
+        Equal seeds give equal results, with numba installed or without; by default the operating
+        system's entropy. Predictable by design: a real user's report needs a `Client`.
 
     Returns
     -------
@@ -86,7 +86,9 @@ def simulate(
     their own, are run client by client. Runs on one core.
     """
     tallies: list[Tally] = []
-    found = _count(protocol, values, progress, rng, tallies.append if keep_tallies else None)
+    # A new sequence starts from the operating system's entropy.
+    seed = np.random.SeedSequence() if rng is None else rng
+    found = _count(protocol, values, progress, seed, tallies.append if keep_tallies else None)
     estimates = unbiased(protocol, found.supports, found.reach)
     dataset = values if isinstance(values, Dataset) else None
     return Simulation(protocol, estimates, *found, tallies, dataset)

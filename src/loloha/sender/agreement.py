@@ -25,10 +25,7 @@ STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 MOST_QUEUED = 1_000
 """Reports of one campaign that wait to be sent; beyond it the oldest is dropped."""
 _FINGERPRINT = re.compile(r"/v1/campaigns/([0-9a-f]{64})$")
-BEYOND_REPAIR = (
-    f"{DAMAGED}; withdraw, which deletes it (`loloha report --state FILE --withdraw`), and agree "
-    "again only if the user does"
-)
+BEYOND_REPAIR = f"{DAMAGED}; delete it (AgreementFile.erase), and agree again only if the user does"
 
 
 def fingerprint_of(url: str) -> str:

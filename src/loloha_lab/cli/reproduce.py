@@ -8,84 +8,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console
-from loloha.cli.console import AsJson
 
 if TYPE_CHECKING:
     from loloha_lab.paper.execution import Progress
     from loloha_lab.paper.reproduction import Reproduction
 
-SIZE = "Size"
-
 
 def reproduce(
-    parts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PART]...",
-            help="fig1, fig2, fig3, fig4, table1, table2, or all (the default).",
-        ),
-    ] = None,
+    parts: list[str] | None = None,
     *,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the report and all results.")
-    ],
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder with adult.data, adult.test and the census person files. Without it: what "
-            "`loloha data fetch` fetched, else the shipped histogram of Adult and a stand-in for "
-            "the census, and every figure says so.",
-        ),
-    ] = None,
-    calibration: Annotated[
-        str,
-        typer.Option(
-            metavar="published|tight",
-            help="tight: measure ours beside the published one, wherever they differ, and two "
-            "rules of our own.",
-        ),
-    ] = "published",
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.")] = 2023,
-    runs: Annotated[
-        int | None,
-        typer.Option(help="Repetitions of each point; 20 by default.", rich_help_panel=SIZE),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Everything, at a size that takes seconds.", rich_help_panel=SIZE
-        ),
-    ] = False,
-    users: Annotated[
-        int | None, typer.Option(help="Only the first users.", rich_help_panel=SIZE)
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Only the first rounds.", rich_help_panel=SIZE)
-    ] = None,
-    eps_inf: Annotated[
-        list[float] | None, typer.Option(help="Only these; repeat it.", rich_help_panel=SIZE)
-    ] = None,
-    data_set: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only these of Syn, Adult, DB_MT, DB_DE; repeat it.",
-            rich_help_panel=SIZE,
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    out: Path,
+    data_dir: Path | None = None,
+    calibration: str = "published",
+    jobs: int | None = None,
+    seed: int = 2023,
+    runs: int | None = None,
+    quick: bool = False,
+    users: int | None = None,
+    rounds: int | None = None,
+    eps_inf: list[float] | None = None,
+    data_set: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Measure the paper's evaluation anew and write DIR/report.html.
+    """Measure the paper's evaluation anew and write report.html to the folder --out.
 
-    Every measurement is kept in DIR/results.ndjson. A run that was stopped, in whatever way,
-    goes on where it was when it is started again with the same options.
+    Every measurement is kept there, in results.ndjson. A run that was stopped, in whatever way,
+    goes on where it was when it is started again with the same options. By default everything, with
+    20 repetitions of each point. With --calibration tight, ours is measured beside the published
+    one, wherever they differ, and two rules of our own. --data-dir holds adult.data, adult.test and
+    the census person files; without them, or what `loloha data fetch` fetched, a shipped histogram
+    of Adult and a stand-in for the census take their places, and every figure says so.
     """
     from loloha import checks
     from loloha.errors import ParameterError
@@ -100,12 +55,13 @@ def reproduce(
         raise ParameterError(
             f"calibration must be published or tight, got {calibration!r}; choose one"
         )
-    if jobs < 1:
-        raise ParameterError(f"jobs must be at least 1, got {jobs!r}; one a core is best")
     if data_dir is not None and not data_dir.is_dir():
         raise ParameterError(
             f"data-dir must be a folder, got {str(data_dir)!r}; leave it out if there is none"
         )
+    jobs = checks.integer(
+        "jobs", console.cores() if jobs is None else jobs, 1, 1 << 10, "one a core is best"
+    )
     chosen = reproduction.check_parts(parts or ["all"])
     given: dict[str, Any] = {
         "runs": runs,

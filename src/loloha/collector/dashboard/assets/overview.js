@@ -34,7 +34,7 @@ export function welcome() {
   say(
     "welcome-command",
     `export LOLOHA_ADMIN_KEY=...\nloloha campaign create "Theme of the editor" --to ${address} \\\n` +
-      `  --protocol ololoha --eps-inf 2 --eps-1 1 --labels "light,dark,system"`,
+      `  --protocol ololoha --eps-inf 2 --eps-1 1 --domain "light,dark,system"`,
   );
 }
 

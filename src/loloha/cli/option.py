@@ -1,0 +1,245 @@
+"""Every option and argument of the command line: one name, one meaning, whichever command has it.
+
+A command names what it takes in its signature, with a default of its own where it has one. Type and
+meaning stand here; those of the parameters of protocols, in the documentation of the protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from loloha.cli import parameter
+
+
+class Option(NamedTuple):
+    """What a name means: its type, the meaning, how a value is shown, the least one."""
+
+    kind: Any
+    help: str
+    metavar: str | None = None
+    least: int | None = None
+    panel: str | None = None
+
+
+VALUES, TABLE, ROUNDS = "Values", "The table", "Rounds"
+TERMS, BACKWARDS = "The collector's terms", "Planning backwards"
+
+OPTIONS = {
+    "accept_clock": Option(
+        bool, "The clock is right, although the store was last used more than 7 days before."
+    ),
+    "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
+    "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),
+    "alpha": Option(float, "eps_1 / eps_inf."),
+    "archive": Option(str, "Data set to download.", "adult|acs"),
+    "assign_keys": Option(
+        bool,
+        "The collector draws the devices' keys; not of the affine family, some of whose keys "
+        "isolate a value.",
+        panel=TERMS,
+    ),
+    "attributes": Option(
+        int,
+        "How many attributes of k values share the budgets of one user: compares sharing them with "
+        "drawing one attribute for each user.",
+    ),
+    "batch": Option(int, "Reports in a request.", least=1),
+    "bins": Option(int, "Equal parts of --range.", panel=VALUES),
+    "cache": Option(Path, "Folder for downloads; else LOLOHA_CACHE, else the user's cache.", "DIR"),
+    "campaign": Option(
+        str,
+        "Address of a campaign, https://HOST/v1/campaigns/FINGERPRINT, or a file of its document.",
+        "URL|FILE",
+    ),
+    "command": Option(str, "A program and its arguments, quoted as one."),
+    "confidence": Option(float, "Probability that an honest client passes."),
+    "config": Option(Path, "TOML file with settings.", "FILE"),
+    "consent": Option(bool, "The user agrees to this campaign."),
+    "data_dir": Option(
+        Path, "Folder with the files of adult or acs:MT; else what was fetched.", "DIR", panel=TABLE
+    ),
+    "data_set": Option(str, "Data set of the paper: Syn, Adult, DB_MT or DB_DE.", "NAME"),
+    "delta": Option(float, "Probability with which the bound for shuffled reports may fail."),
+    "domain": Option(
+        str,
+        'All labels that can occur: a file (JSON, CSV, a label a line) or "a,b,c".',
+        "FILE|LABELS",
+        panel=VALUES,
+    ),
+    "early_seconds": Option(
+        int, "How long before its beginning a round takes reports.", panel=TERMS
+    ),
+    "engine": Option(str, "What counts the reports.", "duckdb|local|spark"),
+    "eps_2": Option(float, "Bound on the loss of any one round, all others known."),
+    "error": Option(float, "Wanted error of one rare value.", panel=BACKWARDS),
+    "first": Option(int, "Number of the first round.", least=0),
+    "force": Option(bool, "Replace what is at --out."),
+    "frontier": Option(bool, "Show what a lower --eps-2 costs at --k and --eps-inf, and no more."),
+    "host": Option(
+        str,
+        "Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS in front "
+        "before you open it.",
+    ),
+    "jobs": Option(int, "Processes; one a core by default."),
+    "json": Option(bool, "Print JSON, with stable keys."),
+    "keep_reports": Option(Path, "Also write a Parquet log of all (sanitised) reports.", "DIR"),
+    "key": Option(str, "An admin key by its name in the list, or - for the key itself on stdin."),
+    "label": Option(
+        str,
+        "A label of the campaign or, where it asks for a range, a number in it: 41, not [40, 43). "
+        "Left out, only what waits is sent.",
+        "VALUE",
+    ),
+    "late_seconds": Option(
+        int,
+        "How long a round takes reports after its end, up to 31622400; by default 86400, or 500 "
+        "rounds if that is less.",
+        panel=TERMS,
+    ),
+    "layout": Option(str, "Form of the table; auto by default.", "auto|wide|long", panel=TABLE),
+    "level": Option(float, "Confidence level of intervals and error bounds."),
+    "limit": Option(
+        float,
+        "Hard limit on the loss, with --consent: at least the cap, since a device that fell silent "
+        "later would show when its user moved. inf removes one.",
+    ),
+    "log": Option(Path, "Folder of a report log.", "LOG"),
+    "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
+    "minimum_cohort": Option(int, "Reports below which a round is not shown.", panel=TERMS),
+    "n": Option(int, "Reports expected in each round."),
+    "name": Option(str, "Name of the campaign, for people.", "NAME"),
+    "new_admin_key": Option(bool, "Add an admin key, shown once."),
+    "offline": Option(bool, "Simulate devices and server, without a collector."),
+    "on_unknown": Option(
+        str,
+        "Labels outside the domain: refuse them, as by default, or take them as not reported.",
+        "error|missing",
+        panel=TABLE,
+    ),
+    "only": Option(str, "A group of checks; by default all.", "GROUP"),
+    "only_clear": Option(bool, "Only values significantly above 0, all at once."),
+    "only_rounds": Option(str, "Only these rounds, such as 0,3,7-9.", "LIST"),
+    "other": Option(str, "One more label, for everything else.", "LABEL", panel=VALUES),
+    "out": Option(Path, "File or folder for the results, as described above.", "PATH"),
+    "parts": Option(
+        str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "[PART]..."
+    ),
+    "port": Option(int, "By default 8770; 0 takes any that is free."),
+    "project": Option(bool, "Also a column of frequencies that are >= 0 and add up to 1."),
+    "protocol": Option(str, "Name of a protocol; see `loloha protocols`.", "PROTOCOL"),
+    "publish_every": Option(
+        int,
+        "Estimates of a round are updated in batches of at least that many reports, by default the "
+        "minimum cohort; 0 shows a round once it is closed.",
+        panel=TERMS,
+    ),
+    "quick": Option(bool, "Everything, at a size that takes seconds."),
+    "range": Option(
+        tuple[float, float], "Numbers from LOW to HIGH, in --bins parts.", "LOW HIGH", panel=VALUES
+    ),
+    "region": Option(str, "For acs: postal code or name of a state.", "STATE"),
+    "result": Option(
+        Path, "Instead of LOG: rows that the printed statement gave, as Parquet or CSV.", "FILE"
+    ),
+    "round": Option(str, "Column of rounds, in a long table.", "COLUMN", panel=TABLE),
+    "rounds": Option(int, "Number of rounds to simulate; of a table, its first ones.", least=1),
+    "runs": Option(int, "Repetitions of each measurement."),
+    "seconds": Option(int, "Length of a round.", panel=ROUNDS),
+    "seed": Option(
+        int,
+        "Equal seeds give equal results, for study: no privacy then. Without one and without a "
+        "default, the operating system's randomness.",
+    ),
+    "shuffled": Option(
+        int,
+        "Also say what a round reveals if the reports of N users arrive shuffled, without their "
+        "senders.",
+        "N",
+    ),
+    "skip_bad": Option(bool, "Go on without damaged or foreign files; they are counted."),
+    "source": Option(str, "For --sql without LOG: the SQL table of this campaign's reports."),
+    "sql": Option(str, "Print the statement instead of running it.", "duckdb|postgres|spark"),
+    "start": Option(
+        str,
+        "Beginning of round 0, e.g. 2026-01-01T00:00:00Z; by default now.",
+        "TIME",
+        panel=ROUNDS,
+    ),
+    "state": Option(Path, "The user's secret state.", "FILE"),
+    "stay": Option(bool, "Keep the dashboard up until Ctrl-C."),
+    "store": Option(
+        str,
+        "sqlite:///PATH or postgresql://USER@HOST/DATABASE; with a password rather as "
+        "LOLOHA_STORE. By default sqlite:///loloha.db.",
+        "URL",
+    ),
+    "table": Option(
+        str,
+        "CSV or Parquet file (wide: one user a row, one round a column; long: one report a row), "
+        "or a data set: syn, adult, acs:MT (any state).",
+        "TABLE",
+    ),
+    "tallies": Option(
+        Path,
+        "Folders that `loloha tally` wrote, or files of them; those of one round add up.",
+        "TALLY...",
+    ),
+    "timeout": Option(float, "Seconds to wait for an answer."),
+    "to": Option(str, "The collector; without it the document is only printed.", "URL"),
+    "token": Option(bool, "Only devices with a token may report; it is shown once.", panel=TERMS),
+    "top": Option(int, "How many values to show, the most frequent first."),
+    "trust_log": Option(
+        bool,
+        "Count every row, and check no digest: faster, for logs that hold no report twice and that "
+        "nobody else can write to.",
+    ),
+    "truth": Option(
+        Path, "Also write the true frequencies as .parquet: round, value, truth.", "FILE"
+    ),
+    "until_eof": Option(bool, "Also stop when standard input ends, as it does with a parent."),
+    "url": Option(str, "Another folder to download from, for mirrors."),
+    "user": Option(str, "Column of users.", "COLUMN", panel=TABLE),
+    "users": Option(int, "Number of users to simulate; of a table, its first ones.", least=1),
+    "value": Option(str, "Column of values, in a long table.", "COLUMN", panel=TABLE),
+    "visible": Option(float, "Wanted frequency that is told from 0.", panel=BACKWARDS),
+    "wait": Option(
+        bool,
+        "With --consent after a withdrawal: leave out rounds that were answered before. Answered "
+        "again, a round counts the user twice.",
+    ),
+    "weigh": Option(
+        str,
+        "What decides among equally good errors: the cap, the loss of any one round, or how surely "
+        "a change shows (an average over keys), which is a column then.",
+        "cap|round|change",
+    ),
+    "wide": Option(bool, "Show all columns."),
+    "withdraw": Option(bool, "The user agrees no more: delete everything."),
+}
+
+GROUPS: dict[str, Callable[[], list[str]]] = {
+    "reading": lambda: [
+        "domain", "range", "bins", "layout", "user", "round", "value", "on_unknown", "data_dir"
+    ],
+    "terms": lambda: ["late_seconds", "early_seconds", "minimum_cohort", "publish_every"],
+    "parameters": lambda: [name for name in parameter.names() if name != "k"],
+}  # fmt: skip
+"""Options that a command receives together, those that were given, as a dict of this name."""
+
+OLD = {
+    "--data": "--data-dir",
+    "--labels": "--domain",
+    "--patience": "--timeout",
+    "--rounds": "--only-rounds",
+    "--table": "--source",
+    "--users": "--n",
+}
+"""Options of 0.2.0, of commands that have the new one alone. Gone in 0.4."""
+
+
+def option(name: str) -> Option:
+    """The option of an argument of a command; KeyError if none is meant."""
+    own = name.removeprefix("as_").rstrip("_")
+    return OPTIONS[own] if own in OPTIONS else Option(*parameter.described(own))
