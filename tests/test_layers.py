@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from loloha.encodings import PARTS
+
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 ARCHITECTURE = (SOURCE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -260,14 +262,21 @@ def test_the_page_names_places_that_are_there() -> None:
     ] == []
 
 
-def test_the_page_names_every_table_of_encodings() -> None:
-    tables = {
-        str(path.relative_to(SOURCE)).removeprefix("loloha/")
+def test_no_table_of_encodings_stands_beside_their_parts() -> None:
+    assert not [
+        module_name(path)
         for path in FILES
-        if re.search(r": dict\[(tuple\[)?type\[Encoding\]", path.read_text())
-    }
-    page = ARCHITECTURE.split("**Tables, keyed")[1].split("\n\n")[0]
-    assert set(re.findall(r"`(\w+/[\w/]+\.py)`", page)) == tables | {"reportlog/column.py"}
+        if re.search(r"dict\[(tuple\[)?type\[Encoding\]", path.read_text())
+    ]
+
+
+def test_every_part_is_asked_for_in_the_module_that_it_names() -> None:
+    assert len(PARTS) >= 14
+    for name in PARTS:
+        module, _, _ = name.partition(":")
+        place = module if module.startswith("loloha_lab.") else f"loloha.{module}"
+        asking = dict(zip(map(module_name, FILES), FILES, strict=True))[place].read_text()
+        assert re.search(r"\b[A-Z_]+\.(of|required)\(|part\.(of|required)\(", asking), name
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

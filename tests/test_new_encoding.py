@@ -13,14 +13,15 @@ import loloha
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.channels import BitChannel, SymbolChannel
 from loloha.collector.store.cell import add_to_part, split, whole
-from loloha.conform import case
-from loloha.encodings import Encoding, OneHot, Symbols
+from loloha.conform import case, missing
+from loloha.encodings import Encoding, OneHot, Symbols, for_encoding
 from loloha.engines import tally
 from loloha.engines.sql import DIALECTS, statement
 from loloha.errors import LolohaError, ParameterError
 from loloha.law import exact_law, loss_between
 from loloha.planning.prospect import prospect
 from loloha.planning.verdict import verdict
+from loloha.population import samplers
 from loloha.postprocess import iterative_bayesian_update
 from loloha.privacy.change import change_area, link_area
 from loloha.privacy.shuffling import shuffled
@@ -32,6 +33,7 @@ from loloha.wire import encode
 from loloha.wire.batch import Reader
 from loloha.wire.columns import encode_many
 from loloha_lab import attacks
+from turned import TurnedLGRR
 
 K, N = 11, 60
 
@@ -175,7 +177,7 @@ def test_an_engine_of_sql_says_which_engine_can(log: ReportLog) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_sql_is_guessed(protocol: Any, dialect: str) -> None:
-    with pytest.raises(ParameterError, match="must have an encoding that SQL can count"):
+    with pytest.raises(ParameterError, match="brings SQL that counts reports"):
         statement(protocol, dialect, "reports")
 
 
@@ -216,7 +218,7 @@ def test_what_is_said_before_a_collection_claims_nothing_unknown(campaign: Campa
     assert "hash" not in text
     assert "bucket" not in text
     if protocol.longitudinal:
-        assert "nothing is known here" in text
+        assert "it is not known" in text
         assert eps_2(protocol) == math.inf
 
 
@@ -239,24 +241,24 @@ def test_the_loss_of_repeated_reports_is_bounded_from_above() -> None:
 
 def test_no_likelihood_is_guessed(protocol: Any) -> None:
     counted = loloha.simulate(protocol, VALUES, rng=1).tallies[0]
-    with pytest.raises(LolohaError, match="must count whole answers"):
+    with pytest.raises(LolohaError, match="must have an encoding that brings"):
         iterative_bayesian_update(counted)
 
 
 def test_no_attack_is_guessed(protocol: Any) -> None:
     assert change_area(protocol, 3) is None
     assert link_area(protocol, 3) is None
-    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+    with pytest.raises(ParameterError, match="must have an encoding that brings"):
         attacks.averaging(protocol, [1], n=2, rng=1)
-    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+    with pytest.raises(ParameterError, match="must have an encoding that brings"):
         attacks.change(protocol, 2, n=2, rng=1)
     for keys in ("drawn", "chosen"):
-        with pytest.raises(ParameterError, match="must have an encoding of this package"):
+        with pytest.raises(ParameterError, match="must have an encoding that brings"):
             attacks.poisoning(protocol, VALUES[:, 0], 3, [1], keys=keys, rng=1)
 
 
 def test_no_gain_of_shuffling_is_guessed(protocol: Any) -> None:
-    with pytest.raises(ParameterError, match="must have an encoding of this package"):
+    with pytest.raises(ParameterError, match="must have an encoding that brings"):
         shuffled(protocol, N)
 
 
@@ -292,3 +294,44 @@ def test_memo_symbols_of_many_are_those_of_each(protocol: Any) -> None:
     many = encoding.memo_indices(keys, np.arange(K), 5)
     assert many.tolist() == [[encoding.memo_index(key, v) for v in range(K)] for key in drawn]
     assert encoding.key_count >= len(set(drawn))
+
+
+TURNED = TurnedLGRR(k=K, eps_inf=60.0, eps_1=59.0)
+
+
+def test_an_encoding_of_one_file_brings_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise AssertionError("clients are run one by one")
+
+    monkeypatch.setattr(samplers, "replay", refused)
+    monkeypatch.setattr(samplers, "replay_reports", refused)
+    result = loloha.simulate(TURNED, VALUES, rng=1)
+    assert result.estimates == pytest.approx(np.array(TRUTH), abs=1e-6)
+    log = ReportLog(tmp_path, TURNED)
+    generate(log, VALUES, rng=1)
+    for engine in ("local", "duckdb"):
+        for one, truth in zip(tally(log, engine=engine), TRUTH, strict=True):
+            assert one.tally.estimate().frequencies == pytest.approx(truth, abs=1e-6)
+    (row,) = loloha.plan(K, N, 60.0, 59.0, protocols=[TURNED]).rows
+    assert (row.server_cost, row.server_operations) == ("one addition", N)
+    low = TurnedLGRR(k=3, eps_inf=2.0, eps_1=1.0)
+    expected = loloha.privacy.growth(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), [1, 2, 100])
+    assert loloha.privacy.growth(low, [1, 2, 100]) == pytest.approx(expected)
+
+
+def test_what_is_missing_is_said_with_what_happens_instead(protocol: Any) -> None:
+    assert not missing(loloha.LGRR(k=K, eps_inf=2.0, eps_1=1.0))
+    assert not missing(loloha.OLH(k=K, eps=1.0))
+    nothing = missing(protocol)
+    assert nothing["population.samplers:counts"].endswith("clients are run one by one")
+    assert len(nothing) >= 13
+    brought = nothing.keys() - missing(TURNED).keys()
+    assert {"population.samplers:counts", "engines.sql:view", "privacy.loss:repeated"} < brought
+    assert "privacy.shuffling:answers" in missing(TURNED)
+
+
+def test_a_part_that_nobody_asks_for_is_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match="part must be one of"):
+        for_encoding("engines.sql", Rotated)

@@ -213,7 +213,9 @@ def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
     files = {round: [file.path for file in listed] for round, listed in log.scan().rounds.items()}
     query = sql.statement(PROTOCOL, "spark", sql.files_of(PROTOCOL, "spark", files), total=True)
     table = local_session().sql(query).toArrow()
-    got = [(one.round, one.counts.tolist(), *one[2:]) for one in by_round(PROTOCOL, table)]
+    got = [
+        (one.round, one.counts.tolist(), *one[2:]) for one in by_round(PROTOCOL, table, total=True)
+    ]
     assert got == [
         (one.round, one.tally.counts.tolist(), one.tally.n, one.duplicates, one.conflicts)
         for one in tally(log, engine="local")

@@ -199,22 +199,22 @@ NEW_ENCODINGS = [
     Mutant(
         "reports of a subclass of an encoding are drawn as those of its base",
         "population/samplers/__init__.py",
-        "reporter = REPORTERS.get(type(encoding))",
-        "reporter = next((r for c, r in REPORTERS.items() if isinstance(encoding, c)), None)",
+        "REPORTS.of(encoding)",
+        "next((r for c, r in REPORTS.known.items() if isinstance(encoding, c)), None)",
         "test_new_encoding.py -k generated_log",
     ),
     Mutant(
         "SQL takes an encoding that it does not know for the first that it does",
         "engines/sql.py",
-        "view = _VIEWS.get(type(encoding))",
-        "view = _VIEWS.get(type(encoding), _VIEWS[Symbols])",
+        "SQL.required(protocol.encoding)",
+        "(SQL.of(protocol.encoding) or SQL.known[Symbols])",
         "test_new_encoding.py -k sql",
     ),
     Mutant(
         "the loss of repeated reports is that of symbols for every encoding",
         "privacy/loss.py",
-        "shown = _SHOWN.get(type(encoding))",
-        "shown = _SHOWN.get(type(encoding), _one_symbol)",
+        "REPEATED.of(encoding)",
+        "(REPEATED.of(encoding) or _one_symbol)",
         "test_new_encoding.py -k repeated_reports",
     ),
     Mutant(

@@ -316,8 +316,8 @@ SERVER = [
     Mutant(
         "one round of bits costs what one bit does",
         "privacy/transcript.py",
-        "protocol.encoding.memo_symbols * max(ones, _log(1 - second.q, 1 - second.p))",
-        "max(ones, _log(1 - second.q, 1 - second.p))",
+        "encoding.memo_symbols * each",
+        "each",
         "privacy/test_transcript.py -k worst_of_the_second_round",
     ),
     Mutant(
@@ -351,8 +351,8 @@ SERVER = [
     Mutant(
         "the loss of bits after t reports is that of one bit",
         "privacy/loss.py",
-        "_two_bits",
-        "_one_symbol",
+        "return ones + zeros",
+        "return ones",
         "privacy/test_privacy.py",
     ),
 ]

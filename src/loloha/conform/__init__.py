@@ -10,10 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from loloha import checks
+from loloha.conform.parts import missing
 from loloha.conform.port import Port, PortError, connect
 from loloha.conform.suite import Result, conform
 
-__all__ = ["SCHEMAS", "Port", "PortError", "Result", "conform", "connect", "schema"]
+__all__ = ["SCHEMAS", "Port", "PortError", "Result", "conform", "connect", "missing", "schema"]
 
 SCHEMAS = ("campaign", "report", "receipt", "problem", "client-state")
 """What there is a JSON schema of."""

@@ -6,15 +6,19 @@ through an `Rng`; array methods run on the server, on n reports at a time.
 
 from loloha.encodings.base import Channel, Encoding, Kind, Number
 from loloha.encodings.bit import OneHot, SampledBuckets
+from loloha.encodings.part import PARTS, Part, for_encoding
 from loloha.encodings.symbol import Hashed, Symbols
 
 __all__ = [
+    "PARTS",
     "Channel",
     "Encoding",
     "Hashed",
     "Kind",
     "Number",
     "OneHot",
+    "Part",
     "SampledBuckets",
     "Symbols",
+    "for_encoding",
 ]

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import SQL
 from loloha.engines.base import plain_path
 from loloha.engines.dialect import DIALECTS, Dialect
 from loloha.errors import ParameterError
@@ -95,7 +96,7 @@ def statement(
     favour small symbols.
     """
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
-    recipe = _view(protocol.encoding).recipe(protocol.encoding, speech)
+    recipe = SQL.required(protocol.encoding).recipe(protocol.encoding, speech)
     valid = (
         f"valid AS (\n  SELECT {{by}}reporter, {recipe.report} AS report\n"
         f"  FROM {{source}}\n  WHERE {recipe.valid}\n)"
@@ -181,16 +182,6 @@ _SUMS_ONCE = ", ".join(
     _SUM.format(f"CASE WHEN place = {EVERY_REPORT} THEN {name} ELSE 0 END", name)
     for name in ("duplicates", "conflicts")
 )
-
-
-def _view(encoding: Encoding) -> _View:
-    view = _VIEWS.get(type(encoding))
-    if view is None:
-        raise ParameterError(
-            "protocol must have an encoding that SQL can count, got "
-            f"{type(encoding).__name__}; use engine 'local'"
-        )
-    return view
 
 
 def _symbols(encoding: Symbols, speech: Dialect) -> _Recipe:
@@ -284,7 +275,7 @@ def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
     encoding = protocol.encoding
     counts: Ints = np.zeros(encoding.cells, dtype=np.int64)
     all_of_them = places == EVERY_REPORT
-    view = _view(encoding)
+    view: _View = SQL.required(encoding)
     reports = int(n[all_of_them].sum()) if view.on_many(encoding) else int(n.sum())
     places, n = places[~all_of_them], n[~all_of_them]
     if len(places) and int(places.min()) < 0:
@@ -319,10 +310,7 @@ class _View(NamedTuple):
     """Whether a report falls on several places."""
 
 
-_VIEWS: dict[type[Encoding], _View] = {
-    Symbols: _View(_symbols, _fold_cells, lambda _: False),
-    Hashed: _View(_keyed, _fold_cells, lambda encoding: not encoding.tabled),
-    OneHot: _View(_one_hot, _fold_bytes, lambda _: True),
-    SampledBuckets: _View(_sampled, _fold_answers, lambda _: True),
-}
-"""These classes exactly: a subclass may count otherwise."""
+for_encoding(SQL.name, Symbols)(_View(_symbols, _fold_cells, lambda _: False))
+for_encoding(SQL.name, Hashed)(_View(_keyed, _fold_cells, lambda encoding: not encoding.tabled))
+for_encoding(SQL.name, OneHot)(_View(_one_hot, _fold_bytes, lambda _: True))
+for_encoding(SQL.name, SampledBuckets)(_View(_sampled, _fold_answers, lambda _: True))

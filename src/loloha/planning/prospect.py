@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import COST
 from loloha.hashing import LinearHash
 from loloha.planning import limits
 from loloha.privacy.change import change_area
@@ -251,18 +252,23 @@ def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: 
     return (middle + math.sqrt(middle**2 - lead * rest)) / lead
 
 
+_Work = Callable[[Protocol, Any, int], tuple[str, float]]
+
+
 def _server(protocol: Protocol, n: int) -> tuple[str, float]:
     """What a round costs the server: in words, and roughly in machine operations."""
-    work = _WORK.get(type(protocol.encoding))
+    work: _Work | None = COST.of(protocol.encoding)
     if work is None:
         return "what its own encoding counts; not known here", math.inf
     return work(protocol, protocol.encoding, n)
 
 
+@for_encoding(COST.name, Symbols)
 def _symbols(protocol: Protocol, encoding: Symbols, n: int) -> tuple[str, float]:
     return "one addition a report", n + encoding.k
 
 
+@for_encoding(COST.name, Hashed)
 def _hashed(protocol: Protocol, encoding: Hashed, n: int) -> tuple[str, float]:
     family = encoding.family
     if encoding.tabled:
@@ -277,18 +283,11 @@ def _hashed(protocol: Protocol, encoding: Hashed, n: int) -> tuple[str, float]:
     return f"one hash a user and value, once; then {words}", operations
 
 
+@for_encoding(COST.name, OneHot)
 def _bits(protocol: Protocol, encoding: Encoding, n: int) -> tuple[str, float]:
     return f"{encoding.bins} bits a report, 64 to a word", n * -(-encoding.bins // 64)
 
 
+@for_encoding(COST.name, SampledBuckets)
 def _buckets(protocol: Protocol, encoding: SampledBuckets, n: int) -> tuple[str, float]:
     return f"{checks.counted(encoding.d, 'bit')} a report", n * encoding.d
-
-
-_WORK: dict[type[Encoding], Callable[[Protocol, Any, int], tuple[str, float]]] = {
-    Symbols: _symbols,
-    Hashed: _hashed,
-    OneHot: _bits,
-    SampledBuckets: _buckets,
-}
-"""These classes exactly: a subclass may count otherwise."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.encodings import Encoding, Hashed, OneHot, Symbols
+from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import HISTORIES
 from loloha.rng import SCALE
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def exact_loss(protocol: Protocol, pairs: Pairs) -> float | None:
     pairs : Pairs
         Of the memo cells that the two histories visit.
     """
+    law = HISTORIES.of(protocol.encoding)
+    if law is None:
+        return None
     if protocol.second_channel is None or not protocol.second_channel.q:
         return _memoised_alone(protocol, pairs)
-    law = _tables if protocol.joint else _EXACT[type(protocol.encoding)]
-    return law(protocol, pairs)
+    found: float | None = (_tables if protocol.joint else law)(protocol, pairs)
+    return found
 
 
+@for_encoding(HISTORIES.name, Symbols, Hashed)
 def _symbols(protocol: Protocol, pairs: Pairs) -> float | None:
     """Of symbols: a cell shows the sum over its memo of first(memo | cell) (p2/q2)^(times sent)."""
     first, second = _rounds(protocol)
@@ -94,6 +99,7 @@ def _tables(protocol: Protocol, pairs: Pairs) -> float | None:
     return float(np.abs(ratio).max())
 
 
+@for_encoding(HISTORIES.name, OneHot)
 def _bits(protocol: Protocol, pairs: Pairs) -> float | None:
     """Of bits: each is independent of the others, so the worst transcript is the worst of each."""
     if not _few((n + 1 for n in pairs.times.tolist()), 2):
@@ -117,6 +123,12 @@ def _bits(protocol: Protocol, pairs: Pairs) -> float | None:
     others = protocol.encoding.memo_symbols - len(visited)
     each = [worst(bit) for bit in visited] + ([worst(-1)] * others if others else [])
     return max(sum(there for there, _ in each), sum(back for _, back in each))
+
+
+@for_encoding(HISTORIES.name, SampledBuckets)
+def _buckets(protocol: Protocol, pairs: Pairs) -> float | None:
+    """Not with a second round: which bits a bucket has depends on the sample."""
+    return None
 
 
 def _rounds(protocol: Protocol) -> tuple[Any, Any]:
@@ -183,10 +195,3 @@ def _memoised_alone(protocol: Protocol, pairs: Pairs) -> float:
     bits = symbols if type(protocol.encoding) is OneHot else symbols - 1
     one, two = (int((part[moved] < bits).sum()) for part in (pairs.one, pairs.two))
     return max(one * ones + two * zeros, two * ones + one * zeros)
-
-
-_EXACT: dict[type[Encoding], Callable[[Protocol, Pairs], float | None]] = {
-    Symbols: _symbols,
-    Hashed: _symbols,
-    OneHot: _bits,
-}

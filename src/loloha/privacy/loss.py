@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import REPEATED
 from loloha.errors import ParameterError
 from loloha.privacy.rounded import NEAR, product
 from loloha.protocols import Protocol
@@ -129,6 +130,10 @@ class _Question(NamedTuple):
         return loss
 
 
+_Shown = Callable[[Any, Any, Any], Any]
+"""What differs between two values, of the losses shown by ones and by zeros."""
+
+
 def _memoised_loss(protocol: Protocol, t: Floats, realised: bool) -> Floats:
     """eps_t where answers are memoised.
 
@@ -139,36 +144,31 @@ def _memoised_loss(protocol: Protocol, t: Floats, realised: bool) -> Floats:
     p1, q1, p2, q2 = _channels(protocol, realised)
     ones = _Question(float(p1 - q1), float(q1), _log_ratio(p2, q2))
     encoding = protocol.encoding
-    shown = _SHOWN.get(type(encoding))
+    shown: _Shown | None = REPEATED.of(encoding)
     if shown is None:
         # All that is known of other encodings: the bounds asked for.
         losses = protocol.realised
         return np.where(t > 1, losses.eps_memo, losses.eps_first)
     unset, still_unset = _complement(p1, q1), _complement(p2, q2)
     zeros = _Question(float(p1 - q1), float(unset), _log_ratio(1 - q2, still_unset))
-    return shown(encoding, ones.loss(t), zeros.loss(t))
+    loss: Floats = shown(encoding, ones.loss(t), zeros.loss(t))
+    return loss
 
 
+@for_encoding(REPEATED.name, Symbols, Hashed)
 def _one_symbol(encoding: Encoding, ones: Floats, zeros: Floats) -> Floats:
     return ones
 
 
+@for_encoding(REPEATED.name, OneHot)
 def _two_bits(encoding: Encoding, ones: Floats, zeros: Floats) -> Floats:
     return ones + zeros
 
 
+@for_encoding(REPEATED.name, SampledBuckets)
 def _sampled_bits(encoding: SampledBuckets, ones: Floats, zeros: Floats) -> Floats:
     # The one sampled bucket holds the value or does not: a single bit differs.
     return np.maximum(ones, zeros) if encoding.d == 1 else ones + zeros
-
-
-_SHOWN: dict[type[Encoding], Callable[[Any, Floats, Floats], Floats]] = {
-    Symbols: _one_symbol,
-    Hashed: _one_symbol,
-    OneHot: _two_bits,
-    SampledBuckets: _sampled_bits,
-}
-"""What differs between two values, for these classes exactly."""
 
 
 def _channels(protocol: Protocol, realised: bool) -> tuple[Number, Number, Number, Number]:

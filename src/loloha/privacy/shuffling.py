@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from loloha import checks
-from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import SHUFFLED
 from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, Divergence
@@ -133,11 +134,6 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
     if not (isinstance(delta, int | float) and 1e-12 <= delta <= 0.1):
         raise ParameterError(f"delta must be in [1e-12, 0.1], got {delta!r}; try 1e-6")
     encoding = protocol.encoding
-    if type(encoding) not in (Symbols, Hashed, OneHot, SampledBuckets):
-        raise ParameterError(
-            "protocol must have an encoding of this package, got "
-            f"{type(encoding).__name__}; its answers are unknown here"
-        )
     keys = encoding.key_count
     first = _amplified(_first_report(protocol), n, keys, delta)
     if not protocol.longitudinal:
@@ -172,8 +168,17 @@ def _first_report(protocol: Protocol) -> _Answers:
     if second is not None:
         p, q = encoding.chain(first.p, first.q, second.p, second.q)
     p, q = float(p), float(q)
-    if protocol.g is not None:
-        return _of_symbols(p, q, protocol.g, protocol.k)
+    answers: _Answers = SHUFFLED.required(encoding)(encoding, p, q)
+    return answers
+
+
+@for_encoding(SHUFFLED.name, Symbols, Hashed)
+def _symbols(encoding: Symbols | Hashed, p: float, q: float) -> _Answers:
+    return _of_symbols(p, q, encoding.symbols, encoding.bins)
+
+
+@for_encoding(SHUFFLED.name, OneHot, SampledBuckets)
+def _bits(encoding: OneHot | SampledBuckets, p: float, q: float) -> _Answers:
     if encoding.size == 1:
         return _of_symbols(p, q, 2, 2)
     return _of_bits(p, q, encoding.size, nowhere=encoding.size < encoding.bins)

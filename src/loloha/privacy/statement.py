@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import CELL_WORDS, LINK_WORDS
 from loloha.hashing import AffineHash, XXHash
 from loloha.privacy.roc import Area
 from loloha.privacy.transcript import eps_2
@@ -48,18 +49,17 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
     return one, constant, *rounds, pattern
 
 
-_CELLS: dict[type[Encoding], str] = {
-    Symbols: "values",
-    Hashed: "cells of the user's own hash",
-    OneHot: "values",
-    SampledBuckets: "cells (one of the user's own sampled buckets, or none of them)",
-}
-"""These classes exactly: of another encoding nothing is known here."""
+for_encoding(CELL_WORDS.name, Symbols, OneHot)("values")
+for_encoding(CELL_WORDS.name, Hashed)("cells of the user's own hash")
+for_encoding(CELL_WORDS.name, SampledBuckets)(
+    "cells (one of the user's own sampled buckets, or none of them)"
+)
 
 
 def _cells(protocol: Protocol) -> str:
     """What one memoised answer belongs to."""
-    return _CELLS.get(type(protocol.encoding), "memo symbols of the protocol's own encoding")
+    words: str | None = CELL_WORDS.of(protocol.encoding)
+    return words or "memo symbols of the protocol's own encoding"
 
 
 def _one_round(protocol: Protocol) -> str:
@@ -192,7 +192,7 @@ def _price(protocol: Protocol) -> str:
 def _any_round(protocol: Protocol) -> str:
     """Why one round of bits is hardly bounded."""
     once = eps_2(protocol)
-    if type(protocol.encoding) not in _CELLS:
+    if CELL_WORDS.of(protocol.encoding) is None:
         return (
             "Any one round: no bound is known for the protocol's own encoding; assume that there "
             "is none."
@@ -224,7 +224,7 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
         )
     elif type(protocol.encoding) is Hashed:
         why = _unseen(protocol)
-    elif type(protocol.encoding) in _CELLS:
+    elif CELL_WORDS.of(protocol.encoding) is not None:
         why = (
             "Each value has its own permanent response, so in time every change shows, unless "
             "both values happened to draw the same response. "
@@ -261,7 +261,7 @@ def _link(protocol: Protocol, link: Area | None) -> str:
             "Linking: nothing is kept and keys are drawn anew, so only the value itself, while "
             f"it stays, links the reports of one user.{told}"
         )
-    words = _LINKS.get(type(encoding))
+    words: Callable[[Any], str] | None = LINK_WORDS.of(encoding)
     if words is None:
         return (
             "Linking: it is not known what the protocol's own encoding repeats in the reports of "
@@ -270,6 +270,7 @@ def _link(protocol: Protocol, link: Area | None) -> str:
     return f"Linking: {words(encoding)}{told if words is _by_answer else ''}"
 
 
+@for_encoding(LINK_WORDS.name, Hashed)
 def _by_key(encoding: Hashed) -> str:
     family = encoding.family
     if type(family) in (AffineHash, XXHash):
@@ -284,6 +285,7 @@ def _by_key(encoding: Hashed) -> str:
     )
 
 
+@for_encoding(LINK_WORDS.name, SampledBuckets)
 def _by_buckets(encoding: SampledBuckets) -> str:
     carried = "repeat the memoised bits unchanged"
     if encoding.d < encoding.b:
@@ -291,17 +293,10 @@ def _by_buckets(encoding: SampledBuckets) -> str:
     return f"by fingerprint. A user's reports {carried}, which can single a user out and link them."
 
 
+@for_encoding(LINK_WORDS.name, Symbols, OneHot)
 def _by_answer(encoding: Encoding) -> str:
     return (
         "by fingerprint. No key is sent, but the permanent response shows through the reports: "
         "while the value stays, two reports of one user look more alike than reports of two users "
         "with different values, so a pseudonym that changes every round does not prevent linking."
     )
-
-
-_LINKS: dict[type[Encoding], Callable[[Any], str]] = {
-    Symbols: _by_answer,
-    Hashed: _by_key,
-    OneHot: _by_answer,
-    SampledBuckets: _by_buckets,
-}

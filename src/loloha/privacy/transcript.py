@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import MEMO_CELLS, ONE_ROUND
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.assignment import assign
 from loloha.privacy.enumeration import exact_loss
@@ -93,12 +94,19 @@ def eps_2(protocol: Protocol) -> float:
     second = protocol.second_channel
     if second is None or not second.q:
         return math.inf
-    ones, cls = _log(second.p, second.q), type(protocol.encoding)
-    if cls in (Symbols, Hashed):
-        return ones
-    if cls not in (OneHot, SampledBuckets):
-        return math.inf
-    return protocol.encoding.memo_symbols * max(ones, _log(1 - second.q, 1 - second.p))
+    loss = ONE_ROUND.of(protocol.encoding)
+    return math.inf if loss is None else float(loss(protocol.encoding, second))
+
+
+@for_encoding(ONE_ROUND.name, Symbols, Hashed)
+def _one_symbol(encoding: Encoding, second: Any) -> float:
+    return _log(second.p, second.q)
+
+
+@for_encoding(ONE_ROUND.name, OneHot, SampledBuckets)
+def _all_bits(encoding: Encoding, second: Any) -> float:
+    each = max(_log(second.p, second.q), _log(1 - second.q, 1 - second.p))
+    return encoding.memo_symbols * each
 
 
 def window_loss(protocol: Protocol, rounds: int) -> float:
@@ -330,12 +338,7 @@ def _labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] 
 
     None where they are too many to look through.
     """
-    labels = _LABELLINGS.get(type(encoding))
-    if labels is None:
-        raise ParameterError(
-            f"protocol must have an encoding of this package, got {type(encoding).__name__}; "
-            "enumerate its client with loloha.law"
-        )
+    labels = MEMO_CELLS.required(encoding)
     if key is not None:
         if not encoding.is_key(key):
             raise ParameterError("key must be in the protocol's family (not shown); check it")
@@ -344,10 +347,12 @@ def _labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] 
     return found
 
 
+@for_encoding(MEMO_CELLS.name, Symbols, OneHot)
 def _as_they_are(encoding: Encoding, pairs: Pairs) -> tuple[Any, bool]:
     return pairs.values[None], True
 
 
+@for_encoding(MEMO_CELLS.name, Hashed)
 def _under_hashes(encoding: Hashed, pairs: Pairs) -> tuple[Any, bool] | None:
     family, values = encoding.family, pairs.values
     if family.members * len(pairs.times) <= _PAIRS_AT_MOST:
@@ -375,6 +380,7 @@ def _renamed(cells: Ints) -> Ints:
     return renamed
 
 
+@for_encoding(MEMO_CELLS.name, SampledBuckets)
 def _under_samples(encoding: SampledBuckets, pairs: Pairs) -> tuple[Any, bool] | None:
     buckets, bucket_of = np.unique(pairs.values * encoding.b // encoding.k, return_inverse=True)
     if encoding.d == encoding.b:
@@ -400,12 +406,3 @@ def _partitions(m: int, g: int) -> list[list[int]]:
 def _log(p: Fraction, q: Fraction) -> float:
     """ln(p/q) of exact p >= q > 0, accurate near 0."""
     return math.log1p(p / q - 1) if p < 2 * q else math.log(p / q)
-
-
-_LABELLINGS: dict[type[Encoding], Any] = {
-    Symbols: _as_they_are,
-    OneHot: _as_they_are,
-    Hashed: _under_hashes,
-    SampledBuckets: _under_samples,
-}
-"""These classes exactly: a subclass may take other steps."""

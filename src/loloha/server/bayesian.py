@@ -10,7 +10,8 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Array, Floats
 from loloha.counting.decode import Windows, signed_sums
-from loloha.encodings import Hashed, Symbols
+from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import CELLS
 from loloha.errors import ParameterError
 from loloha.hashing import HashFamily, LinearHash, PrimeHash
 from loloha.protocols import Protocol
@@ -184,15 +185,29 @@ def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
     whose likelihood is a function of the joint pattern: the support of each bit does not determine
     it, and updating each bit on its own would be another estimator, with a wrong channel.
     """
-    encoding = protocol.encoding
-    if type(encoding) is Symbols:
-        return _Values()
-    if type(encoding) is Hashed and encoding.tabled:
-        return _CELLS[type(encoding.family)](encoding.family)
-    raise ParameterError(
-        f"tally must count whole answers (symbols, or a hash with a table), got one of "
-        f"{protocol.name}, whose counts do not tell them; use project_simplex"
-    )
+    cells = CELLS.required(protocol.encoding)(protocol.encoding)
+    if cells is None:
+        raise ParameterError(
+            f"tally must count whole answers (symbols, or a hash with a table), got one of "
+            f"{protocol.name}, whose counts do not tell them; use project_simplex"
+        )
+    found: _Values | _LinearCells | _PrimeCells = cells
+    return found
+
+
+@for_encoding(CELLS.name, Symbols)
+def _values(encoding: Symbols) -> _Values:
+    return _Values()
+
+
+@for_encoding(CELLS.name, Hashed)
+def _tabled(encoding: Hashed) -> _LinearCells | _PrimeCells | None:
+    return _CELLS[type(encoding.family)](encoding.family) if encoding.tabled else None
+
+
+@for_encoding(CELLS.name, OneHot, SampledBuckets)
+def _bits(encoding: object) -> None:
+    """Counts of bits are no counts of answers."""
 
 
 def _start(start: Any, k: int) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha import checks
 from loloha.arrays import Array, Bytes, Ints
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Hashed, OneHot, Part, SampledBuckets, Symbols, for_encoding
 from loloha.errors import ParameterError
 from loloha.hashing import HashFamily
 from loloha.population.samplers import Draws, History, sample_reports
@@ -185,6 +185,9 @@ def rounds_until_seen(protocol: Protocol, users: int, *, alarm: float = 0.01) ->
 # -- each encoding: the share of fakes that reach a target, how many one supports, what they send
 
 
+FAKES = Part("loloha_lab.attacks.poisoning:fakes", "what fakes can send", "simulate its fakes")
+
+
 class Fakes(NamedTuple):
     """What fakes can do under one encoding: see above."""
 
@@ -193,10 +196,12 @@ class Fakes(NamedTuple):
     send: Callable[[int, np.random.Generator], tuple[Any, Any]]
 
 
+@for_encoding(FAKES.name, Symbols)
 def _by_symbol(encoding: Symbols, aimed: Ints, keys: Keys) -> Fakes:
     return Fakes(1.0, 1.0, lambda fakes, rng: (None, np.resize(aimed, fakes)))
 
 
+@for_encoding(FAKES.name, OneHot)
 def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> Fakes:
     def send(fakes: int, rng: np.random.Generator) -> tuple[None, Bytes]:
         bits = np.zeros((fakes, encoding.k), dtype=bool)
@@ -206,6 +211,7 @@ def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> Fakes:
     return Fakes(1.0, float(len(aimed)), send)
 
 
+@for_encoding(FAKES.name, Hashed)
 def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> Fakes:
     family = encoding.family
     known = _known_keys(family)
@@ -220,6 +226,7 @@ def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> Fakes:
     return Fakes(1.0, float(held[best] if keys == "chosen" else held.mean()), send)
 
 
+@for_encoding(FAKES.name, SampledBuckets)
 def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> Fakes:
     b, d = encoding.b, encoding.d
 
@@ -234,24 +241,11 @@ def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> Fakes:
     return Fakes(min(1.0, d / len(aimed)) if keys == "chosen" else d / b, float(len(aimed)), send)
 
 
-_VIEWS: dict[type[Encoding], Callable[[Any, Ints, Keys], Fakes]] = {
-    Symbols: _by_symbol,
-    OneHot: _by_bits,
-    Hashed: _by_hash,
-    SampledBuckets: _by_buckets,
-}
-
-
 def fakes_of(protocol: Protocol, aimed: Ints, keys: Keys) -> Fakes:
     """What fakes of these targets' bins can do."""
     checks.choice("keys", keys, ("chosen", "drawn"))
-    view = _VIEWS.get(type(protocol.encoding))
-    if view is None:
-        raise ParameterError(
-            "protocol must have an encoding of this package, got "
-            f"{type(protocol.encoding).__name__}; simulate its fakes"
-        )
-    return view(protocol.encoding, aimed, keys)
+    found: Fakes = FAKES.required(protocol.encoding)(protocol.encoding, aimed, keys)
+    return found
 
 
 def _known_keys(family: HashFamily) -> Ints:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loloha.arrays import Array
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
-from loloha.errors import ParameterError
+from loloha.encodings import Hashed, OneHot, Part, SampledBuckets, Symbols, for_encoding
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.population.samplers.draws import Seed
 from loloha.protocols import Protocol
+
+MEMOISED, FRESH = (
+    Part(f"loloha_lab.attacks.stretch:{one}", "what its reports show", "attack its clients by hand")
+    for one in ("memoised", "one_round")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +52,8 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
     ParameterError
         If the encoding is unknown here.
     """
-    read = _READ.get((type(protocol.encoding), protocol.longitudinal))
-    if read is None:
-        raise ParameterError(
-            "protocol must have an encoding of this package, got "
-            f"{type(protocol.encoding).__name__}; attack its clients' reports by hand"
-        )
+    part = MEMOISED if protocol.longitudinal else FRESH
+    read = part.required(protocol.encoding)
     sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))
     found = []
     for length in lengths:
@@ -68,33 +67,27 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
     return found
 
 
+@for_encoding(MEMOISED.name, Symbols, Hashed)
+@for_encoding(FRESH.name, Symbols)
 def _sent_symbols(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     encoding: Any = protocol.encoding
     return (np.asarray(ys)[:, None] == np.arange(encoding.symbols)).astype(np.int16)
 
 
+@for_encoding(MEMOISED.name, OneHot, SampledBuckets)
+@for_encoding(FRESH.name, OneHot)
 def _sent_bits(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     encoding: Any = protocol.encoding
     bits = np.unpackbits(np.asarray(ys), axis=1, count=encoding.size, bitorder="little")
     return bits.astype(np.int16)
 
 
+@for_encoding(FRESH.name, Hashed)
 def _supported(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     """Local hashing with a fresh key: which values the report supports."""
     family: Any = protocol.encoding.family  # type: ignore[attr-defined]
     cells = family.hash_many(np.asarray(keys)[:, None], np.arange(protocol.k)[None])
     return (cells == np.asarray(ys)[:, None]).astype(np.int16)
-
-
-_READ: dict[tuple[type[Encoding], bool], Callable[[Protocol, Any, Any], Any]] = {
-    (Symbols, True): _sent_symbols,
-    (Symbols, False): _sent_symbols,
-    (Hashed, True): _sent_symbols,
-    (Hashed, False): _supported,
-    (OneHot, True): _sent_bits,
-    (OneHot, False): _sent_bits,
-    (SampledBuckets, True): _sent_bits,
-}
 
 
 def moving_values(k: int, n: int, stay: int, move: int, rng: np.random.Generator) -> Any:

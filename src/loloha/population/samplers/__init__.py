@@ -1,8 +1,8 @@
 """From a population's values to what the server gets in each round, with the law of the clients.
 
 `sample` gives counts and `sample_reports` the reports themselves, by code for the exact class of
-the protocol's encoding; an encoding that is not in the tables below, or a protocol that takes a
-step of its own, is run client by client.
+the protocol's encoding; an encoding that brings none, or a protocol that takes a step of its own,
+is run client by client.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from loloha.arrays import Ints
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import COUNTS, REPORTS
 from loloha.population.samplers.bit import report_bits, sample_bits
 from loloha.population.samplers.draws import Draws
 from loloha.population.samplers.history import History
@@ -28,19 +29,10 @@ Sampler = Callable[[Any, Chain, Visits, Draws, Progress], tuple[Ints, Iterator[I
 Reporter = Callable[[Any, Chain, Visits, Draws], Iterator[Reports]]
 """Gives the reports of each round, with the same draws and the same law."""
 
-SAMPLERS: dict[type[Encoding], Sampler] = {
-    Symbols: sample_symbols,
-    Hashed: sample_symbols,
-    OneHot: sample_bits,
-    SampledBuckets: sample_bits,
-}
-REPORTERS: dict[type[Encoding], Reporter] = {
-    Symbols: report_symbols,
-    Hashed: report_symbols,
-    OneHot: report_bits,
-    SampledBuckets: report_bits,
-}
-"""The samplers know these classes exactly: a subclass may take its steps otherwise."""
+for_encoding(COUNTS.name, Symbols, Hashed)(sample_symbols)
+for_encoding(COUNTS.name, OneHot, SampledBuckets)(sample_bits)
+for_encoding(REPORTS.name, Symbols, Hashed)(report_symbols)
+for_encoding(REPORTS.name, OneHot, SampledBuckets)(report_bits)
 
 STEPS = ("check_value", "enroll", "memo_index", "remember", "permanent", "instant", "client")
 
@@ -53,7 +45,7 @@ def sample(
     ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
     """
     encoding = protocol.encoding
-    sampler = SAMPLERS.get(type(encoding))
+    sampler: Sampler | None = COUNTS.of(encoding)
     if sampler is None or not _takes_usual_steps(protocol):
         return replay(protocol, history.values, draws, progress)
     if not keep:
@@ -73,7 +65,7 @@ def sample(
 def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterator[Reports]:
     """What the population sends, round by round, where counts are not enough."""
     encoding = protocol.encoding
-    reporter = REPORTERS.get(type(encoding))
+    reporter: Reporter | None = REPORTS.of(encoding)
     if reporter is None or not _takes_usual_steps(protocol):
         yield from replay_reports(protocol, history.values, draws)
     elif protocol.longitudinal:
@@ -109,7 +101,6 @@ def _one_round(
 
 
 __all__ = [
-    "SAMPLERS",
     "Chain",
     "Draws",
     "History",

@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import CHANGE, FRESH_CHANGE
 from loloha.privacy.change import bits, buckets, pairs, symbols
 from loloha.privacy.change.cells import Cells, Chain
 from loloha.privacy.roc import Area
@@ -53,8 +54,8 @@ def change_area(protocol: Protocol, reports: int) -> Area | None:
         If reports is not an integer in that range.
     """
     reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
-    view = _MEMOISED if protocol.longitudinal else _ONE_ROUND
-    find = view.get(type(protocol.encoding))
+    part = CHANGE if protocol.longitudinal else FRESH_CHANGE
+    find: Callable[[Protocol, int], Area | None] | None = part.of(protocol.encoding)
     return None if find is None else find(protocol, reports)
 
 
@@ -111,6 +112,7 @@ def _keys(encoding: Encoding) -> float:
     return encoding.key_count
 
 
+@for_encoding(CHANGE.name, Symbols, Hashed)
 def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
     chain, cells = Chain.of(protocol), Cells.of(protocol)
     most = symbols.limit(chain, cells, users=users)
@@ -119,6 +121,7 @@ def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
     return _below(most, reports, lambda: symbols.area(chain, cells, reports, users=users))
 
 
+@for_encoding(CHANGE.name, OneHot)
 def _memoised_bits(protocol: Protocol, reports: int) -> Area:
     most = buckets.area(protocol)
     if protocol.second_channel is None or not protocol.second_channel.q:
@@ -126,20 +129,24 @@ def _memoised_bits(protocol: Protocol, reports: int) -> Area:
     return _below(most, reports, lambda: bits.area(protocol, reports))
 
 
+@for_encoding(CHANGE.name, SampledBuckets)
 def _buckets(protocol: Protocol, reports: int) -> Area:
     return buckets.area(protocol)
 
 
+@for_encoding(FRESH_CHANGE.name, Symbols)
 def _plain_symbols(protocol: Protocol, reports: int) -> Area:
     most = pairs.bound(protocol, reports)
     return _below(most, reports, lambda: _symbols(protocol, reports))
 
 
+@for_encoding(FRESH_CHANGE.name, OneHot)
 def _one_round_bits(protocol: Protocol, reports: int) -> Area:
     most = pairs.bound(protocol, reports)
     return _below(most, reports, lambda: bits.area(protocol, reports))
 
 
+@for_encoding(FRESH_CHANGE.name, Hashed)
 def _one_round_hashes(protocol: Protocol, reports: int) -> Area:
     most = pairs.bound(protocol, reports)
     return _below(most, reports, lambda: pairs.hashes(protocol, reports))
@@ -152,16 +159,3 @@ def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
     found = find()
     # What is exact is below it, but for rounding.
     return found._replace(auc=min(found.auc, most.auc)) if found.bound else found
-
-
-_MEMOISED: dict[type[Encoding], Callable[[Protocol, int], Area | None]] = {
-    Symbols: _symbols,
-    Hashed: _symbols,
-    OneHot: _memoised_bits,
-    SampledBuckets: _buckets,
-}
-_ONE_ROUND: dict[type[Encoding], Callable[[Protocol, int], Area | None]] = {
-    Symbols: _plain_symbols,
-    Hashed: _one_round_hashes,
-    OneHot: _one_round_bits,
-}

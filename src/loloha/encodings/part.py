@@ -1,0 +1,127 @@
+"""What the package knows of an encoding beside its own methods, by its exact class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from loloha import checks
+from loloha.errors import ParameterError
+
+T = TypeVar("T")
+
+
+class Part:
+    """Something that every encoding may bring; a subclass may act otherwise, and brings its own.
+
+    Parameters
+    ----------
+    name : str
+        The module of the package that asks for it, and a word.
+    gives : str
+        What it is for.
+    otherwise : str
+        What becomes of an encoding without it; where it is refused, what to do instead.
+    """
+
+    def __init__(self, name: str, gives: str, otherwise: str) -> None:
+        self.name, self.gives, self.otherwise = name, gives, otherwise
+        self.known: dict[type, Any] = {}
+        PARTS[name] = self
+
+    def of(self, encoding: object) -> Any:
+        """The part that this encoding brings; None where it brings none."""
+        return self.known.get(type(encoding))
+
+    def required(self, encoding: object) -> Any:
+        """The part that this encoding brings.
+
+        Raises
+        ------
+        ParameterError
+            Where it brings none.
+        """
+        part = self.of(encoding)
+        if part is None:
+            raise ParameterError(
+                f"protocol must have an encoding that brings {self.gives} ({self.name!r}), got "
+                f"{type(encoding).__name__}; {self.otherwise}"
+            )
+        return part
+
+
+PARTS: dict[str, Part] = {}
+"""Every part, by name; those of other packages once they are imported."""
+
+
+def for_encoding(part: str, *encodings: type) -> Callable[[T], T]:
+    """Say what is the ``part``, one of `PARTS`, of these classes of encodings.
+
+    Parameters
+    ----------
+    part : str
+    *encodings : type of Encoding
+        Exactly these classes.
+
+    Returns
+    -------
+    callable
+        A decorator; of what is no function, called with it.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such part.
+    """
+
+    def register(brought: T) -> T:
+        for cls in encodings:
+            known[cls] = brought
+        return brought
+
+    known = PARTS[checks.choice("part", part, PARTS)].known
+    return register
+
+
+COUNTS = Part(
+    "population.samplers:counts", "counts of many simulated users", "clients are run one by one"
+)
+REPORTS = Part(
+    "population.samplers:reports", "reports of many simulated users", "clients are run one by one"
+)
+SQL = Part("engines.sql:view", "SQL that counts reports", "use engine 'local'")
+COST = Part("planning.prospect:work", "the cost of counting a round", "plans call it not known")
+CELLS = Part(
+    "server.bayesian:cells",
+    "a likelihood of what is counted",
+    "tally must count whole answers (symbols, or a hash with a table): use project_simplex",
+)
+REPEATED = Part(
+    "privacy.loss:repeated", "the loss of repeated reports", "eps_1, then eps_inf bound it"
+)
+ONE_ROUND = Part(
+    "privacy.transcript:one_round", "the loss of one round, all others known", "nothing bounds it"
+)
+MEMO_CELLS = Part(
+    "privacy.transcript:cells",
+    "the memo cells of values under every key",
+    "enumerate its client with loloha.law",
+)
+HISTORIES = Part(
+    "privacy.enumeration:histories", "the exact loss between two histories", "it is bounded"
+)
+CELL_WORDS = Part(
+    "privacy.statement:cells", "words for its memo symbols", "statements claim nothing of them"
+)
+LINK_WORDS = Part(
+    "privacy.statement:links", "words for what joins reports", "take it that they can be joined"
+)
+CHANGE = Part("privacy.change:memoised", "how surely a change of value shows", "it is not computed")
+FRESH_CHANGE = Part(
+    "privacy.change:one_round",
+    "how surely a change shows in reports of one round each",
+    "it is not computed",
+)
+SHUFFLED = Part(
+    "privacy.shuffling:answers", "its answers beside those of others", "no gain is claimed"
+)
