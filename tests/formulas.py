@@ -81,7 +81,7 @@ def best_g(family: str, k: int, eps_1: float) -> int:
 
 def support(row: dict[str, Any], k: int) -> tuple[float, float]:
     """p_star and q_star of the rules of one measured cell."""
-    key, eps_inf, published = row["contender"], row["eps_inf"], row["calibration"] == "published"
+    key, eps_inf, published = row["protocol"], row["eps_inf"], row["calibration"] == "published"
     if key in PLAIN:
         g = row["g"]
         (p1, q1), (p2, q2) = symbol_rounds(eps_inf, row["alpha"] * eps_inf, g, published)
@@ -102,7 +102,7 @@ def mean_variance(row: dict[str, Any], k: int, truth: Any) -> float:
     p, q = support(row, k)
     n = row["n"]
     noise = truth * p * (1 - p) + (1 - truth) * q * (1 - q)
-    if row["contender"] != "1bitflippm":
+    if row["protocol"] != "1bitflippm":
         return float(noise.mean() / (n * (p - q) ** 2))
     # m of the n users sample a bucket, m > 0: their noise, and who they are (section 7).
     m = np.arange(1, n + 1)
@@ -114,7 +114,7 @@ def mean_variance(row: dict[str, Any], k: int, truth: Any) -> float:
 
 def round_loss(row: dict[str, Any], k: int) -> float:
     """eps_2: the loss of one round with all others known (section 11)."""
-    key, eps_inf = row["contender"], row["eps_inf"]
+    key, eps_inf = row["protocol"], row["eps_inf"]
     if row["alpha"] is None:
         return math.inf
     eps_1 = row["alpha"] * eps_inf
@@ -166,7 +166,7 @@ def memo_laws(row: dict[str, Any], k: int, *, users: bool = False) -> Any:
         within, across = np.diag(pairs), pairs * (1 - same)
         if users:
             moved = kept.T @ pairs @ kept
-        elif row["contender"] == "ololoha-joint":
+        elif row["protocol"] == "ololoha-joint":
             # One symbol answers for all as often as two independent memos agree (section 15).
             agree = 2 * p1 * q1 + (g - 2) * q1**2
             other = (1 - agree - (p1 - q1)) / (g * (g - 1))

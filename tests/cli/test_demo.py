@@ -45,8 +45,8 @@ def test_demo_ends_with_estimates_statement_picture_and_dashboard(
     assert main(["demo", "--rounds", "2"]) == 0
     told = capsys.readouterr().out
     metrics = json.loads((tmp_path / "loloha-demo" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["dataset"].items() >= {"n": 45_222, "k": 96, "tau": 2}.items()
-    assert metrics["dataset"]["source"] == "histogram"
+    assert metrics["data_set"].items() >= {"n": 45_222, "k": 96, "tau": 2}.items()
+    assert metrics["data_set"]["source"] == "histogram"
     # What users spent is known to their devices alone.
     assert metrics["eps_avg"] is None
     assert "eps_avg" not in told
@@ -120,7 +120,7 @@ def test_offline_demo_needs_no_collector(
     assert main(["demo", "--rounds", "3", "--offline"]) == 0
     told = capsys.readouterr().out
     metrics = json.loads((tmp_path / "loloha-demo" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["dataset"].items() >= {"n": 45_222, "k": 96, "tau": 3}.items()
+    assert metrics["data_set"].items() >= {"n": 45_222, "k": 96, "tau": 3}.items()
     assert statement(metrics) in told
     told_truth_and_interval(told)
     assert told.splitlines()[-1] == f"Picture: {Path('loloha-demo') / 'frequencies.png'}"

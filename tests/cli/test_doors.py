@@ -71,7 +71,7 @@ def test_a_pivot_through_parquet_publishes_no_user(
     frame = pd.DataFrame({"user": users, "round": 0, "value": [i % 3 for i in range(300)]})
     frame.pivot(index="user", columns="round", values="value").to_parquet("t.parquet")
     assert main([*RUN, "t.parquet", "--out", "out", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["dataset"]["k"] == 3
+    assert json.loads(capsys.readouterr().out)["data_set"]["k"] == 3
     assert b"u17" not in b"".join(path.read_bytes() for path in Path("out").iterdir())
 
 
@@ -162,7 +162,7 @@ def test_a_terminal_without_the_characters_shows_escapes_and_keeps_the_results(
         assert b"Traceback" not in ended.stderr
         assert Path("out/metrics.json").exists()
         if more:
-            assert json.loads(ended.stdout.decode(encoding))["dataset"]["k"] == 2
+            assert json.loads(ended.stdout.decode(encoding))["data_set"]["k"] == 2
 
 
 def test_labels_of_a_terminal_that_are_no_utf8_are_refused(

@@ -147,8 +147,8 @@ def test_metrics_say_what_was_done_and_how_well(
     saved = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert printed == saved
     assert set(saved) == {
-        "loloha", "dataset", "protocol", "fingerprint", "realised", "seed", "randomness", "level",
-        "coverage", "cap", "mse_unbiased", "mse_clipped", "mse_uniform", "v_star", "expected_mse",
+        "loloha", "data_set", "protocol", "fingerprint", "realised", "seed", "randomness", "level",
+        "coverage", "cap", "mse", "mse_clipped", "mse_uniform", "v_star", "expected_mse",
         "eps_avg", "eps_max", "rounds", "privacy",
     }  # fmt: skip
     protocol = loloha.OLOLOHA(k=4, eps_inf=4, eps_1=2)
@@ -156,13 +156,14 @@ def test_metrics_say_what_was_done_and_how_well(
     assert saved["fingerprint"] == protocol.fingerprint
     assert saved["realised"] == {"g": protocol.g} | protocol.realised.to_dict()
     assert (saved["seed"], saved["level"], saved["cap"]) == (7, 0.8, protocol.cap)
-    assert saved["dataset"]["source"] == "user"
-    assert [(one["round"], one["n"]) for one in saved["rounds"]] == [
+    assert saved["data_set"]["source"] == "user"
+    assert [one["round"] for one in saved["rounds"]] == [0, 1, 2]
+    assert [(one["start"], one["n"]) for one in saved["rounds"]] == [
         ("mon", 5), ("tue", 4), ("wed", 4),
     ]  # fmt: skip
     table = rows(out)
     squares = [(float(row["estimate"]) - float(row["truth"])) ** 2 for row in table]
-    assert saved["mse_unbiased"] == pytest.approx(np.mean(squares))
+    assert saved["mse"] == pytest.approx(np.mean(squares))
     assert saved["mse_uniform"] == pytest.approx(np.mean((0.25 - np.array([*TRUTH.values()])) ** 2))
     inside = [float(row["lower"]) <= float(row["truth"]) <= float(row["upper"]) for row in table]
     assert saved["coverage"] == pytest.approx(np.mean(inside))
@@ -243,8 +244,8 @@ def test_a_round_without_reports_has_no_estimate(tmp_path: Path, out: Path) -> N
     of_round = [row for row in rows(out) if row["start"] == "r2"]
     assert [(row["n"], row["estimate"], row["truth"]) for row in of_round] == [("0", "", "")] * 2
     saved = json.loads((out / "metrics.json").read_text())
-    assert saved["rounds"][1]["mse_unbiased"] is None
-    assert saved["mse_unbiased"] is not None
+    assert saved["rounds"][1]["mse"] is None
+    assert saved["mse"] is not None
 
 
 @pytest.mark.usefixtures("no_picture")
@@ -440,4 +441,4 @@ def test_data_sets_by_name(
         data = [] if table == "syn" else ["--data", str(real_data)]
         assert main(["run", table, *data, *line, str(tmp_path / name)]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert told["dataset"].items() >= {"name": name, "source": source, "n": n, "k": k}.items()
+        assert told["data_set"].items() >= {"name": name, "source": source, "n": n, "k": k}.items()

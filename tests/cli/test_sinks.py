@@ -88,7 +88,7 @@ def test_numbers_fall_into_parts_of_a_range(
     assert main(["run", "n.csv", *RUN, "--out", "out"]) == 1
     assert "(--range and --bins)" in capsys.readouterr().err
     assert main(["run", "n.csv", *RUN, "--out", "out", *parts, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["dataset"]["k"] == 5
+    assert json.loads(capsys.readouterr().out)["data_set"]["k"] == 5
     compared = ["compare", "n.csv", "--protocol", "grr", "--runs", "1", "--jobs", "1", *parts]
     assert main([*compared, "--json"]) == 0
     Path("p.json").write_text(json.dumps(GRR(k=5, eps=2.0).to_dict()))

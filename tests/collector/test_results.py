@@ -222,7 +222,7 @@ def test_each_number_of_the_privacy_panel_is_that_of_the_maths(serve: Any, g: in
     client = serve()
     shown = client.get(f"{created(client, campaign(protocol=protocol))}/privacy").json()
     row = {
-        "contender": "ololoha", "g": g, "eps_inf": eps_inf, "alpha": eps_1 / eps_inf,
+        "protocol": "ololoha", "g": g, "eps_inf": eps_inf, "alpha": eps_1 / eps_inf,
         "calibration": "tight", "hash": "linear",
     }  # fmt: skip
     (p1, q1), (p2, q2) = formulas.symbol_rounds(eps_inf, eps_1, g, published=False)

@@ -29,7 +29,7 @@ def loss_after(name: str, t: int) -> float:
 def row_of(name: str) -> dict[str, Any]:
     """The cell of a measured page that these parameters would be."""
     return {
-        "contender": name,
+        "protocol": name,
         "g": SYMBOLS.get(name),
         "eps_inf": EPS_INF,
         "alpha": EPS_1 / EPS_INF,
@@ -149,7 +149,7 @@ def test_one_table_for_life() -> None:
     assert numbers(text, r"cap = (\d+\.\d+)") == pytest.approx(losses[3:], rel=6e-4)
     assert numbers(text, r"exchanged = (\d+\.\d+)") == pytest.approx(losses[2:3], rel=6e-4)
     assert numbers(text, r"can be (\d+\.\d+) where two") == pytest.approx(losses[1:2], rel=6e-4)
-    row = row_of("ololoha") | {"g": 4, "contender": "ololoha-joint", "hash": "prime"}
+    row = row_of("ololoha") | {"g": 4, "protocol": "ololoha-joint", "hash": "prime"}
     once = formulas.area_of_one_report(row, K)
     change = privacy.change_area(protocol, 1)
     assert change is not None

@@ -9,12 +9,12 @@ import pytest
 from loloha.population.archive import Archive
 
 ROW = {
-    "workload": "Syn",
-    "contender": "1bitflippm",
+    "data_set": "Syn",
+    "protocol": "1bitflippm",
     "eps_inf": 0.5,
     "alpha": None,
     "run": 3,
-    "mse_unbiased": 0.1234567890123456789,
+    "mse": 0.1234567890123456789,
     "mse_top": 5e-324,
     "exposed": 1.0,
     "numpy": "2.4.6",
@@ -37,6 +37,13 @@ def test_a_result_comes_back_exactly(path: Path) -> None:
     assert found is not None
     assert math.isnan(found["mse"])
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_what_0_2_kept_has_the_columns_of_today(path: Path) -> None:
+    before = {"workload": "Syn", "contender": "ololoha", "mse_unbiased": 0.1, "mse_expected": 0.2}
+    Archive(path).keep("old", "me", before)
+    today = {"data_set": "Syn", "protocol": "ololoha", "mse": 0.1, "expected_mse": 0.2}
+    assert Archive(path).find("old", "me") == today
 
 
 def test_another_identity_is_another_result(path: Path) -> None:

@@ -40,7 +40,7 @@ def test_there_is_a_row_for_each_protocol_and_budget(found: Comparison) -> None:
 
 def test_numbers_are_those_of_simulations(found: Comparison) -> None:
     for row in found.rows:
-        assert 0.25 < row["mse"] / row["mse_expected"] < 4
+        assert 0.25 < row["mse"] / row["expected_mse"] < 4
         assert row["mse_uniform"] == pytest.approx(
             np.mean((data().frequencies() - 0.25) ** 2), rel=1e-9
         )
@@ -99,7 +99,7 @@ def test_a_frame_goes_in_and_comes_back() -> None:
         found = loloha.compare(frame, ["grr", "ololoha"], [1.0], runs=1)
     shown = found.to_frame()
     assert isinstance(shown, pandas.DataFrame)
-    assert shown["mse_error"].isna().all()
+    assert shown["mse_standard_error"].isna().all()
     assert "ololoha" in found._repr_html_()
     axes = found.plot("mse_clipped")
     assert [line.get_label() for line in axes.get_lines()] == ["grr", "ololoha", "uniform"]

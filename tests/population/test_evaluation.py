@@ -17,17 +17,19 @@ ESTIMATES = np.array([[0.6, 0.2, 0.4, -0.2], [1.0, 0.0, 0.0, 0.0]])
 
 def test_errors_are_those_of_each_round() -> None:
     found = evaluate(PROTOCOL, ESTIMATES, TRUTH, np.array([10, 20]), np.array([1.0, 3.0]))
-    np.testing.assert_allclose(found.unbiased, [(0.01 + 0.0025 + 0.0225 + 0.04) / 4, 0], atol=1e-15)
+    np.testing.assert_allclose(found.mse, [(0.01 + 0.0025 + 0.0225 + 0.04) / 4, 0], atol=1e-15)
     # 0.6, 0.2, 0.4 over their sum 1.2
     clipped = [(0 + (1 / 4 - 1 / 6) ** 2 + (1 / 3 - 1 / 4) ** 2 + 0) / 4, 0]
-    np.testing.assert_allclose(found.clipped, clipped, atol=1e-15)
-    np.testing.assert_allclose(found.uniform, [(0.0625 + 0.0625) / 4, (0.5625 + 3 * 0.0625) / 4])
+    np.testing.assert_allclose(found.mse_clipped, clipped, atol=1e-15)
+    np.testing.assert_allclose(
+        found.mse_uniform, [(0.0625 + 0.0625) / 4, (0.5625 + 3 * 0.0625) / 4]
+    )
     np.testing.assert_allclose(found.v_star, [variance(PROTOCOL, 10), variance(PROTOCOL, 20)])
     expected = [
         np.mean([variance(PROTOCOL, n, f) for f in row])
         for n, row in zip((10, 20), TRUTH, strict=True)
     ]
-    np.testing.assert_allclose(found.expected, expected)
+    np.testing.assert_allclose(found.expected_mse, expected)
     assert (found.eps_avg, found.eps_max) == (2.0, 3.0)
 
 
@@ -54,10 +56,10 @@ def test_bins_that_nobody_sampled_are_left_out() -> None:
     estimates = ESTIMATES[:1].copy()
     estimates[0, 3] = math.nan
     found = evaluate(protocol, estimates, TRUTH[:1], np.array([3]), np.array([1.0]))
-    np.testing.assert_allclose(found.unbiased, [(0.01 + 0.0025 + 0.0225) / 3])
+    np.testing.assert_allclose(found.mse, [(0.01 + 0.0025 + 0.0225) / 3])
     estimates[:] = math.nan
     found = evaluate(protocol, estimates, TRUTH[:1], np.array([3]), np.array([1.0]))
-    assert np.isnan(found.unbiased).all()
+    assert np.isnan(found.mse).all()
 
 
 @pytest.mark.parametrize(("k", "b"), [(4, 4), (49, 21), (1412, 353), (7, 2)])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 KEPT = "runs.ndjson"
 SHOWN = (
-    "protocol", "eps_inf", "eps_1", "eps_2", "mse", "mse_expected", "mse_clipped", "coverage",
+    "protocol", "eps_inf", "eps_1", "eps_2", "mse", "expected_mse", "mse_clipped", "coverage",
     "eps_avg", "cap", "change_seen", "change_alarms",
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ def show_summary(found: Trial) -> None:
     console.show_table(
         ("mean over rounds", "", "what it is"),
         [
-            ("MSE, unbiased", measured["mse_unbiased"], "of the estimates as they are"),
+            ("MSE, unbiased", measured["mse"], "of the estimates as they are"),
             ("  expected", measured["expected_mse"], "exact variance, averaged over the values"),
             ("  V*", measured["v_star"], "variance of a value that nobody holds"),
             ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),

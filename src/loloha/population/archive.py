@@ -12,6 +12,14 @@ Row = dict[str, Any]
 
 FILE = "results.ndjson"
 
+_RENAMED = {
+    "mse_unbiased": "mse",
+    "mse_expected": "expected_mse",
+    "workload": "data_set",
+    "contender": "protocol",
+}
+"""Columns that 0.2 kept under other names."""
+
 
 class Archive:
     """Measurements that are kept, by name.
@@ -54,7 +62,9 @@ class Archive:
         None if there is none, it is damaged, or it is that of other data, rules or seeds.
         """
         seal, row = self._lines.get(name, ("", {}))
-        return row if seal == _seal(row, identity) else None
+        if seal != _seal(row, identity):
+            return None
+        return {_RENAMED.get(column, column): cell for column, cell in row.items()}
 
     def keep(self, name: str, identity: str, row: Row) -> None:
         """Add a measurement, safe from the death of this process once this returns."""

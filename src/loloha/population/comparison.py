@@ -18,7 +18,7 @@ from loloha.datasets import Dataset, table
 from loloha.errors import ParameterError
 from loloha.population.archive import Archive, Row
 from loloha.population.parallel import measure_each
-from loloha.population.point import Point, measure, name_of, points_of
+from loloha.population.point import MEASURED, Point, measure, name_of, points_of
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 from loloha.server.frame import records_to_frame, to_html
@@ -30,7 +30,7 @@ PROTOCOLS = ("rappor", "l-osue", "l-grr", "biloloha", "ololoha")
 """What is compared by default: the paper's protocols with two rounds."""
 MEASUREMENT = 1
 MOST_RUNS = 10_000
-LINES = ("mse", "mse_expected", "mse_clipped", "eps_avg", "coverage", "change_seen")
+LINES = ("mse", "expected_mse", "mse_clipped", "eps_avg", "coverage", "change_seen")
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,10 +44,10 @@ class Comparison:
 
         protocol, eps_inf, eps_1, eps_2, g, cap, runs
             What was in force. eps_2 is the loss of any one round when all others are known.
-        mse, mse_error
+        mse, mse_standard_error
             Mean squared error of the unbiased estimates over values and rounds: mean of the runs,
             and its standard error.
-        mse_expected, mse_clipped, mse_uniform
+        expected_mse, mse_clipped, mse_uniform
             What theory expects of it; the same after clipping at 0 and renormalising; the same of
             always answering "uniform".
         coverage
@@ -87,7 +87,7 @@ class Comparison:
 
         Parameters
         ----------
-        y : {"mse", "mse_expected", "mse_clipped", "eps_avg", "coverage", "change_seen"}
+        y : {"mse", "expected_mse", "mse_clipped", "eps_avg", "coverage", "change_seen"}
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         """
@@ -105,7 +105,7 @@ class Comparison:
                 markersize=4,
                 **style(line[0]["name"]),
             )
-        if y.startswith("mse"):
+        if "mse" in y:
             uniform = self.rows[0]["mse_uniform"]
             axes.axhline(uniform, color=TRUTH, linestyle="--", linewidth=0.9, label="uniform")
             axes.set_yscale("log")
@@ -218,10 +218,7 @@ def _summary(point: Point, runs: list[Row]) -> Row:
     protocol = point.protocol
     errors = [row["mse"] for row in runs]
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else None
-    means = {
-        name: float(np.mean([row[name] for row in runs]))
-        for name in ("mse_expected", "mse_clipped", "mse_uniform", "coverage", "eps_avg", "eps_max")
-    }
+    means = {name: float(np.mean([row[name] for row in runs])) for name in MEASURED}
     return {
         "protocol": point.label,
         "name": protocol.name,
@@ -231,8 +228,8 @@ def _summary(point: Point, runs: list[Row]) -> Row:
         "g": protocol.g,
         "cap": protocol.cap,
         "runs": len(runs),
-        "mse": float(np.mean(errors)),
-        "mse_error": spread,
+        "mse": means.pop("mse"),
+        "mse_standard_error": spread,
         **means,
         "change_seen": runs[0]["change_seen"],
         "change_alarms": runs[0]["change_alarms"],

@@ -28,38 +28,33 @@ class Evaluation:
     ----------
     n : int64[tau]
         Reports of each round.
-    unbiased : float64[tau]
+    mse : float64[tau]
         Mean squared error of the unbiased estimate over the bins, in squared frequency.
-    clipped : float64[tau]
+    mse_clipped : float64[tau]
         The same after clipping at 0 and renormalising.
-    uniform : float64[tau]
+    mse_uniform : float64[tau]
         The same of always answering "uniform".
     v_star : float64[tau]
         Approximate variance V*.
-    expected : float64[tau]
-        Exact variance, averaged over the bins: what `unbiased` is expected to be.
+    expected_mse : float64[tau]
+        Exact variance, averaged over the bins: what `mse` is expected to be.
     eps_avg, eps_max : float
         Budget spent by a user, mean and largest over the users.
     """
 
     n: Ints
-    unbiased: Floats
-    clipped: Floats
-    uniform: Floats
+    mse: Floats
+    mse_clipped: Floats
+    mse_uniform: Floats
     v_star: Floats
-    expected: Floats
+    expected_mse: Floats
     eps_avg: float
     eps_max: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data: means over the rounds with reports, and each round; nan is None."""
-        errors = {
-            "mse_unbiased": self.unbiased,
-            "mse_clipped": self.clipped,
-            "mse_uniform": self.uniform,
-            "v_star": self.v_star,
-            "expected_mse": self.expected,
-        }
+        names = ("mse", "mse_clipped", "mse_uniform", "v_star", "expected_mse")
+        errors = {name: getattr(self, name) for name in names}
         means = {
             name: None if np.isnan(series).all() else float(np.nanmean(series))
             for name, series in errors.items()

@@ -22,6 +22,10 @@ from loloha.protocols import Protocol
 
 # A real client is a Python object: some milliseconds for the reports of a user.
 ATTACKED_USERS = 30
+MEASURED = (
+    "mse", "expected_mse", "mse_clipped", "mse_uniform", "coverage", "eps_avg", "eps_max",
+)  # fmt: skip
+"""What is measured of each run; what is said of several is their mean."""
 
 
 class Point(NamedTuple):
@@ -84,15 +88,8 @@ def measure(
     result = simulate(protocol, dataset, keep_tallies=False, rng=counting)
     truth: Any = result.truth
     found = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
-    row: Row = {
-        "mse": found["mse_unbiased"],
-        "mse_expected": found["expected_mse"],
-        "mse_clipped": found["mse_clipped"],
-        "mse_uniform": found["mse_uniform"],
-        "coverage": result.coverage(level),
-        "eps_avg": found["eps_avg"],
-        "eps_max": found["eps_max"],
-    }
+    row: Row = {name: found[name] for name in MEASURED if name in found}
+    row["coverage"] = result.coverage(level)
     seen = _attack(protocol, dataset, attacking) if run == 0 else (None, None)
     return name, row | dict(zip(("change_seen", "change_alarms"), seen, strict=True))
 

@@ -77,7 +77,7 @@ class Trial:
         data = self.dataset
         return {
             "loloha": __version__,
-            "dataset": {
+            "data_set": {
                 "name": data.name,
                 "source": data.source,
                 "provenance": data.provenance,
@@ -95,8 +95,8 @@ class Trial:
             "cap": self.protocol.cap,
             **measured,
             "rounds": [
-                {"round": label, **numbers}
-                for label, numbers in zip(data.rounds, rounds, strict=True)
+                {"round": round, "start": start, **numbers}
+                for round, (start, numbers) in enumerate(zip(data.rounds, rounds, strict=True))
             ],
             "privacy": privacy.explain(self.protocol).to_dict(),
         }

@@ -28,7 +28,7 @@ LEVEL = 0.95
 def measure_visibility(task: Visibility, material: Material, seed: int) -> Row:
     """Areas under the ROC curve of the best test of a change; nothing is drawn from ``seed``."""
     protocol = task.point.protocol(material.facts)
-    return asdict(task.point) | {"areas": change_areas(protocol)}
+    return task.point.row | {"areas": change_areas(protocol)}
 
 
 def measure(cell: Cell, material: Material, seed: int) -> Row:
@@ -39,7 +39,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     dict
         The point, what was in force, and:
 
-        mse_unbiased, mse_clipped
+        mse, mse_clipped
             MSE_avg of the unbiased estimates, and after clipping at 0 and renormalising.
         mse_last_truth
             MSE_avg of the unbiased estimates if every round is held against the last one's truth.
@@ -61,7 +61,7 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     protocol = cell.point.protocol(facts)
     counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
     simulated = supports(protocol, material.history, rng=counting)
-    row = asdict(cell.point) | {
+    row = cell.point.row | {
         "run": cell.run,
         "g": protocol.g,
         "hash": protocol.get_params().get("hash"),
@@ -89,7 +89,7 @@ def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
     values = np.asarray(material.values[np.sort(chosen)], dtype=np.int64)
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
     held = values * facts.buckets // facts.k if protocol.bins != facts.k else values
-    return asdict(attack.point) | asdict(detect_changes(answers, held))
+    return attack.point.row | asdict(detect_changes(answers, held))
 
 
 def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict
     # Everybody reports in every round, so the reach is that of the first one.
     bounds = simultaneous_error(protocol, simulated.reach[0][known], level=LEVEL)
     return {
-        "mse_unbiased": _mean_square(errors),
+        "mse": _mean_square(errors),
         "mse_clipped": _mean_square(clipped),
         "mse_last_truth": _mean_square(late),
         "mse_top": _mean_square(top[~np.isnan(top)]),

@@ -22,7 +22,7 @@ def exposure_table(results: Results) -> Table:
     attacked = [contender for contender in CONTENDERS.values() if not contender.two_rounds]
     rows = []
     for eps_inf in grid.eps_inf:
-        row = {"ε∞": eps_inf}
+        row = {"eps_inf": eps_inf}
         for contender, workload in itertools.product(attacked, grid.workloads):
             point = locate(results.facts[workload], contender, PUBLISHED, eps_inf, alpha)
             row[f"{workload}, {_sampled(contender)}"] = 100 * results.mean(point, "exposed")
@@ -44,10 +44,10 @@ def attack_table(results: Results) -> Table:
     """The same attack on every contender: what a second round hides."""
     rows = [
         {
-            "data set": row["workload"],
-            "protocol": CONTENDERS[row["contender"]].label,
-            "ε∞": row["eps_inf"],
-            "α": row["alpha"],
+            "data_set": row["data_set"],
+            "protocol": CONTENDERS[row["protocol"]].label,
+            "eps_inf": row["eps_inf"],
+            "alpha": row["alpha"],
             "users with every change detected": 100 * found.share,
             "changes followed by another report": 100 * found.hit_rate,
             "unchanged rounds followed by another report": 100 * found.alarm_rate,
@@ -69,10 +69,10 @@ def best_test_table(results: Results) -> Table:
     """The printed test of changes beside the best one, at some values of eps_inf."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, found in _detections(results):
-        name = row["workload"], CONTENDERS[row["contender"]].label
+        name = row["data_set"], CONTENDERS[row["protocol"]].label
         areas = results.change_areas(Point.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
-        told = rows.setdefault(name, {"data set": name[0], "protocol": name[1]})
+        told = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
         told[f"{at}: printed, %"] = 100 * found.share
         told |= {f"{at}: best, T = {t}": area for t, area in zip(REPORTS, areas, strict=True)}
     return Table(
@@ -117,7 +117,7 @@ def _detections(results: Results) -> list[tuple[Row, Detection]]:
     ordered = sorted(
         results.attacks,
         key=lambda row: (
-            workloads.index(row["workload"]), row["eps_inf"], order.index(row["contender"])
+            workloads.index(row["data_set"]), row["eps_inf"], order.index(row["protocol"])
         ),
     )  # fmt: skip
     counts = Detection.__dataclass_fields__

@@ -101,7 +101,7 @@ def flip_variance(results: Results) -> Iterable[Evidence]:
     for place in (0, -1):
         for point in _points(results, "Syn", ("bbitflippm",), eps_place=place):
             theirs = paper_flip_variance(results.protocol(point), results.facts[point.workload].n)
-            measured = results.mean(point, "mse_unbiased")
+            measured = results.mean(point, "mse")
             yield Evidence(
                 f"{_name(point)}: MSE_avg over V*",
                 f"measured / ours = {measured / results.v_star(point):.3f}, "
@@ -157,7 +157,7 @@ def truth_of_the_round(results: Results) -> Iterable[Evidence]:
     """What holding every round against the last one's truth does."""
     for workload in results.grid.workloads:
         for point in _points(results, workload, ("bbitflippm",)):
-            late, own = (results.mean(point, one) for one in ("mse_last_truth", "mse_unbiased"))
+            late, own = (results.mean(point, one) for one in ("mse_last_truth", "mse"))
             yield Evidence(
                 f"{_name(point)}: against the last round's truth over against its own",
                 f"{late / own:.3f}",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MSE, BUDGET = r"MSE$_\mathrm{avg}$", r"$ε_\mathrm{avg}$"
 LARGEST_Z = 4.5
 ERRORS = {
-    "mse_unbiased": "Figure 3a. MSE of the unbiased estimates: measured points, theory lines.",
+    "mse": "Figure 3a. MSE of the unbiased estimates: measured points, theory lines.",
     "mse_clipped": "Figure 3b. MSE after clipping and renormalising; thin: theory, unbiased.",
 }
 
@@ -192,7 +192,7 @@ def _draw_contender(
     for calibration in _calibrations(results, workload, contender, alpha, spending=not theory):
         ours = calibration == TIGHT and not contender.ours
         numbers = results.curve(workload, contender, calibration, alpha, column)
-        draw_curve(panel, eps_inf, numbers, contender, ours, joined=column != "mse_unbiased")
+        draw_curve(panel, eps_inf, numbers, contender, ours, joined=column != "mse")
         if not theory:
             continue
         points = results.along(workload, contender, calibration, alpha)
@@ -200,7 +200,7 @@ def _draw_contender(
             eps_inf,
             [results.expected(point) for point in points],
             color=contender.style["color"],
-            linewidth=0.9 if column == "mse_unbiased" else 0.5,
+            linewidth=0.9 if column == "mse" else 0.5,
             linestyle=OURS["linestyle"] if ours else contender.style["linestyle"],
             gid=THEORY,
         )

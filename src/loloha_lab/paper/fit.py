@@ -61,7 +61,7 @@ def agreement_table(results: Results) -> Table:
         zs = np.abs([deviation.z for deviation in groups[key]])
         rows.append(
             {
-                "data set": key[0],
+                "data_set": key[0],
                 "protocol": CONTENDERS[key[1]].label,
                 "calibration": key[2],
                 "points": len(ratios),
@@ -90,15 +90,15 @@ def point_table(results: Results) -> Table:
             "g": results.first(point, "g"),
             "hash": results.first(point, "hash"),
             "runs": deviation.runs,
-            "MSE_avg": deviation.measured,
-            "expected": deviation.expected,
-            "V*": results.v_star(point),
+            "mse": deviation.measured,
+            "expected_mse": deviation.expected,
+            "v_star": results.v_star(point),
             "ratio": deviation.ratio,
             "z": deviation.z,
-            "MSE_avg, clipped": results.mean(point, "mse_clipped"),
-            "ε_avg": results.mean(point, "eps_avg"),
-            "ε_max": results.mean(point, "eps_max"),
-            "MSE of uniform": results.uniform(point),
+            "mse_clipped": results.mean(point, "mse_clipped"),
+            "eps_avg": results.mean(point, "eps_avg"),
+            "eps_max": results.mean(point, "eps_max"),
+            "mse_uniform": results.uniform(point),
         }
         for point, deviation in results.deviations.items()
     ]

@@ -60,7 +60,7 @@ def mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
 
 def accuracy_gain(results: Results, worse: Point, better: Point) -> Ratio:
     """MSE_avg (unbiased) of one point over that of another."""
-    above, below = (results.measured(point, "mse_unbiased") for point in (worse, better))
+    above, below = (results.measured(point, "mse") for point in (worse, better))
     return ratio_of(above, below, results.expected(worse) / results.expected(better))
 
 

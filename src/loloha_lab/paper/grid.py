@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, Self
 
@@ -104,6 +104,10 @@ QUICK = Grid(runs=3, eps_inf=(1.0, 3.0, 5.0), users=600, rounds=8)
 """Everything at a size that takes seconds."""
 
 
+CELL = ("data_set", "protocol", "calibration", "eps_inf", "alpha")
+"""Columns that say which point a row is of."""
+
+
 @dataclass(frozen=True, order=True)
 class Point:
     """One point of a curve: what all its runs share.
@@ -132,17 +136,22 @@ class Point:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """The point that a result is of."""
-        return cls(**{field.name: row[field.name] for field in fields(cls)})
+        return cls(*(row[name] for name in CELL))
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The first columns of whatever is measured of it."""
+        return dict(zip(CELL, astuple(self), strict=True))
 
     @property
     def head(self) -> dict[str, Any]:
         """The first cells of its row in any table: where it is and what is measured."""
         return {
-            "data set": self.workload,
+            "data_set": self.workload,
             "protocol": CONTENDERS[self.contender].label,
             "calibration": self.calibration,
-            "ε∞": self.eps_inf,
-            "α": self.alpha,
+            "eps_inf": self.eps_inf,
+            "alpha": self.alpha,
         }
 
     def protocol(self, facts: Facts) -> Protocol:

@@ -151,6 +151,6 @@ class Results:
     def deviations(self) -> dict[Point, Deviation]:
         """Measured MSE_avg of the unbiased estimates against theory, at every point."""
         return {
-            point: deviation_of(self.measured(point, "mse_unbiased"), self.expected(point))
+            point: deviation_of(self.measured(point, "mse"), self.expected(point))
             for point in self.points
         }

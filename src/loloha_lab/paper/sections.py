@@ -79,7 +79,7 @@ def _fig3(results: Results) -> Section:
         "of the error disappears, but so does the comparison: see from which ε∞ on a protocol "
         "beats the answer “uniform”, which needs no data at all.",
         {
-            "fig3a-unbiased": figures.draw_errors(results, "mse_unbiased"),
+            "fig3a-unbiased": figures.draw_errors(results, "mse"),
             "fig3b-clipped": figures.draw_errors(results, "mse_clipped"),
         },
         [

@@ -31,7 +31,7 @@ def gain_table(results: Results) -> Table | None:
             expected = [gain.expected for gain in gains]
             rows.append(
                 {
-                    "data set": workload,
+                    "data_set": workload,
                     "protocol": contender.label,
                     "points that differ": len(gains),
                     "least": min(measured),
@@ -65,7 +65,7 @@ def beyond_table(results: Results) -> Table:
         n = results.facts[workload].n
         rows.append(
             {
-                "data set": workload,
+                "data_set": workload,
                 "ours": contender.label,
                 "points": len(pairs),
                 "more MSE, %": 100 * (errors.measured - 1),
@@ -107,8 +107,8 @@ def symbols_table(results: Results) -> Table:
     ):
         points = results.along(workload, contender, calibration, alpha)
         row = {
-            "data set": workload, "protocol": contender.label, "calibration": calibration,
-            "α": alpha,
+            "data_set": workload, "protocol": contender.label, "calibration": calibration,
+            "alpha": alpha,
         }  # fmt: skip
         chosen = {f"ε∞ = {point.eps_inf:g}": _choice(results.protocol(point)) for point in points}
         rows.append(row | chosen)
@@ -128,7 +128,7 @@ def uniform_table(results: Results) -> Table:
     """From which eps_inf on the clipped estimates beat the answer "uniform"."""
     grid = results.grid
     rows = [
-        {"data set": workload, "protocol": contender.label}
+        {"data_set": workload, "protocol": contender.label}
         | {
             f"α = {alpha:g}": _beats_uniform_from(results, workload, contender, alpha)
             for alpha in grid.alphas

@@ -62,14 +62,14 @@ def test_tight_ololoha_reaches_l_osue() -> None:
 def test_figure_3_shows_means_of_runs_and_theory(small: tuple[Reproduction, Path]) -> None:
     results = small[0].results
     assert results is not None
-    figure = figures.draw_errors(results, "mse_unbiased")
+    figure = figures.draw_errors(results, "mse")
     assert len(figure.axes) == 3
     contender = CONTENDERS["l-osue"]
     point = next(iter(results.along("Adult", contender, PUBLISHED, 0.5)))
     colour = contender.style["color"]
     lines = [line for line in figure.axes[1].get_lines() if line.get_color() == colour]
     measured, theory = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
-    assert measured[0] == np.mean(results.measured(point, "mse_unbiased"))
+    assert measured[0] == np.mean(results.measured(point, "mse"))
     assert theory[0] == results.expected(point)
     assert [line.get_gid() for line in lines] == [None, figures.THEORY]
 
@@ -91,7 +91,7 @@ def test_every_figure_says_which_data_were_used(small: tuple[Reproduction, Path]
     results = small[0].results
     assert results is not None
     for figure in (
-        figures.draw_errors(results, "mse_unbiased"),
+        figures.draw_errors(results, "mse"),
         figures.draw_errors(results, "mse_clipped"),
         figures.draw_budgets(results),
         figures.draw_agreement(results),
@@ -166,11 +166,11 @@ def test_the_figure_of_one_round_has_its_formulas() -> None:
         assert np.asarray(drawn) == pytest.approx(published, rel=1e-9)
     for place, k in enumerate(exact_figures.DOMAINS):
         for key in ("rappor", "l-osue"):
-            row = {"contender": key, "eps_inf": 2.0, "alpha": 0.5}
+            row = {"protocol": key, "eps_inf": 2.0, "alpha": 0.5}
             drawn = np.asarray(lines[CONTENDERS[key].style["color"], False])
             assert drawn[place] == pytest.approx(formulas.round_loss(row, k), rel=1e-9)
         for key, g in (("l-grr", k), ("ololoha", formulas.best_g("linear", k, 1.0))):
-            row = {"contender": key, "eps_inf": 2.0, "alpha": 0.5, "g": g, "calibration": TIGHT}
+            row = {"protocol": key, "eps_inf": 2.0, "alpha": 0.5, "g": g, "calibration": TIGHT}
             drawn = np.asarray(lines[CONTENDERS[key].style["color"], True])
             assert drawn[place] == pytest.approx(formulas.round_loss(row, k), rel=1e-9), (key, k)
 
@@ -200,7 +200,7 @@ def test_the_figure_of_gains_shows_ratios_and_theory(small: tuple[Reproduction, 
     assert np.asarray(theory.get_ydata()).tolist() == pytest.approx(expected)
     dots = next(line for line in panel.get_lines() if line.get_marker() == "o")
     measured = [
-        results.measured(a, "mse_unbiased").mean() / results.measured(b, "mse_unbiased").mean()
+        results.measured(a, "mse").mean() / results.measured(b, "mse").mean()
         for a, b in zip(usual, ours, strict=True)
     ]
     assert np.asarray(dots.get_ydata()).tolist() == pytest.approx(measured)

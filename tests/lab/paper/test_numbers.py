@@ -70,7 +70,7 @@ def runs(small: Small) -> dict[Key, list[dict[str, Any]]]:
     """The kept cells of each point."""
     found: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for row in pyarrow.parquet.read_table(small[1] / "cells.parquet").to_pylist():
-        names = ("workload", "contender", "calibration", "eps_inf", "alpha")
+        names = ("data_set", "protocol", "calibration", "eps_inf", "alpha")
         found[tuple(row[name] for name in names)].append(row)  # type: ignore[index]
     return found
 
@@ -128,7 +128,7 @@ def test_all_points(
         key = key_of(*row[:5])
         own = runs[key]
         k, n = small[0].facts[key[0]].k, small[0].facts[key[0]].n
-        squares = [cell["mse_unbiased"] for cell in own]
+        squares = [cell["mse"] for cell in own]
         mean = sum(squares) / len(squares)
         spread = math.sqrt(sum((one - mean) ** 2 for one in squares) / (len(squares) - 1))
         students = (mean - expected[key]) / (spread / math.sqrt(len(squares)))
@@ -138,16 +138,17 @@ def test_all_points(
         told = dict(zip(head, row, strict=True))
         assert (told["g"], told["hash"]) == (str(own[0]["g"] or "–"), own[0]["hash"] or "–")
         assert told["runs"] == str(len(own))
-        assert told["MSE_avg"] == shown(mean)
-        assert float(told["expected"]) == pytest.approx(expected[key], rel=6e-4), row
+        assert told["mse"] == shown(mean)
+        assert float(told["expected_mse"]) == pytest.approx(expected[key], rel=6e-4), row
         assert float(told["ratio"]) == pytest.approx(mean / expected[key], rel=6e-4)
         assert float(told["z"]) == pytest.approx(z, rel=2e-3, abs=2e-3)
         # The mean reach of one bucket of many is nearly that of the mean number of its users.
         rel = 0.5 if key[1] == "1bitflippm" else 6e-4
-        assert float(told["V*"]) == pytest.approx(q * (1 - q) / reach / (p - q) ** 2, rel=rel), row
-        for name, column in (("MSE_avg, clipped", "mse_clipped"), ("ε_avg", "eps_avg")):
-            assert told[name] == shown(means(own, column))
-        assert told["ε_max"] == shown(means(own, "eps_max"))
+        assert float(told["v_star"]) == pytest.approx(
+            q * (1 - q) / reach / (p - q) ** 2, rel=rel
+        ), row
+        for name in ("mse_clipped", "eps_avg", "eps_max"):
+            assert told[name] == shown(means(own, name))
 
 
 def test_uniform_errors(page: Tables, small: Small, runs: dict[Key, list[dict[str, Any]]]) -> None:
@@ -159,7 +160,7 @@ def test_uniform_errors(page: Tables, small: Small, runs: dict[Key, list[dict[st
         truth = Population(small[1], key[0]).truth(k, bins)
         # sum (f - 1/m)^2 = sum f^2 - 1/m
         uniform[key] = float(np.mean((truth**2).sum(axis=1) - 1 / bins) / bins)
-        assert float(row[head.index("MSE of uniform")]) == pytest.approx(uniform[key], rel=6e-4)
+        assert float(row[head.index("mse_uniform")]) == pytest.approx(uniform[key], rel=6e-4)
     for workload, label, least in page.found["uniform"][1:]:
         curve = sorted(key for key in runs if key[:2] == (workload, LABELS[label]))
         if any(key[2] == "published" for key in curve):
@@ -177,8 +178,7 @@ def test_agreement(
     for workload, label, calibration, *told in page.found["agreement"][1:]:
         own = [row for row in rows if row[:3] == [workload, label, calibration]]
         ratios = sorted(
-            means(runs[key], "mse_unbiased") / expected[key]
-            for key in (key_of(*row[:5]) for row in own)
+            means(runs[key], "mse") / expected[key] for key in (key_of(*row[:5]) for row in own)
         )
         zs = [abs(float(row[head.index("z")])) for row in own]
         count, least, median, largest, root, farthest, beyond = map(float, told)
@@ -203,7 +203,7 @@ def test_gains(
     for workload, label, *told in page.found["gains"][1:]:
         tight = [key for key in runs if key[:3] == (workload, LABELS[label], "tight")]
         pairs = [((*key[:2], "published", *key[3:]), key) for key in tight]
-        gains = [means(runs[a], "mse_unbiased") / means(runs[b], "mse_unbiased") for a, b in pairs]
+        gains = [means(runs[a], "mse") / means(runs[b], "mse") for a, b in pairs]
         theory = [expected[a] / expected[b] for a, b in pairs]
         assert [float(one) for one in told] == pytest.approx(
             [
@@ -228,7 +228,7 @@ def test_beyond_the_paper(
             if usual not in runs:
                 # Where both calibrations are alike it was measured as the published one.
                 usual = (workload, "ololoha", "published", *better[3:])
-            columns = [np.array([row["mse_unbiased"] for row in runs[one]])
+            columns = [np.array([row["mse"] for row in runs[one]])
                        for one in (usual, better)]  # fmt: skip
             ratios.append(math.log(columns[0].mean() / columns[1].mean()))
             relative += [one.var(ddof=1) / len(one) / one.mean() ** 2 for one in columns]
@@ -254,7 +254,7 @@ def test_beyond_the_paper(
 def _cap(row: dict[str, Any]) -> float:
     """g eps_inf, and B_g of section 15 for one table."""
     g, eps_inf = row["g"], row["eps_inf"]
-    if row["contender"] != "ololoha-joint":
+    if row["protocol"] != "ololoha-joint":
         return float(g * eps_inf)
     p, q = formulas.over_symbols(formulas.contrast(eps_inf, g), g)
     agree = 2 * p * q + (g - 2) * q * q
@@ -272,7 +272,7 @@ def _members(row: dict[str, Any], k: int) -> int:
 
 def test_the_g_in_force(page: Tables, small: Small) -> None:
     head, *rows = page.found["symbols"]
-    assert head[3:] == ["α", "ε∞ = 1", "ε∞ = 5"]
+    assert head[3:] == ["alpha", "ε∞ = 1", "ε∞ = 5"]
     for workload, label, calibration, alpha, *chosen in rows:
         k = small[0].facts[workload].k
         for eps_inf, told in zip((1.0, 5.0), chosen, strict=True):
@@ -300,8 +300,8 @@ def test_the_printed_test_of_changes(
     assert len(page.found["table2-attack"]) == 1 + len(attacks)
     told = {tuple(row[:3]): row[4:] for row in page.found["table2-attack"][1:]}
     for row in attacks.values():
-        label = CONTENDERS[row["contender"]].label
-        share, hits, alarms = told[row["workload"], label, f"{row['eps_inf']:g}"]
+        label = CONTENDERS[row["protocol"]].label
+        share, hits, alarms = told[row["data_set"], label, f"{row['eps_inf']:g}"]
         assert share == shown(100 * row["exposed"] / row["users"])
         for rate, (some, whole) in {hits: ("seen", "changes"), alarms: ("alarms", "stays")}.items():
             assert rate == (shown(100 * row[some] / row[whole]) if row[whole] else "–")
@@ -385,7 +385,7 @@ def test_costs(page: Tables) -> None:
     k, eps_inf, eps_1 = 360, 2.0, 1.0
     published, tight = formulas.published_g(eps_inf, eps_1), formulas.best_g("linear", k, eps_1)
     prime = formulas.best_g("prime", k, eps_1)
-    joint = {"contender": "ololoha-joint", "g": tight, "eps_inf": eps_inf}
+    joint = {"protocol": "ololoha-joint", "g": tight, "eps_inf": eps_inf}
     whole = -(-k // 8)
     # Bytes of a report, of the key, and the cap.
     wanted = {
