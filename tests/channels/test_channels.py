@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from loloha.channels import (
     BitChannel,
     Pair,
     SymbolChannel,
+    TableChannel,
     chained_bits,
     exp_below,
     halved_bit_channel,
@@ -264,3 +266,24 @@ def test_the_loss_of_a_channel_is_what_its_law_says(eps: float, g: int) -> None:
     worst = max(one[y] / other[y] for one in laws for other in laws for y in range(g))
     assert worst == channel.p / channel.q
     assert math.isclose(math.log(worst), eps, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize(("g", "identity", "constant"), [
+    (2, SCALE // 3, SCALE // 5), (3, SCALE // 4, SCALE // 2), (4, 1, SCALE - 1), (3, 0, 0),
+    (3, SCALE, 0), (3, SCALE // 7, SCALE),
+])  # fmt: skip
+def test_a_table_is_the_identity_one_symbol_or_any_permutation(
+    g: int, identity: int, constant: int
+) -> None:
+    """Of whole tables, and of each answer in one."""
+    channel = TableChannel(g, identity, constant)
+    same, one = Fraction(identity, SCALE), Fraction(constant, SCALE)
+    expected = dict.fromkeys(permutations(range(g)), (1 - same) * (1 - one) / math.factorial(g))
+    expected[tuple(range(g))] += same
+    expected |= {(y,) * g: (1 - same) * one / g for y in range(g)}
+    law = exact_law(channel.table)
+    assert law == {table: p for table, p in expected.items() if p}
+    for x, y in product(range(g), repeat=2):
+        chance = sum((p for table, p in law.items() if table[x] == y), Fraction(0))
+        assert chance == (channel.p if x == y else channel.q)
+    assert exact_law(lambda rng: channel.draw(rng, g - 1)).get(0, 0) == channel.q

@@ -21,10 +21,10 @@ from laws.variants import FLAGSHIPS, Variant
 from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.client.file import sync_folder
 from loloha.client.limit import agreed, covers, upward
-from loloha.client.state import checksum
+from loloha.client.state import Record, State, checksum
 from loloha.errors import BudgetError, LolohaError, ParameterError, StateError
 from loloha.protocols import OLOLOHA, Protocol, protocol_from_dict
-from loloha.report import LARGEST_ROUND
+from loloha.report import LARGEST_ROUND, Report
 from loloha.rng import SimulationRng
 
 PROTOCOL = loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0)
@@ -90,6 +90,22 @@ def test_a_client_at_work_remembers_what_one_restored_after_each_report_does() -
     assert client.to_dict() == written
     with pytest.raises(StateError, match="its report is forgotten"):
         client.report(1, round=76)
+
+
+@pytest.mark.parametrize("first", [0, 1, 63, 64, 200])
+def test_rounds_in_a_row_are_set_down_before_every_64th(first: int) -> None:
+    """So that the run never holds more than the reports that a record keeps."""
+    empty = Record(None, None, 0.0, 0.0, b"", ())
+    state = State({}, empty, -1)
+    sent = [Report(None, number % 3) for number in range(200)]
+    for number, report in enumerate(sent):
+        round = first + number
+        state = state.answering(round, report, {})
+        assert state.last == round
+        assert (state.run is None) == (number == 0 < first or (round + 1) % 64 == 0)
+        assert state.record.answered == ((first, round),)
+        assert state.record.reports == number + 1
+    assert state.record.sent == tuple(zip(range(first, first + 200), sent, strict=True))[-64:]
 
 
 @pytest.mark.parametrize("round", [-1, LARGEST_ROUND + 1, 1.0, "1", None, True])

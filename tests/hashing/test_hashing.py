@@ -37,6 +37,7 @@ PRIME = [(2, 2), (2, 3), (3, 3), (3, 4), (4, 7), (5, 8), (5, 4), (7, 5), (9, 4),
 EVERY = [
     LinearHash(300, 7),
     LinearHash(40, 2),
+    LinearHash(40, 3),
     PrimeHash(300, 6),
     PrimeHash(1 << 24, 9),
     AffineHash(300, 6),

@@ -4,6 +4,13 @@ from planted.mutant import CLIENT, Mutant, law
 
 CLIENTS = [
     Mutant(
+        "a run of rounds is set down two rounds late",
+        "client/state.py",
+        "(round + 1) % KEPT_ROUNDS",
+        "(round - 1) % KEPT_ROUNDS",
+        CLIENT + " -k rounds_in_a_row",
+    ),
+    Mutant(
         "the memo is not stored",
         "client/client.py",
         "            memo = {**memo, x: kept}\n",

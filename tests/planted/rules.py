@@ -4,6 +4,13 @@ from planted.mutant import CHANNELS, Mutant, law
 
 RANDOMISED_RESPONSE = [
     Mutant(
+        "a lie of a table is more likely than it says",
+        "channels/channel.py",
+        "SCALE - self.identity",
+        "SCALE + self.identity",
+        CHANNELS + " -k a_table_is",
+    ),
+    Mutant(
         "the last bit is not randomised",
         "encodings/bit.py",
         "channel.draw(rng, self.size, bits)",

@@ -4,6 +4,27 @@ from planted.mutant import ENCODINGS, HASHING, PROTOCOLS, TALLY, Mutant, law
 
 SERVER = [
     Mutant(
+        "symbols of three are hashed by their parity",
+        "hashing/linear.py",
+        "self.g == 2",
+        "self.g == 3",
+        HASHING + " -k many_values",
+    ),
+    Mutant(
+        "what rounding may have moved is taken from what is told at most",
+        "privacy/blanket.py",
+        "most, least = law + error[:, None], np.maximum(law - error[:, None], 0.0)",
+        "most, least = law - error[:, None], np.maximum(law - error[:, None], 0.0)",
+        "privacy/test_shuffling.py -k rounding_may",
+    ),
+    Mutant(
+        "what rounding may have moved is added to what is told at least",
+        "privacy/blanket.py",
+        "np.maximum(law - error[:, None], 0.0)",
+        "np.maximum(law + error[:, None], 0.0)",
+        "privacy/test_shuffling.py -k rounding_may",
+    ),
+    Mutant(
         "the seed 0 is drawn, under which all values collide",
         "hashing/family.py",
         "return self.least_key + rng.below(self.members)",

@@ -15,6 +15,7 @@ import loloha
 from loloha import law, privacy
 from loloha.cli import main
 from loloha.errors import ParameterError
+from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, hidden
 from loloha.privacy.composition import Others, _exchanged, _Part, composed
 from loloha.privacy.lattice import balance, split
@@ -273,3 +274,27 @@ def test_numbers_out_of_range_are_refused(n: Any, delta: Any) -> None:
 def test_what_is_no_protocol_is_refused(ask: Any) -> None:
     with pytest.raises(ParameterError, match=r"must be a loloha\.Protocol"):
         ask(None)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_what_rounding_may_have_moved_is_added_to_what_is_told(
+    sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of counts that are wrong by up to an error, the bound still covers what is true."""
+    p, q, n = 0.7, 0.3, 6
+    true = [blanket.of_two_symbols(p, q, n, 1)(eps) for eps in (0.0, 0.2, 0.6)]
+    sums = blanket._sums_of_two
+    error = 0.01
+
+    def wrong(*arguments: Any) -> Any:
+        law, known = sums(*arguments)
+        return np.maximum(law + sign * error, 0.0), known + error
+
+    monkeypatch.setattr(blanket, "_sums_of_two", wrong)
+    moved = [blanket.of_two_symbols(p, q, n, 1)(eps) for eps in (0.0, 0.2, 0.6)]
+    assert all(one <= other for one, other in zip(true, moved, strict=True))
+    # Either way by the error at each of the n + 1 counts, and not more than both.
+    assert all(
+        0 < other - one <= (p + 2 * q) * 2 * error * (n + 1)
+        for one, other in zip(true, moved, strict=True)
+    )

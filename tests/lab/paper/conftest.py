@@ -8,7 +8,7 @@ from loloha_lab.paper.grid import Grid
 from loloha_lab.paper.reproduction import Reproduction, reproduce
 
 SMALL = Grid(
-    runs=3,
+    runs=2,
     eps_inf=(1.0, 5.0),
     alphas=(0.5,),
     calibrations=("published", "tight"),
@@ -21,8 +21,16 @@ SMALL = Grid(
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, Path]:
-    """All parts at a size of seconds, without any file of real data."""
+    """All parts at a size of seconds, without any file of real data.
+
+    Half the time would go into pictures that nobody looks at: `test_command` has one drawn.
+    """
     patch = pytest.MonkeyPatch()
+    patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
+    patch.setattr(
+        "matplotlib.figure.Figure.savefig",
+        lambda figure, path, **_: Path(path).write_bytes(b"a picture" * 200),
+    )
     patch.setenv("LOLOHA_CACHE", str(tmp_path_factory.mktemp("cache")))
     out = tmp_path_factory.mktemp("small")
     try:
