@@ -48,7 +48,7 @@ class AtOnce:
 
 def submit(committer: Committer, upload: commit.Upload) -> Future[Receipt]:
     future: Future[Receipt] = Future()
-    committer.submit(commit.Waiting(upload, future, AtOnce))
+    committer.submit(commit.Job(upload, future, AtOnce))
     return future
 
 

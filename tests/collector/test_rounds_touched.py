@@ -70,7 +70,7 @@ def run(store: Watched, waiting: list[tuple[Any, str | None]]) -> list[Receipt]:
     futures = []
     for upload, address in waiting:
         future: Future[Receipt] = Future()
-        committer.submit(commit.Waiting(upload, future, AtOnce, address))  # type: ignore[arg-type]
+        committer.submit(commit.Job(upload, future, AtOnce, address))  # type: ignore[arg-type]
         futures.append(future)
     committer.start()
     committer.stop()
@@ -132,7 +132,7 @@ def test_addresses_take_turns_whatever_one_of_them_has_sent(sqlite_url: str, bou
     for name, upload in [*(("flood", one) for one in flood), ("honest", honest)]:
         future: Future[Receipt] = Future()
         future.add_done_callback(lambda _, name=name: done.append(name))  # type: ignore[misc]
-        committer.submit(commit.Waiting(upload, future, AtOnce, name))  # type: ignore[arg-type]
+        committer.submit(commit.Job(upload, future, AtOnce, name))  # type: ignore[arg-type]
     committer.start()
     committer.stop()
     assert done == ["honest", *["flood"] * 8]
@@ -158,12 +158,12 @@ def test_a_piece_that_fails_fails_its_upload_and_no_other(
         patch.setattr(store, "record", lossy)
         committer = Committer(watched, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
         lost, kept = Future[Receipt](), Future[Receipt]()
-        committer.submit(commit.Waiting(upload, lost, AtOnce, "a"))  # type: ignore[arg-type]
+        committer.submit(commit.Job(upload, lost, AtOnce, "a"))  # type: ignore[arg-type]
         committer.start()
         with pytest.raises(StoreError):
             lost.result(10)
         late = Submission.of(other, batch(other.campaign, spread(other, 1, 30)))
-        committer.submit(commit.Waiting(late, kept, AtOnce, "b"))  # type: ignore[arg-type]
+        committer.submit(commit.Job(late, kept, AtOnce, "b"))  # type: ignore[arg-type]
         assert kept.result(10).accepted == 30
         committer.stop()
     # What was counted of it is a duplicate when it is sent again.
@@ -181,7 +181,7 @@ def test_one_address_takes_a_quarter_of_the_queue(sqlite_url: str) -> None:
 
     def add(address: str, count: int) -> None:
         upload = Submission.of(entry, batch(one, sent[:count]))
-        committer.submit(commit.Waiting(upload, Future(), AtOnce, address))  # type: ignore[arg-type]
+        committer.submit(commit.Job(upload, Future(), AtOnce, address))  # type: ignore[arg-type]
 
     add("a", 3)
     add("a", 1)

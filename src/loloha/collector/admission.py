@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from loloha.collector.context import Context
-    from loloha.collector.settings import Settings
 
     Quick = Callable[[Context, Admitted], Awaitable[Response]]
 
@@ -64,18 +63,19 @@ class Admission:
     """
 
     def __init__(self, context: Context, routes: Sequence[Any], quick: Mapping[str, Quick]) -> None:
-        settings = context.settings
         self._context = context
+        self._hosts = context.settings.hosts
+        self._origins = frozenset(context.settings.allowed_origins)
         self._routes = routes
         self._quick = {path: (SimpleNamespace(path=path), each) for path, each in quick.items()}
         self.guards: tuple[Callable[[Admitted], None], ...] = (
             require_short_headers,
             require_single_headers,
-            HostGuard(settings),
+            self._require_host,
             self._require_rate,
             require_canonical_path,
             self._require_route,
-            OriginGuard(settings),
+            self._require_origin,
             require_media,
         )
 
@@ -98,6 +98,15 @@ class Admission:
                 admitted.release()
                 raise
         return admitted
+
+    def _require_host(self, admitted: Admitted) -> None:
+        # A page of another site whose name was made to lead here is not answered.
+        if self._hosts is not None and host_name(admitted.text(b"host")) not in self._hosts:
+            raise Problem(
+                421,
+                "host must be a name of this collector; see its setting allowed_hosts",
+                kind="host",
+            )
 
     def _require_rate(self, admitted: Admitted) -> None:
         # Health has a count of its own: whoever watches is not locked out by whoever reports.
@@ -123,6 +132,23 @@ class Admission:
         if Match.FULL not in found:
             exists = Match.PARTIAL in found
             raise Problem(405, "Method Not Allowed") if exists else Problem(404, "Not Found")
+
+    def _require_origin(self, admitted: Admitted) -> None:
+        """Take nothing from the pages of others: browsers name the page that sends."""
+        if not admitted.writes:
+            return
+        site, origin = admitted.text(b"sec-fetch-site"), admitted.text(b"origin")
+        if site in ("same-origin", "none") or not (site or origin):
+            return
+        if "*" in self._origins or origin in self._origins:
+            return
+        if not site and origin.partition("://")[2].lower() == admitted.text(b"host").lower():
+            return
+        raise Problem(
+            403,
+            "origin must be an allowed one; see the collector's setting allowed_origins",
+            kind="origin",
+        )
 
     async def _require_right(self, admitted: Admitted) -> None:
         """Of the path alone: what lies under a campaign needs its token, all else an admin key."""
@@ -196,56 +222,6 @@ def require_media(admitted: Admitted) -> None:
     if not is_empty or admitted.media:
         raise Problem(
             415, f"content-type must be one of {', '.join(MEDIA)}; say which", kind="type"
-        )
-
-
-class HostGuard:
-    """Answers under the collector's own names alone.
-
-    Parameters
-    ----------
-    settings : Settings
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._hosts = settings.hosts
-
-    def __call__(self, admitted: Admitted) -> None:
-        # A page of another site whose name was made to lead here is not answered.
-        if self._hosts is not None and host_name(admitted.text(b"host")) not in self._hosts:
-            raise Problem(
-                421,
-                "host must be a name of this collector; see its setting allowed_hosts",
-                kind="host",
-            )
-
-
-class OriginGuard:
-    """Takes nothing from the pages of others: browsers name the page that sends.
-
-    Parameters
-    ----------
-    settings : Settings
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._allowed = frozenset(settings.allowed_origins)
-        self._any = "*" in self._allowed
-
-    def __call__(self, admitted: Admitted) -> None:
-        if not admitted.writes:
-            return
-        site, origin = admitted.text(b"sec-fetch-site"), admitted.text(b"origin")
-        if site in ("same-origin", "none") or not (site or origin):
-            return
-        if self._any or origin in self._allowed:
-            return
-        if not site and origin.partition("://")[2].lower() == admitted.text(b"host").lower():
-            return
-        raise Problem(
-            403,
-            "origin must be an allowed one; see the collector's setting allowed_origins",
-            kind="origin",
         )
 
 

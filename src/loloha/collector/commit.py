@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from loloha.collector.metric import Metrics
-from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload, Waiting
+from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload
 from loloha.collector.store import Store, TakenOverError
 from loloha.collector.submission import Receipt, count_codes, gather
 from loloha.collector.timekeeper import ClockError
@@ -108,10 +108,10 @@ class Committer:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Receipt] = loop.create_future()
-        self.submit(Waiting(upload, future, loop, address))
+        self.submit(Job(upload, future, loop, address))
         return await future
 
-    def submit(self, waiting: Waiting) -> None:
+    def submit(self, job: Job) -> None:
         """Queue an upload; its future resolves once it is durable.
 
         Raises
@@ -119,10 +119,9 @@ class Committer:
         StoreError
             If too much waits already, of all or of this address.
         """
-        job = Job(waiting)
         with self._arrived:
             line = self._line_of(job)
-            if self._stopping or not line.reports.fit(waiting.address, job.size):
+            if self._stopping or not line.reports.fit(job.address, job.size):
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
@@ -134,7 +133,7 @@ class Committer:
         return self._small if job.is_small else self._large
 
     def _count(self, job: Job, sign: int) -> None:
-        self._line_of(job).reports.take(job.waiting.address, sign * job.size)
+        self._line_of(job).reports.take(job.address, sign * job.size)
         self._metrics.waiting.inc(sign * job.size)
 
     def _run(self) -> None:
@@ -211,7 +210,7 @@ class Committer:
                 if job is None:
                     break
                 line.pass_turn(job)
-            if job.waiting.future.done():
+            if job.future.done():
                 # Who sent it waits no longer, and sends it again.
                 self._end(job)
                 continue
@@ -274,7 +273,7 @@ class Committer:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
         for job, outcome in outcomes.items():
             self._end(job)
-            by_loop.setdefault(job.waiting.loop, []).append((job.waiting.future, outcome))
+            by_loop.setdefault(job.loop, []).append((job.future, outcome))
         for loop, settled in by_loop.items():
             # A loop that has ended has nobody left who waits.
             with suppress(RuntimeError):

@@ -24,7 +24,7 @@ from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import Timekeeper
-from loloha.collector.upkeep import Upkeep, UpkeepThread
+from loloha.collector.upkeep import Upkeep
 from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
 
@@ -57,7 +57,7 @@ class _Opened(NamedTuple):
     store: Store
     committer: Committer
     timekeeper: Timekeeper
-    log: UpkeepThread | None
+    log: Upkeep | None
 
 
 class Context:
@@ -141,10 +141,9 @@ class Context:
             )
             log = None
             if kept is not None:
-                upkeep = Upkeep(
+                log = Upkeep(
                     lambda: store.take_kept(kept.deliver), "reports are logged", self.metrics
                 )
-                log = UpkeepThread(upkeep)
             store.take_over()
             self._warn_of_another(seen)
             self._drop_kept(store, kept)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import chain
@@ -20,22 +19,25 @@ LARGEST_PIECE = 5_000
 """Work of a piece of a large one."""
 
 
-class Waiting(NamedTuple):
-    """An upload, the future that is to be told, on which event loop, and whose address it is."""
-
-    upload: Upload
-    future: Any
-    loop: asyncio.AbstractEventLoop
-    address: str | None = None
-
-
 class Job:
-    """An upload on its way: committed at once, or, where that would take long, piece by piece."""
+    """An upload on its way: committed at once, or, where that would take long, piece by piece.
 
-    def __init__(self, waiting: Waiting) -> None:
-        self.waiting = waiting
-        self.size = max(1, waiting.upload.size)
-        self.work = waiting.upload.work
+    Parameters
+    ----------
+    upload : Submission or SmallUpload
+    future : Future
+        That is to be told, on which event ``loop``.
+    address : str, optional
+        Whose it is.
+    """
+
+    def __init__(self, upload: Upload, future: Any, loop: Any, address: str | None = None) -> None:
+        self.upload = upload
+        self.future = future
+        self.loop = loop
+        self.address = address
+        self.size = max(1, upload.size)
+        self.work = upload.work
         self.codes: Any = None
         self.pieces: dict[Any, tuple[Upload, Any]] = {}
 
@@ -51,14 +53,13 @@ class Job:
 
     def cut(self) -> None:
         """Make the pieces, unless that is done."""
-        upload = self.waiting.upload
         if self.codes is not None:
             return
-        self.codes = np.zeros(upload.size, dtype=np.int8)
+        self.codes = np.zeros(self.upload.size, dtype=np.int8)
         if self.is_small:
-            self.pieces[None] = upload, slice(None)
+            self.pieces[None] = self.upload, slice(None)
             return
-        whole = gather([upload])[0][0]
+        whole = gather([self.upload])[0][0]
         for name, piece, places in whole.pieces(LARGEST_PIECE):
             self.pieces[name] = piece, places
 
@@ -89,7 +90,7 @@ class Line:
 
     def append(self, job: Job) -> None:
         """At the end of those of its address."""
-        self._by_address.setdefault(job.waiting.address, deque()).append(job)
+        self._by_address.setdefault(job.address, deque()).append(job)
 
     def first(self) -> Job | None:
         """The first of the address whose turn it is."""
@@ -97,11 +98,11 @@ class Line:
 
     def pass_turn(self, job: Job) -> None:
         """It had its turn."""
-        self._by_address.move_to_end(job.waiting.address)
+        self._by_address.move_to_end(job.address)
 
     def remove(self, job: Job) -> None:
         """Nothing is left of it."""
-        jobs = self._by_address[job.waiting.address]
+        jobs = self._by_address[job.address]
         jobs.remove(job)
         if not jobs:
-            del self._by_address[job.waiting.address]
+            del self._by_address[job.address]

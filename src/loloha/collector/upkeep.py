@@ -32,6 +32,8 @@ class Upkeep:
         self._metrics = metrics
         self.failed: Exception | None = None
         """Why the last time failed, if it did."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="upkeep", daemon=True)
 
     def run(self) -> bool:
         """Do it; whether more is due at once."""
@@ -53,17 +55,8 @@ class Upkeep:
             _log.warning("on time again: %s", self._what)
         return more
 
-
-class UpkeepThread:
-    """Upkeep in a thread of its own, so that no upload waits for it; once more at the end."""
-
-    def __init__(self, upkeep: Upkeep) -> None:
-        self._upkeep = upkeep
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
-
     def start(self) -> None:
-        """Begin."""
+        """Begin to do it in a thread of its own, so that no upload waits for it."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -71,10 +64,10 @@ class UpkeepThread:
         self._stopping.set()
         self._thread.join()
 
-    def _run(self) -> None:
+    def _go_on(self) -> None:
         while True:
             last = self._stopping.is_set()
-            more = self._upkeep.run()
+            more = self.run()
             if last:
                 return
             if not more:
