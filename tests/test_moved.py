@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import loloha
 from loloha._moved import MOVED, NAMES, home
 from loloha.protocols import REGISTRY
 
@@ -74,6 +75,7 @@ def test_an_old_import_changes_nothing_in_the_package_of_today() -> None:
     """A package may have a function and a module of one name: it offers the function."""
     script = """
 import importlib, sys
+import loloha
 from loloha._moved import home
 for name in sys.argv[1:]:
     package, _, part = home(name).rpartition(".")
@@ -115,3 +117,7 @@ def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
         "TwoRound": lolohas | {"l-grr", "rappor", "l-osue", "l-oue", "l-soue"},
     }
     assert held == {(group, name) for group, names in expected.items() for name in names}
+
+
+def test_a_name_is_public_or_moved() -> None:
+    assert not {*loloha.__all__, *loloha._MODULES} & MOVED.keys()

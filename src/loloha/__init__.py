@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from loloha import datasets, postprocess, privacy
     from loloha.client import Client
     from loloha.errors import LolohaError
-    from loloha.planning import limits
     from loloha.planning.planning import plan
     from loloha.planning.sizing import plan_for
     from loloha.planning.sweep import sweep
@@ -52,7 +51,6 @@ _HOMES = {
     "Report": "report",
     "Tally": "server.tally",
     "compare": "population.comparison",
-    "limits": "planning",
     "mean": "server.mean",
     "plan": "planning.planning",
     "plan_for": "planning.sizing",
@@ -111,7 +109,6 @@ __all__ = [
     "Tally",
     "compare",
     "datasets",
-    "limits",
     "mean",
     "plan",
     "plan_for",

@@ -52,6 +52,9 @@ def test_secrets_are_hidden() -> None:
         ("port = 70000", "port must be less than or equal to 65535; see"),
         ("surprise = 1", "surprise must be left out"),
         ('admin_key = "short"', "admin_key must have 16"),
+        ('admin_key = ""', "admin_key must not be empty"),
+        ('allowed_origins = "[https://a.example"', "allowed_origins must be separated by commas"),
+        ("allowed_origins = 3", "allowed_origins must be a valid list"),
         ('rate_limit = "often"', "rate_limit must be a number and a time"),
         ('trusted_proxies = "notanip"', "trusted_proxies must be IP"),
         ('trusted_proxies = "127.0.0.1, 10.0.0.1/8"', "trusted_proxies must be IP"),
@@ -71,6 +74,21 @@ def test_bad_settings_are_refused(tmp_path: Path, text: str, says: str) -> None:
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="config must be"):
         Settings.read(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    "text", ["https://a.example, https://b.example", '["https://a.example", "https://b.example"]']
+)
+def test_lists_are_plain_text_or_json(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = ["https://a.example", "https://b.example"]
+    monkeypatch.setenv("LOLOHA_ALLOWED_ORIGINS", text)
+    assert Settings.read().allowed_origins == both
+    assert Settings.read(allowed_origins=both).allowed_origins == both
+    file = tmp_path / "loloha.toml"
+    file.write_text("allowed_hosts = 'A.example,b.example'")
+    assert Settings.read(file).hosts == {"a.example", "b.example"}
 
 
 @pytest.mark.parametrize("proxies", ["", "*", "127.0.0.1", "10.0.0.0/8, ::1", "fd00::/8,"])

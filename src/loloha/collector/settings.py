@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -27,6 +29,23 @@ SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 # Of other commands, and of the tests.
 _OTHER_VARIABLES = frozenset(("LOLOHA_TOKEN", "LOLOHA_TEST_POSTGRES"))
+
+
+def _split(given: Any) -> Any:
+    """Text as other settings have it, or a list as JSON, as 0.2.0 asked for."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given) if given.lstrip().startswith("[") else _words(given)
+    except ValueError:
+        raise ValueError("must be separated by commas, or a list as JSON") from None
+
+
+def _words(text: str) -> list[str]:
+    return [one for one in map(str.strip, text.split(",")) if one]
+
+
+Listed = Annotated[list[str], NoDecode, BeforeValidator(_split)]
 
 
 class Settings(BaseSettings):
@@ -57,10 +76,10 @@ class Settings(BaseSettings):
     keep_reports : path, optional
         Folder of a Parquet log of all reports; by default none is kept.
     allowed_origins : list of str
-        Web pages that may send reports, e.g. "https://app.example".
+        Web pages that may send reports, e.g. "https://app.example": a list, or text with commas.
     allowed_hosts : list of str
-        Names under which the collector may be asked. By default those of this machine where it
-        listens on loopback, else any.
+        Names under which the collector may be asked, in the same form. By default those of
+        this machine where it listens on loopback, else any.
     root_path : str
         Path under which a proxy shows the collector and passes requests on, e.g. "/stats/loloha".
         A proxy that takes it off again, as most do, needs none.
@@ -87,8 +106,8 @@ class Settings(BaseSettings):
     largest_held: int = Field(128 << 20, ge=1024)
     largest_queue: int = Field(1_000_000, ge=1)
     keep_reports: Path | None = None
-    allowed_origins: list[str] = []
-    allowed_hosts: list[str] = []
+    allowed_origins: Listed = []
+    allowed_hosts: Listed = []
     root_path: str = ""
     trusted_proxies: str = ""
     accept_clock: bool = False
@@ -99,6 +118,8 @@ class Settings(BaseSettings):
         if key is None:
             return None
         text = key.get_secret_value()
+        if not text:
+            raise ValueError("must not be empty; unset it, or draw a random one")
         if not SHORTEST_KEY <= len(text) <= LONGEST_SECRET:
             raise ValueError(
                 f"must have {SHORTEST_KEY} to {LONGEST_SECRET} characters; draw a random one"
@@ -132,7 +153,7 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _are_addresses(cls, proxies: str) -> str:
-        for one in filter(None, map(str.strip, proxies.split(","))):
+        for one in _words(proxies):
             try:
                 if one != "*":
                     ip_network(one)
