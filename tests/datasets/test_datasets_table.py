@@ -60,6 +60,15 @@ def csv(tmp_path: Path, text: str, name: str = "table.csv") -> Path:
         ("01/2026", "12/2025"),
         ("Jan 2026", "December 2025"),
         ("5 Jan", "2 Feb, 2026"),
+        ("12/29/2025 00:00", "1/5/2026 00:00"),
+        ("06.12.2025 08:00", "05.01.2026 08:00"),
+        ("Mon 5 Jan 2026", "Thu 8 Jan 2026"),
+        ("KW50/2025", "KW1/2026"),
+        ("week 50, 2025", "week 1, 2026"),
+        ("Q4 2025", "Q1 2026"),
+        ("Monday", "Tuesday"),
+        ("9 AM", "1 PM"),
+        ("2026-01-05T00:00+01:00", "2026-01-04T23:30+00:00"),
     ],
 )
 def test_rounds_that_are_dates_without_order_are_refused(rounds: tuple[str, ...]) -> None:
@@ -73,11 +82,28 @@ def test_rounds_that_are_dates_without_order_are_refused(rounds: tuple[str, ...]
 
 @pytest.mark.parametrize(
     "rounds",
-    [("2026-01-05", "2026-02-02"), ("2026/1/5", "2026/1/12"), ("v1.2.3", "v1.2.10"), ("may", "x")],
+    [
+        ("2026-01-05", "2026-02-02"),
+        ("2026/1/5", "2026/1/12"),
+        ("v1.2.3", "v1.2.10"),
+        ("week 2", "week 10"),
+        ("20260105", "20260112"),
+        ("2026Q1", "2026Q2"),
+        ("2026-W09", "2026-W10"),
+        ("2026-01-05 08:00:00Z", "2026-01-05 20:00:00Z"),
+        ("may", "x"),
+        ("after", "before"),
+        ("w1 d2", "w2 d1"),
+    ],
 )
 def test_rounds_that_sort_are_taken(rounds: tuple[str, str]) -> None:
+    """Without a word where their order is their text's; with a warning where it is a guess."""
     long = {"user": ["u", "u"], "round": rounds[::-1], "value": ["a", "b"]}
-    assert study(pd.DataFrame(long)).rounds == rounds
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert datasets.table(pd.DataFrame(long), domain=["a", "b"]).rounds == rounds
+    is_guess = rounds[0] in ("may", "after", "w1 d2")
+    assert [str(one.message)[:24] for one in seen] == ["rounds are sorted as text"[:24]] * is_guess
 
 
 def test_times_that_are_taken_for_values_are_told() -> None:

@@ -131,7 +131,7 @@ DOORS = [
     Mutant(
         "rounds that are dates sort as text",
         "datasets/label.py",
-        "all(map(UNSORTABLE.fullmatch, contents.values()))",
+        "all(map(UNSORTABLE.search, texts))",
         "False",
         "datasets/test_datasets_table.py -k without_order",
     ),

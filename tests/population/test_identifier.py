@@ -66,6 +66,19 @@ def test_of_few_users_the_name_tells(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("n", "k"), [(N, 2 * N), (N, N), (60, 60), (12, 12)])
+def test_ids_beside_values_that_seldom_come_again_are_refused(n: int, k: int) -> None:
+    """Ids 1..n share their labels with the values; that all differ is what chance hardly does."""
+    weeks = {f"w{t}": RNG.integers(k, size=n).tolist() for t in range(4)}
+    assert "pass user='account'" in refused({"account": range(n), **weeks})
+    assert "pass user='customer_id'" in refused({"customer_id": range(n), **weeks})
+    assert taken({"account": range(n), **weeks}, user="account").tau == 4
+    # Of values out of very many all may differ in a round, and not in another one.
+    many = RNG.permutation(100 * n * n)[:n].tolist()
+    assert taken({"r0": many, "r1": [*many[1:], many[-1]]}, domain=many).tau == 2
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_second_column_of_ids_is_to_be_dropped() -> None:
     said = refused({"user": range(N), "customer": IDS["text"](N), **VALUES})
     assert "the user is 'user': drop the column" in said

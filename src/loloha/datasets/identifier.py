@@ -135,10 +135,13 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
 
     Cells that all differ can be values, where there are many of them; other rounds then do so too.
     """
+    differ = 1 < column.distinct == column.reports
+    is_named = _NAME.search(column.name.strip()) is not None
+    is_unlikely = differ and _log_chance_of_none(column.reports, labels) < _CHANCE
+    if differ and (is_named or is_unlikely) and any(one.distinct < one.reports for one in columns):
+        return True
     if column.reports < FEWEST_REPORTS:
-        differ = 1 < column.distinct == column.reports and column.apart == 1
-        is_named = _NAME.search(column.name.strip()) is not None
-        return len(columns) > 1 and differ and is_named
+        return len(columns) > 1 and differ and column.apart == 1 and is_named
     if not any(other.ratio <= column.ratio / 2 for other in columns):
         return False
     least = _HALF if column.reports >= MANY_REPORTS else _NEARLY
@@ -156,10 +159,15 @@ def _log_chance(column: _Column, k: int) -> float:
     if n < FEWEST_REPORTS or column.ratio < _NEARLY:
         return 0.0
     if not repeats:
-        return math.lgamma(k + 1) - math.lgamma(k - n + 1) - n * math.log(k)
+        return _log_chance_of_none(n, k)
     mean = n * (n - 1) / (2 * k)
     terms = [i * math.log(mean) - mean - math.lgamma(i + 1) for i in range(repeats + 1)]
     return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))
+
+
+def _log_chance_of_none(n: int, k: int) -> float:
+    """That n values out of k at equal frequencies all differ, or less at others; a logarithm."""
+    return math.lgamma(k + 1) - math.lgamma(k - n + 1) - n * math.log(k)
 
 
 def _plain_numbers(cells: Cells, columns: Sequence[_Column]) -> set[str]:

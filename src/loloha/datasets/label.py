@@ -6,6 +6,7 @@ import datetime
 import decimal
 import math
 import re
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -19,12 +20,21 @@ from loloha.datasets.dataset import MISSING, DataError, narrowest
 # Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 UNSORTABLE = re.compile(
-    r"[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}|[0-9]{4})?|[0-9]{1,2}[./-][0-9]{4}"
-    r"|([0-9]{1,2}[ .-]*)?(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?"
-    r"|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)([ .,/-]+[0-9]+)*",
+    r"^[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{2}\b|$)"  # a day and a month, in either order
+    r"|^(?![0-9]{4}).*[0-9][^0-9]+(1[0-9]|20)[0-9]{2}\b"  # a year that is not first
+    r"|\b(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\b"
+    r"|\b(mon|tue|wed|thu|fri|sat|sun)[a-z]*\b"
+    r"|[0-9] ?[ap]\.?m\b"
+    r"|:[0-9.]+ ?[+-][0-9]{2}(:?[0-9]{2})?$",  # zones
     re.IGNORECASE,
 )
-"""Dates that begin with the day or the month."""
+"""Times whose text does not sort as they do: a year that is not first, names, am and pm, zones."""
+SORTABLE = re.compile(
+    r"[0-9]{4}((?P<dash>[-/.]?)[0-9]{2}((?P=dash)[0-9]{2})?|-?[QW][0-9]{1,2}(-[0-9])?)?"
+    r"([T ][0-9]{2}(:?[0-9]{2}){0,2}([.,][0-9]+)?Z?)?",
+    re.IGNORECASE,
+)
+"""Dates and times whose text sorts as they do, of one form."""
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
 GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
 """What programs write for a missing value, in any case; in text it is a label."""
@@ -52,7 +62,12 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     Raises
     ------
     DataError
-        If the labels are of several kinds, or dates in a form without order.
+        If the labels are of several kinds, or times whose text does not sort as they do.
+
+    Warns
+    -----
+    UserWarning
+        If ``natural`` and the order is a guess: text with no number, or with several that vary.
     """
     contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
     kinds = sorted({kind(content) for content in contents.values()})
@@ -62,17 +77,37 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
             "domain="
         )
     by_parts = natural and kinds == ["text"]
-    if by_parts and len(contents) > 1 and all(map(UNSORTABLE.fullmatch, contents.values())):
-        raise DataError(
-            "rounds must sort by time, got dates that do not, as 5.1.2026, 1/5/2026 or Jan 2026; "
-            "write them like 2026-01-05, or number the rounds"
-        )
+    if by_parts and len(contents) > 1:
+        _must_sort([str(content) for content in contents.values()])
     try:
         return sorted(contents.values(), key=_by_parts if by_parts else None)
     except TypeError:
         raise DataError(
             f"cells must have an order, got {kinds[0]}; turn them into text, or pass domain="
         ) from None
+
+
+def _must_sort(texts: Sequence[str]) -> None:
+    """Refuse times whose text sorts otherwise than they do; warn where the order is a guess."""
+    if all(map(UNSORTABLE.search, texts)):
+        raise DataError(
+            "rounds must sort by time, got text that does not, as 5.1.2026, 1/5/2026, Jan 2026, "
+            "Monday, 9 am or times of several zones; write them like 2026-01-05 (times in UTC), or "
+            "number the rounds"
+        )
+    forms = {re.sub("[0-9]", "0", text) for text in texts}
+    if len(forms) == 1 and all(map(SORTABLE.fullmatch, texts)):
+        return
+    parts = [re.split("([0-9]+)", text) for text in texts]
+    if len({tuple(one[::2]) for one in parts}) == 1:
+        numbers = zip(*(one[1::2] for one in parts), strict=True)
+        if sum(len(set(some)) > 1 for some in numbers) == 1:
+            return
+    warnings.warn(
+        "rounds are sorted as text, numbers in it by value, which may not be their order in time: "
+        "number them, or write dates like 2026-01-05",
+        stacklevel=2,
+    )
 
 
 def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
