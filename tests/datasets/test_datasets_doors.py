@@ -430,3 +430,28 @@ def test_a_missing_label_is_no_label(label: Any) -> None:
 def test_text_of_a_terminal_that_is_no_utf8_is_refused() -> None:
     with pytest.raises(ParameterError, match="UTF-8 form"):
         datasets.table(pa.table({"r0": ["a"]}), domain=["a", "\udcff"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_long_table_with_a_further_column_is_no_wide_one() -> None:
+    """Columns named round and value are roles, not two rounds; nothing is guessed."""
+    table = {
+        "user": list(range(12)),
+        "round": [1] * 12,
+        "value": ["a", "b"] * 6,
+        "device": ["x"] * 12,
+    }
+    with pytest.raises(DataError, match="must be a long or a wide table"):
+        datasets.table(pd.DataFrame(table))
+    assert datasets.table(pd.DataFrame(table), round="round", value="value").tau == 1
+    wide = {name: [str(cell) for cell in column] for name, column in table.items()}
+    assert datasets.table(pd.DataFrame(wide), layout="wide", user="user").tau == 3
+
+
+def test_an_index_without_a_name_is_no_round(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"w1": ["a", "b"] * 4, "w2": ["b", "a"] * 4})
+    frame.to_csv(tmp_path / "t.csv")
+    pd.read_csv(tmp_path / "t.csv").to_csv(tmp_path / "again.csv")
+    assert "Unnamed: 0" in (tmp_path / "again.csv").read_text()
+    for name in ("t.csv", "again.csv"):
+        assert study(tmp_path / name).rounds == ("w1", "w2")

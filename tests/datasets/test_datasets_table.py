@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loloha import datasets
+from loloha.campaign.lookalike import alike
 from loloha.campaign.scalar import clean
 from loloha.datasets import DataError, Dataset, ExtraError, PrivacyWarning, label, layout
 from loloha.errors import DomainError, ParameterError
@@ -614,7 +615,9 @@ def test_without_a_library_the_error_names_the_extra(
 
 
 LABELS = st.one_of(
-    st.lists(st.text().map(clean).filter(bool), min_size=2, max_size=6, unique=True),
+    st.lists(st.text().map(clean).filter(bool), min_size=2, max_size=6, unique=True).filter(
+        lambda labels: not alike(labels)
+    ),
     st.lists(st.integers(-(2**62), 2**62), min_size=2, max_size=6, unique=True),
     st.lists(st.dates(), min_size=2, max_size=6, unique=True),
 )

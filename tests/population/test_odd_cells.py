@@ -88,6 +88,7 @@ def test_there_is_one_zero(zero: Any, tmp_path: Path) -> None:
 ALIKE = [
     ("a", "a\ufe0f"), ("\u2764", "\u2764\ufe0f"), ("e\u0301", "e\u0301\u034f"), ("fi", "\ufb01"),
     ("1", "\uff11"), ("a", "\u0430"), ("o", "\u03bf"), ("a", "a\u3164"), ("x", "\u3164"),
+    ("-1", "\u22121"), ("it's", "it\u2019s"), ("1-2", "1\u20132"),
     ("a", "a\U000e0101"), ("ab", "a\u180bb"), ("caf\u00e9", "c\u0430f\u00e9"),
 ]  # fmt: skip
 
@@ -105,7 +106,7 @@ def test_labels_that_look_alike_are_refused(labels: tuple[str, str]) -> None:
     assert domain_from_plain(list(labels), None).k == 2
 
 
-@pytest.mark.parametrize("invisible", "\u200d\u200b\u00ad\u2060\ufeff\u061c")
+@pytest.mark.parametrize("invisible", "\u200d\u200b\u00ad\u2060\ufeff\u061c\0\a\x1f\x84")
 def test_joiners_are_seen_by_nobody(invisible: str) -> None:
     with pytest.raises(DataError, match="labels must look different"):
         datasets.table(np.array([["ab", f"a{invisible}b"]]))

@@ -68,6 +68,12 @@ def choose_roles(
         raise ParameterError(
             "round and value must be left out for a wide table, got one; pass layout='long'"
         )
+    lower = {name.lower() for name in plain}
+    if layout == "auto" and {"round", "value"} <= lower:
+        raise DataError(
+            "source must be a long or a wide table, got columns named round and value beside "
+            "others: pass user=, round= and value= for a row a report, or layout='wide'"
+        )
     user = user or _user(plain, index)
     rounds = [column for column in plain if column != user]
     if not rounds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ MAGIC = {
     b"\xff\xfe": ("UTF-16", "save it as CSV UTF-8"),
     b"\xfe\xff": ("UTF-16", "save it as CSV UTF-8"),
 }
-UNNAMED = "__index_level_"
-"""What pandas calls an index without a name where it must have one."""
+UNNAMED = re.compile(r"\s*|__index_level_.*|Unnamed: [0-9]+(_level_[0-9]+)?")
+"""Columns without a name, and what pandas calls them where they must have one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,11 +89,7 @@ def read_columns(source: Any) -> Columns:
         table = _frame(source, pyarrow)
     index, categorical = _pandas(table)
     table = table.select(
-        [
-            place
-            for place, name in enumerate(table.column_names)
-            if name.strip() and not name.startswith(UNNAMED)
-        ]
+        [place for place, name in enumerate(table.column_names) if not UNNAMED.fullmatch(name)]
     )
     refuse_repeated(table.column_names)
     if not table.num_rows or not table.num_columns:
@@ -151,7 +148,9 @@ def _frame(source: Any, pyarrow: Any) -> Any:
         "each column must hold one type, of those that Arrow has", "cast it to text first"
     ):
         if isinstance(source, np.ndarray):
-            columns = {str(t): pyarrow.array(source[:, t]) for t in range(source.shape[1])}
+            # Arrow would cut NumPy's text off at a NUL.
+            cells = source.astype(object) if source.dtype.kind == "U" else source
+            columns = {str(t): pyarrow.array(cells[:, t]) for t in range(cells.shape[1])}
             return pyarrow.table(columns)
         if hasattr(source, "__arrow_c_stream__"):
             return pyarrow.table(source)
@@ -212,6 +211,6 @@ def _pandas(table: Any) -> tuple[tuple[str, ...], frozenset[str]]:
         )
     present = set(table.column_names)
     return (
-        tuple(n for n in names if n in present and n.strip() and not n.startswith(UNNAMED)),
+        tuple(n for n in names if n in present and not UNNAMED.fullmatch(n)),
         frozenset(name for name, kind in described.items() if kind == "categorical"),
     )
