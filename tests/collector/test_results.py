@@ -79,7 +79,10 @@ def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
     shown = client.get(address, params={**query, "top": 2}).json()
     best = sorted(sorted(range(one.protocol.bins), key=lambda v: -whole["estimate"][v])[:2])
     assert shown["value"] == best
-    for column in ("label", "estimate", "standard_error", "lower", "upper", "projected"):
+    # Picked by their estimates, they have intervals for all values.
+    assert (np.array(shown.pop("lower")) <= np.array(whole["lower"])[best]).all()
+    assert (np.array(shown.pop("upper")) > np.array(whole["upper"])[best]).all()
+    for column in ("label", "estimate", "standard_error", "projected"):
         assert shown.pop(column) == [whole[column][v] for v in best]
     for about in ("bins", "clear", "simultaneous_error", "n"):
         assert shown[about] == whole[about]
@@ -169,6 +172,26 @@ def test_series_over_rounds_for_chosen_and_for_top_values(serve: Any, clock: Clo
     assert float(rows[6]["lower"]) == pytest.approx(middle.interval(0.9)[0][1], rel=1e-12)
     saved = client.get(f"{path}/series", params={"format": "parquet", "top": 2}).content
     assert pyarrow.parquet.read_table(io.BytesIO(saved)).num_rows == 3 * 2
+
+
+def test_values_picked_by_their_estimates_have_intervals_for_all_values(serve: Any) -> None:
+    """In both answers; chosen values, and all of them, have those of one value."""
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    estimate = expected(one, fill(client, path, one, 50), 0).estimate()
+    for query, simultaneous in (("top=2", True), ("top=5", False), ("", False)):
+        low, high = estimate.interval(simultaneous=simultaneous)
+        shown = client.get(f"{path}/rounds/0/estimates?{query}").json()
+        series = client.get(f"{path}/series?{query}").json()
+        for lower, upper, values in (
+            (shown["lower"], shown["upper"], shown["value"]),
+            (series["lower"][0], series["upper"][0], series["value"]),
+        ):
+            assert lower == pytest.approx(low[values].tolist())
+            assert upper == pytest.approx(high[values].tolist())
+    low, high = estimate.interval()
+    series = client.get(f"{path}/series?value=0&value=3").json()
+    assert series["upper"][0] == pytest.approx(high[[0, 3]].tolist())
 
 
 def test_buckets_without_any_user_are_null(serve: Any) -> None:

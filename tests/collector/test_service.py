@@ -281,6 +281,26 @@ def test_a_single_report_that_is_refused_is_a_problem(serve: Any, clock: Clock) 
     assert rounds[1]["refused"] == {"late": 1}
 
 
+def test_a_single_report_is_answered_alike_whatever_its_size(serve: Any) -> None:
+    """Above 32 KiB answers lacked the report's `reporter`, or wrote another: nothing settled it."""
+    client, one = serve(), campaign(protocol=loloha.RAPPOR(k=5, eps_inf=2.0, eps_1=1.0))
+    path = created(client, one, terms=EVERYTHING)
+    (message,) = messages(one, clients(one, 1), 0)
+    plain = json.loads(message)
+    reporter = plain["reporter"].upper()
+    for change in (
+        {}, {"y": "ff"}, {"y": ""}, {"campaign": "0" * 64}, {"version": 2}, {"reporter": "x"},
+        {"reporter": 7},
+    ):  # fmt: skip
+        body = json.dumps({**plain, "reporter": reporter, **change}).encode()
+        # Once counted, both are duplicates.
+        send(client, path, body)
+        small, large = (send(client, path, blanks + body) for blanks in (b"", b" " * 40_000))
+        assert (small.status_code, small.json()) == (large.status_code, large.json()), change
+        if "reporter" not in change:
+            assert large.json()["reporter"] == reporter
+
+
 def test_a_foreign_fingerprint_is_refused_and_counted(serve: Any) -> None:
     # PAINS 10.
     client = serve()

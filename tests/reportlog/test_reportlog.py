@@ -1,6 +1,7 @@
 """The Arrow form and the files: what is written comes back, and nothing else is read."""
 
 import json
+import os
 import re
 import shutil
 from hashlib import sha256
@@ -233,6 +234,13 @@ def test_a_file_of_another_campaign_is_foreign(draw, make_log):
     log = make_log(PROTOCOL, (7, draw(PROTOCOL, 10, 0)))
     other = make_log(OTHER, (7, draw(OTHER, 10, 0)), name="other")
     shutil.copy(the_file(other), log.round_folder(7))
+    assert list(log.scan().refused) == ["foreign"]
+    assert log.scan().rows == 10
+
+
+def test_a_named_pipe_is_foreign_and_not_waited_for(draw, make_log):
+    log = make_log(PROTOCOL, (7, draw(PROTOCOL, 10, 0)))
+    os.mkfifo(log.round_folder(7) / f"{'0' * 32}.parquet")
     assert list(log.scan().refused) == ["foreign"]
     assert log.scan().rows == 10
 

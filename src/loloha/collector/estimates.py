@@ -134,12 +134,16 @@ def table(
 ) -> EstimateTable:
     """What is asked of an estimate, in ascending order of values."""
     bins: Any = slice(None)
-    if selection.top is not None and selection.top < stored.bins:
-        bins = np.array(most_frequent([estimate], selection.top))
+    top = selection.top or stored.bins
+    picked = top < stored.bins
+    if picked:
+        bins = np.array(most_frequent([estimate], top))
     found = estimate.table(
         selection.level,
         labels=stored.labels,
         bins=bins,
+        # Of values that are picked by their estimates.
+        simultaneous=picked,
         round=round,
         start=to_text(stored.campaign.schedule.begins(round)),
         campaign=stored.campaign.fingerprint,

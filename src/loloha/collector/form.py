@@ -135,9 +135,10 @@ def _series(
     )
     most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
     bins: Any = slice(None)
+    picked = asked.value is None and most < stored.bins
     if asked.value is not None:
         bins = np.array(asked.value)
-    elif most < stored.bins:
+    elif picked:
         bins = np.array(estimates.most_frequent(present, most), dtype=np.int64)
     value = np.arange(stored.bins)[bins]
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
@@ -146,7 +147,12 @@ def _series(
         hidden = estimates.withheld(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         n.append(one.n if estimate is None else estimate.n)
-        row = None if estimate is None else estimate.table(asked.level, bins=bins)
+        # Of values that are picked by their estimates the intervals hold for all at once.
+        row = (
+            None
+            if estimate is None
+            else estimate.table(asked.level, bins=bins, simultaneous=picked)
+        )
         for name, rows in numbers.items():
             rows.append(None if row is None else getattr(row, name)[0])
     return EstimateTable(

@@ -112,4 +112,5 @@ async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
     stored = await context.known(rows[0].campaign)
     context.require_token(admitted.text(b"authorization"), stored)
     upload = SmallUpload(stored, rows, bytearray(codes))
-    return answer_alone(await counted(context, admitted.address, upload), upload)
+    receipt = await counted(context, admitted.address, upload)
+    return answer_alone(receipt, rows[0].reporter)

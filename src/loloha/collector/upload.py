@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +21,6 @@ from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Receipt, SmallUpload, Submission
 from loloha.errors import CampaignError, StoreError, WireError
 from loloha.planning.verdict import require_fit_keys
-from loloha.report import REPORTER_BYTES
 from loloha.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.message import key_text
@@ -41,6 +41,8 @@ _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lin
 # What ends an element, and how many of it a report has.
 _ENDS = {"application/json": (b",", text.COMMAS), "application/x-ndjson": (b"\n", 1)}
 
+_OBJECT = re.compile(rb"[ \t\r\n]*\{")
+
 _PATH = CAMPAIGN + "/reports"
 
 
@@ -55,9 +57,11 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
     stored, media, packing = admitted.stored, admitted.media, admitted.packing
     body = admitted.body
     upload: SmallUpload | Submission
+    reporter: str | UnsetType
     single = media == "application/json" and _is_object(body)
     if not packing and _is_quick(media, body):
         upload = _decode(stored, media, body)
+        reporter = upload.rows[0].reporter if upload.rows else UNSET
     else:
         if media not in READERS:
             raise Problem(415, f"content-type must be one of {', '.join(READERS)}", kind="type")
@@ -66,19 +70,20 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
             admitted.address, prepare, fingerprint, media, body, packing, largest
         )
         upload = Submission(stored, batch, digests)
+        reporter = _reporter(body) if single else UNSET
     del body
     admitted.release()
     # Rounds count too: each has a guard and counts of its own to be read and written.
     context.rate.charge(admitted.scope, upload.work / REPORTS_A_REQUEST - admitted.charged)
     receipt = await counted(context, admitted.address, upload)
     if single and receipt.size == 1:
-        return answer_alone(receipt, upload)
+        return answer_alone(receipt, reporter)
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
     reasons = {str(reason): count for reason, count in receipt.reasons.items()} or UNSET
     return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
 
 
-def answer_alone(receipt: Receipt, upload: SmallUpload | Submission) -> Response:
+def answer_alone(receipt: Receipt, reporter: str | UnsetType) -> Response:
     """The answer to a single report, with its name: a device knows its own from a cached one.
 
     Raises
@@ -86,12 +91,6 @@ def answer_alone(receipt: Receipt, upload: SmallUpload | Submission) -> Response
     Problem
         If it is refused.
     """
-    reporter: str | UnsetType = UNSET
-    if isinstance(upload, SmallUpload):
-        if upload.rows:
-            reporter = upload.rows[0].reporter
-    elif len(names := upload.batch.reporters):
-        reporter = bytes(names[0]).ljust(REPORTER_BYTES, b"\0").hex()
     if receipt.refused:
         named = {} if reporter is UNSET else {"reporter": reporter}
         raise refused(receipt.refused[0][1], named)
@@ -180,9 +179,23 @@ def _decode(stored: StoredCampaign, media: str, body: bytes) -> SmallUpload:
     return SmallUpload(stored, rows, codes)
 
 
+class _Named(msgspec.Struct):
+    """What a report calls itself, in its own writing."""
+
+    reporter: str
+
+
+def _reporter(body: bytes) -> str | UnsetType:
+    """What a report calls itself that is too large to be read here whole; unset if nothing."""
+    try:
+        return msgspec.json.decode(body, type=_Named).reporter
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return UNSET
+
+
 def _is_object(body: bytes) -> bool:
     """Whether a body is one report; a compressed one is a batch, for all we look."""
-    return body[:_SMALL].lstrip()[:1] == b"{"
+    return _OBJECT.match(body) is not None
 
 
 def _json(content: Any) -> Response:

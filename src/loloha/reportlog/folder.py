@@ -188,6 +188,9 @@ class ReportLog:
 
         if round is None or path.suffix != ".parquet" or path.parent != self.round_folder(round):
             return "foreign"
+        if path.exists() and not path.is_file():
+            # Who opens a named pipe waits for ever.
+            return "foreign"
         try:
             # Without its digest for a name a file may be a copy of another one, also where nobody
             # compares the content.
