@@ -40,10 +40,10 @@ setup: $(VENV)/.installed ## install the library, every extra and the tools into
 demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, dashboard
 	$(BIN)/loloha demo
 
-test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches too, in three times the time
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov)
+test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches, with browser and Spark, in three times the time
+	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov -m 'not long or spark or browser')
 
-test-long: $(VENV)/.installed ## run the tests that take many seconds each
+test-long: $(VENV)/.installed ## run the rest: all variants of the laws, Spark, the dashboard in a browser
 	$(BIN)/python -m pytest -n $(WORKERS) -m long
 
 check: $(VENV)/.installed docs ## lint, format, types, documentation, layers

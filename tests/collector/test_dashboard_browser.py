@@ -23,7 +23,7 @@ from dashboards import (
     walk,
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 def test_campaigns_are_listed_the_newest_first_and_chosen(visit: Open, site: Site) -> None:

@@ -28,7 +28,7 @@ from dashboards import (
 )
 from loloha.campaign import Campaign
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 def turn_to(page: Any, made: Campaign) -> None:

@@ -164,6 +164,7 @@ def test_folders_that_look_like_patterns_are_read_as_they_are(draw, make_log, na
         assert next(tally(log, engine=engine)).tally.n == 5
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_refuses_folders_that_look_like_patterns(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)), name="log[1]")
@@ -177,6 +178,7 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
         library("duckdb", "engines")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("guard", [True, False])
 def test_spark_counts_the_same(kind, messy, guard, spark):
@@ -188,13 +190,12 @@ def test_spark_counts_the_same(kind, messy, guard, spark):
 LEAST_PRIME = [
     # A table of keys and symbols, with P = k and P > k; preimages, where it would be too large.
     OLOLOHA(k=11, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
-    pytest.param(OLOLOHA(k=12, eps_inf=2.0, eps_1=1.0, hash="prime", g=13), marks=pytest.mark.long),
-    pytest.param(
-        OLOLOHA(k=1500, eps_inf=2.0, eps_1=1.0, hash="prime", g=4), marks=pytest.mark.long
-    ),
+    OLOLOHA(k=12, eps_inf=2.0, eps_1=1.0, hash="prime", g=13),
+    OLOLOHA(k=1500, eps_inf=2.0, eps_1=1.0, hash="prime", g=4),
 ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("protocol", LEAST_PRIME, ids=repr)
 def test_spark_counts_least_prime_hashes_as_the_other_engines(protocol, messy, spark):
@@ -207,6 +208,7 @@ def test_spark_counts_least_prime_hashes_as_the_other_engines(protocol, messy, s
     assert got[3][-1] > 0
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_runs_the_statement_that_is_printed(draw, make_log, spark):
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 50, 0)), (3, draw(PROTOCOL, 20, 1)))

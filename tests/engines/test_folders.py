@@ -85,6 +85,7 @@ def test_folders_are_called_what_they_like(draw, make_log, name):
     check(make_log(PROTOCOL, *files, name=f"{name}/LOG"), expected, ["local", "duckdb"], "duckdb")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_does_not_read_them_either(draw, make_log, spark):
     files = [(round, draw(PROTOCOL, 40, round)) for round in (0, 2)]
