@@ -1,15 +1,12 @@
 """Laws that every registered protocol obeys, and how a law says what it is tried on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
 from laws import oracle
 from laws.variants import Variant
-from loloha.client import Client
-from loloha.report import Report
-from loloha.rng import SimulationRng
 
 # Failures in the modules below show both sides of a comparison, as in a test.
 pytest.register_assert_rewrite("laws.client", "laws.device", "laws.server", "laws.specification")
@@ -48,11 +45,3 @@ def longitudinal(protocol: Any) -> bool:
 def at_most_bits(number: int) -> Callable[[Any], bool]:
     """Whether answers have so few bits that all their outcomes can be listed."""
     return lambda protocol: oracle.bits(protocol) <= number
-
-
-def walk(protocol: Any, rounds: int = 40, seed: int = 11) -> Iterator[tuple[Client, int, Report]]:
-    """A user who holds each value for some rounds, and returns to old ones."""
-    client = protocol.client(rng=SimulationRng(seed))
-    for round in range(rounds):
-        v = (round // 3) * 7 % protocol.k if round % 4 else 0
-        yield client, v, client.report(v, round=round)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laws import law, longitudinal, oracle, walk
+from laws import law, longitudinal, oracle
 from laws.variants import FLAGSHIPS, VARIANTS
+from loloha.conform.laws import walk
 from loloha.errors import BudgetError, ParameterError
 from loloha.law import exact_law
 from loloha.protocols import Protocol
@@ -39,23 +40,6 @@ def counting(step: Any, drawn: dict[str, int], name: str) -> Any:
         return step(self, *args)
 
     return counted
-
-
-@law(VARIANTS, longitudinal)
-def a_drawn_memo_never_changes(protocol: Any) -> None:
-    known: dict[int, Any] = {}
-    keys = set()
-    table: Any = None
-    for client, v, report in walk(protocol):
-        state = client.to_dict()
-        table = state.get("table") if table is None else table
-        memo = dict(state["memo"])
-        assert {x: memo[x] for x in known} == known
-        assert state.get("table") == table
-        assert oracle.symbol(protocol, report.key, v) in memo
-        known = memo
-        keys.add(str(state["key"]))
-    assert len(keys) == 1
 
 
 @law(VARIANTS)

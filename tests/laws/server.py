@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import loloha
-from laws import law, oracle, walk
+from laws import law, oracle
 from laws.device import reporting
 from laws.variants import FLAGSHIPS, VARIANTS
+from loloha.conform.laws import walk
 from loloha.law import exact_law
 from loloha.report import Report
 
@@ -92,30 +93,13 @@ def reaches(protocol: Any, key: Any) -> list[int]:
 
 
 @law(VARIANTS)
-def many_reports_count_like_one_by_one(protocol: Any) -> None:
-    reports = [report for _, _, report in walk(protocol)]
-    one_by_one, at_once = protocol.tally(), protocol.tally()
-    for report in reports:
-        one_by_one.add(report)
-    at_once.update(*columns(protocol, reports))
-    assert at_once == one_by_one
+def many_reports_count_what_each_supports(protocol: Any) -> None:
+    reports = [report for *_, report in walk(protocol)]
+    at_once = protocol.tally()
+    at_once.update(*protocol.encoding.arrays(reports))
     assert at_once.n == len(reports)
-    assert (
-        at_once.support().tolist()
-        == np.sum(
-            [oracle.supports(protocol, report.key, report.y) for report in reports], axis=0
-        ).tolist()
-    )
-
-
-def columns(protocol: Any, reports: list[Report]) -> tuple[Any, Any]:
-    """The array forms of reports."""
-    keyless = protocol.encoding.key_bits == 0
-    keys = None if keyless else np.array([report.key for report in reports], dtype=np.int64)
-    ys = [report.y for report in reports]
-    if oracle.bits(protocol):
-        return keys, np.frombuffer(b"".join(ys), dtype=np.uint8).reshape(len(ys), -1)
-    return keys, np.array(ys, dtype=np.int64)
+    each = [oracle.supports(protocol, report.key, report.y) for report in reports]
+    assert at_once.support().tolist() == np.sum(each, axis=0).tolist()
 
 
 @law(FLAGSHIPS)

@@ -91,12 +91,12 @@ def _counted(protocol: Protocol, reports: Sequence[Report]) -> Tally:
     return tally
 
 
-def walk(protocol: Protocol, rounds: int = 40, seed: int = 11) -> Iterator[tuple[Client, Report]]:
+def walk(protocol: Protocol) -> Iterator[tuple[Client, int, Report]]:
     """A user who holds each value for some rounds, and returns to old ones."""
-    client = protocol.client(rng=SimulationRng(seed))
-    for round in range(rounds):
+    client = protocol.client(rng=SimulationRng(11))
+    for round in range(40):
         v = (round // 3) * 7 % protocol.k if round % 4 else 0
-        yield client, client.report(v, round=round)
+        yield client, v, client.report(v, round=round)
 
 
 # -- exact laws: every path of a client's draws
@@ -210,7 +210,7 @@ def reports_look_alike(protocol: Protocol) -> None:
     campaign = case.campaign(protocol)
     shapes, sizes = set(), set()
     alone = [protocol.client().report(v, round=9) for v in range(protocol.k)]
-    for report in [*alone, *(sent for _, sent in walk(protocol))]:
+    for report in [*alone, *(sent for *_, sent in walk(protocol))]:
         key, y = report.key, report.y
         _must(encoding.is_key(key) and encoding.is_answer(y), "what is sent must be in range")
         shapes.add((type(key), np.shape(key or 0), type(y), isinstance(y, bytes) and len(y)))
@@ -228,11 +228,16 @@ def memo_and_key_stay(protocol: Protocol) -> None:
         return
     known: dict[int, Any] = {}
     keys: set[str] = set()
-    for client, _ in walk(protocol):
+    tables: list[Any] = []
+    for client, v, report in walk(protocol):
         state = client.to_dict()
         memo = dict(state["memo"])
         _must({x: memo.get(x) for x in known} == known, "a memo must stay as it was drawn")
+        drawn = protocol.memo_index(report.key, v) in memo
+        _must(drawn, "an answer must be kept under its memo symbol")
         known = memo
+        tables.append(state.get("table"))
+        _must(tables[0] == tables[-1], "answers that were drawn together must stay")
         keys.add(str(state["key"]))
         same = math.isclose(client.loss, protocol.spent(len(memo)))
         _must(same, "loss must be what the memo spent")
@@ -330,7 +335,7 @@ def a_client_cannot_be_copied(protocol: Protocol) -> None:
 
 def counts_do_not_depend_on_how_they_are_added(protocol: Protocol) -> None:
     """In any order and partition."""
-    reports = [report for _, report in walk(protocol)]
+    reports = [report for *_, report in walk(protocol)]
     one_by_one, at_once = protocol.tally(), _counted(protocol, reports)
     for report in reports:
         one_by_one.add(report)
