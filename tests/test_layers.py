@@ -14,7 +14,7 @@ from loloha.encodings import PARTS
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 ARCHITECTURE = (SOURCE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
-# The picture of the house, from the ground up. A module may import from its own layer and from
+# The layers of the package, from the lowest up. A module may import from its own layer and from
 # those below; the longest name that it begins with places it. "loloha" is what the package itself
 # offers: lazy, so it may name nearly everything.
 LAYERS = [
@@ -234,7 +234,7 @@ def test_all_protocols_are_known_by_name() -> None:
     assert {"grr", "olh", "rappor", "l-grr", "biloloha", "ololoha", "dbitflippm"} <= registered()
 
 
-def test_the_picture_shows_every_room_and_none_that_is_not_there() -> None:
+def test_the_picture_shows_every_package_and_none_that_is_not_there() -> None:
     modules = {part_of(name) or "" for name in map(module_name, FILES)} - {""}
     assert {part.partition(".")[0] for part in modules | {"loloha"}} == {
         part.partition(".")[0] for part in RANK
@@ -243,11 +243,11 @@ def test_the_picture_shows_every_room_and_none_that_is_not_there() -> None:
     assert sum(map(len, LAYERS)) == len(RANK), "the picture names a part twice"
 
 
-def test_the_page_says_of_every_room_what_it_may_know() -> None:
-    rooms = {part.partition(".")[0] for part in RANK} - {"loloha", "__main__", "_moved"}
+def test_the_page_says_of_every_package_what_it_may_know() -> None:
+    packages = {part.partition(".")[0] for part in RANK} - {"loloha", "__main__", "_moved"}
     table = ARCHITECTURE.split("| package |")[1].split("\n\n")[0]
     cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
-    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == rooms
+    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == packages
 
 
 def test_the_page_names_places_that_are_there() -> None:
@@ -341,7 +341,7 @@ FAULTS = [
             "def f():\n from loloha.client import Client", "layer above"),
     planted("relative", "loloha.datasets.uci", "from . import dataset", "written in full"),
     planted("no place", "loloha.utils", "", "place in LAYERS"),
-    planted("up, inside a room", "loloha.server.tally", "from loloha.wire import text",
+    planted("up, inside a package", "loloha.server.tally", "from loloha.wire import text",
             "layer above"),
     planted("up, by a documented name", "loloha.rng", "import loloha.client", "layer above"),
     planted("population knows collector", "loloha.population.fleet",

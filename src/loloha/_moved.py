@@ -36,7 +36,7 @@ MOVED = {
         for family in ("dbitflip", "grr", "hashed", "loloha", "oneshot", "two_round", "unary")
     },
     "protocols.block": "loloha.protocols.rounds",
-    # The rooms of 0.2.0.
+    # The packages of 0.2.0.
     "rules": "loloha",
     "rules.counting.arrays": "loloha.arrays",
     "rules.dyadic": "loloha_lab.dyadic.protocol",
@@ -98,7 +98,7 @@ def home(name: str) -> str | None:
     if not known:
         return None
     place = MOVED[known] + rest[len(known) :]
-    # A room's module may have had a name of its own before.
+    # A module of it may have had a name of its own before.
     return home(place) or place
 
 

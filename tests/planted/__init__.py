@@ -1,4 +1,4 @@
-"""Known bugs, and the tests that see each: a module for each room of the house."""
+"""Known bugs, and the tests that see each: a module for each part of the package."""
 
 from planted.collector import COLLECTOR
 from planted.design import BUDGETS
