@@ -36,7 +36,7 @@ def test_a_plan_breaks_no_number_in_a_narrow_terminal(
     row = " ".join(line for line in table if "* ololoha" in line)
     best = planning.plan(96, 50000, 2.0, 1.0).recommendation
     assert best is not None
-    for number in (best.variance, best.eps_round, best.cap, best.shared):
+    for number in (best.variance, best.eps_2, best.cap, best.shared):
         assert re.search(rf"(?<!\S){re.escape(f'{number:.5g}')}|{number:.3g}(?!\S)", row), number
 
 

@@ -134,7 +134,7 @@ def test_the_command_shows_both(
     assert main([*asked, "--attributes", "3", "--protocol", "biloloha"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "draw one of the 3 attributes" in shown
-    for name in ("cap, attribute", "cap, user", "one round, attribute", "one round, user"):
+    for name in ("cap, attribute", "cap, user", "eps_2, attribute", "eps_2, user"):
         assert name in shown
     assert "eps_inf = 2, eps_1 = 1 a user" in shown
     assert "eps_inf = 0.6667, eps_1 = 0.3333 an attribute" in shown

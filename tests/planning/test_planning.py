@@ -52,7 +52,7 @@ def test_every_registered_protocol_has_its_rows(survey: Any) -> None:
         assert row.spends_every_round is not row.protocol.longitudinal
         if not row.protocol.longitudinal:
             assert row.protocol.asked_first == plan.eps_1
-            assert (row.eps_value, row.cap, row.eligible) == (math.inf, math.inf, False)
+            assert (row.eps_inf, row.cap, row.eligible) == (math.inf, math.inf, False)
             assert f"spends {plan.eps_1:g} every round" in row.note
 
 
@@ -92,7 +92,7 @@ def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: floa
         assert row.variance == variance(protocol, n)
         assert row.error_one == both[0] * math.sqrt(variance(protocol, n))
         assert row.error_all == simultaneous_error(protocol, reach, level=level)
-        assert (row.eps_first, row.cap) == (protocol.asked_first, protocol.cap)
+        assert (row.eps_1, row.cap) == (protocol.asked_first, protocol.cap)
         assert row.g == protocol.g
         for found, margin, quantile in (
             (row.visible_one, 0.0, sum(both)),
@@ -304,7 +304,7 @@ def test_recommendations_to_expect(survey: Any, label: str, reason: str) -> None
     assert reason in plan.reason
 
 
-@pytest.mark.parametrize(("weigh", "column"), [("round", "eps_round"), ("change", "change")])
+@pytest.mark.parametrize(("weigh", "column"), [("round", "eps_2"), ("change", "change")])
 def test_another_column_can_decide(weigh: str, column: str) -> None:
     plan = loloha.plan(96, 50_000, 2.0, 1.0, weigh=weigh)
     best: Any = plan.recommendation
@@ -313,7 +313,7 @@ def test_another_column_can_decide(weigh: str, column: str) -> None:
     as_good = [row for row in eligible if row.error_one <= 1.1 * least]
     assert len(as_good) > 1
     assert getattr(best, column) == min(getattr(row, column) for row in as_good)
-    assert f"Any one round of it loses at most {best.eps_round:.4g}" in plan.reason
+    assert f"Any one round of it loses at most {best.eps_2:.4g}" in plan.reason
     assert f"AUC at most {math.ceil(100 * best.change) / 100:.2f} (an average over" in plan.reason
     with pytest.raises(ParameterError, match="weigh"):
         loloha.plan(96, 50_000, 2.0, 1.0, weigh="taste")
@@ -379,8 +379,8 @@ def test_rows_say_what_values_that_change_reveal() -> None:
         assert row.protocol is not None
         area = loloha.privacy.change_area(row.protocol, 10)
         assert area is not None
-        assert (row.eps_round, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
-        assert row.to_dict()["eps_round"] == (row.eps_round if row.name != "dbitflippm" else None)
+        assert (row.eps_2, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
+        assert row.to_dict()["eps_2"] == (row.eps_2 if row.name != "dbitflippm" else None)
 
 
 # -- the warning
@@ -474,7 +474,7 @@ def test_plans_are_json(survey: Any) -> None:
         assert row["variance"] == (known.variance if known.protocol else None)
         assert row["spends_every_round"] is known.spends_every_round
         if known.spends_every_round:
-            assert row["cap"] is row["eps_value"] is None
+            assert row["cap"] is row["eps_inf"] is None
     assert loloha.plan(*survey, protocols=["grr"]).to_dict()["recommendation"] is None
 
 

@@ -51,17 +51,17 @@ def test_an_explanation_prints_what_was_asked_for(name: str) -> None:
 @pytest.mark.parametrize(("eps_inf", "eps_1"), BUDGETS)
 def test_tables_print_what_was_asked_for(eps_inf: float, eps_1: float) -> None:
     for row in loloha.plan(20, 100, eps_inf, eps_1).rows:
-        assert not row.eligible or (row.eps_first, row.eps_value) == (eps_1, eps_inf)
+        assert not row.eligible or (row.eps_1, row.eps_inf) == (eps_1, eps_inf)
     held = loloha.plan(20, 100, eps_inf, eps_2=2 * eps_1)
     for line in held.rows:
-        assert not line.eligible or line.eps_round == 2 * eps_1 or line.eps_round < 1.999999 * eps_1
+        assert not line.eligible or line.eps_2 == 2 * eps_1 or line.eps_2 < 1.999999 * eps_1
     for record in loloha.sweep(20, 100, eps_inf, protocols=["l-grr"]).records():
         assert not LONG.search(repr((record["eps_inf"], record["eps_1"])))
     needed = loloha.plan_for(
         error=0.2, k=20, eps_inf=eps_inf, alpha=eps_1 / eps_inf, protocols=["l-grr"]
     )
     found: Any = needed.rows[0].prospect
-    assert found.eps_first == eps_1
+    assert found.eps_1 == eps_1
 
 
 def test_a_curve_of_another_first_loss_is_left_as_it_is() -> None:

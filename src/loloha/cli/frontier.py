@@ -37,7 +37,7 @@ def show(
         console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
         return
     console.show_table(
-        ("one round, eps_2", "first report, eps_1", "g", "n V*", "least n V* at this eps_1"),
+        ("eps_2", "eps_1", "g", "n V*", "least n V* at this eps_1"),
         [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
         title=title,
     )

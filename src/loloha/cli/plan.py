@@ -204,7 +204,7 @@ def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = N
 
     columns = (
         "protocol", "g", f"{level} error", "visible from", *losses("cap"),
-        *losses("one round"), *changes, *losses("bytes"), *free,
+        *losses("eps_2"), *changes, *losses("bytes"), *free,
     )  # fmt: skip
     more = (*named, "all at once", "V*", "above optimum", "a key's users", "server, one round")
     console.show_table(
@@ -216,10 +216,10 @@ def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = N
                 rounded.frequency(row.error_one),
                 rounded.frequency(row.visible_one),
                 *spent(row.cap),
-                *spent(row.eps_round),
+                *spent(row.eps_2),
                 *((None if row.change is None else rounded.digits(row.change),) if changes else ()),
                 *spent(int(row.report_bytes)),
-                *((row.eps_first, row.eps_value) if free else ()),
+                *((row.eps_1, row.eps_inf) if free else ()),
                 *((getattr(row.protocol, "hash", None),) if named else ()),
                 rounded.frequency(row.error_all),
                 rounded.digits(row.variance, 3),

@@ -153,7 +153,7 @@ def _losses(found: Plan, reported: int) -> dict[str, dict[str, float | None]] | 
     if row is None:
         return None
     one = {
-        "eps_1": row.eps_first, "eps_inf": row.eps_value, "eps_2": row.eps_round, "cap": row.cap,
+        "eps_1": row.eps_1, "eps_inf": row.eps_inf, "eps_2": row.eps_2, "cap": row.cap,
     }  # fmt: skip
     return {
         "per_attribute": {name: checks.finite(eps) for name, eps in one.items()},

@@ -68,7 +68,7 @@ class Prospect:
         Its rough number of machine operations; ``inf`` where that is not known.
     shared : float
         Users for each key, on average; None where none is kept.
-    eps_first, eps_value, eps_round, cap : float
+    eps_1, eps_inf, eps_2, cap : float
         Loss of the first report; of all reports of one value; of any one round, all others known;
         most budget that can be spent. ``inf`` where nothing bounds it.
     left_out : bool
@@ -93,9 +93,9 @@ class Prospect:
     server_cost: str = ""
     server_operations: float = math.inf
     shared: float | None = None
-    eps_first: float = math.inf
-    eps_value: float = math.inf
-    eps_round: float = math.inf
+    eps_1: float = math.inf
+    eps_inf: float = math.inf
+    eps_2: float = math.inf
     cap: float = math.inf
     left_out: bool = False
 
@@ -204,9 +204,9 @@ def prospect(
         server_cost=cost,
         server_operations=operations,
         shared=_shared(protocol, n),
-        eps_first=protocol.asked_first,
-        eps_value=protocol.asked_memo if protocol.longitudinal else math.inf,
-        eps_round=as_asked(round_loss(protocol), eps_2),
+        eps_1=protocol.asked_first,
+        eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
+        eps_2=as_asked(round_loss(protocol), eps_2),
         cap=protocol.cap,
     )
 

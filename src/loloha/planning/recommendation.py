@@ -20,7 +20,7 @@ AS_GOOD = 1.1
 """Errors up to this many times the least count as equally good: cap and cost decide then."""
 
 CHANGE = "change"
-WEIGHED = {"cap": "cap", "round": "eps_round", CHANGE: "change"}
+WEIGHED = {"cap": "cap", "round": "eps_2", CHANGE: "change"}
 """What decides among rows whose errors are equally good, and the column that holds it."""
 
 _LEAST = {
@@ -28,7 +28,7 @@ _LEAST = {
     "round": "the smallest loss of any one round",
     CHANGE: "changes that show least",
 }
-_NAMED = {"cap": "cap", "round": "one round", CHANGE: "AUC of a change"}
+_NAMED = {"cap": "cap", "round": "eps_2", CHANGE: "AUC of a change"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,7 +216,7 @@ def users_of_a_key(row: Prospect) -> str | None:
 
 def _over_time(row: Prospect) -> str:
     """What the recommended protocol reveals of values that change, and of its user."""
-    once = row.eps_round
+    once = row.eps_2
     bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
     told = [f"Any one round of it {bound}."]
     if row.protocol is not None and row.protocol.joint:
@@ -224,7 +224,7 @@ def _over_time(row: Prospect) -> str:
         told.append(
             "One memo table for life is what makes the cap smaller; its price is that one value "
             f"exchanged for another among several is told by up to {price}, not by "
-            f"{loss(row.eps_value)}."
+            f"{loss(row.eps_inf)}."
         )
     if row.change is not None:
         keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
