@@ -67,7 +67,10 @@ def by_statement(dialect: str, log: ReportLog, **options: Any) -> Any:
         table = local_session().sql(query).toArrow()
     else:
         table = pa.table(duckdb.connect().sql(query))
-    return [(one.round, one.counts.tolist(), *one[2:]) for one in by_round(log.protocol, table)]
+    return [
+        (one.round, one.counts.tolist(), *one[2:])
+        for one in by_round(log.protocol, table, total=True)
+    ]
 
 
 def check(log: ReportLog, expected: Any, engines: Any, dialect: str) -> None:
