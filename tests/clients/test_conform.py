@@ -159,8 +159,8 @@ FAULTS = [
     Fault("one pseudonym for all rounds", "client.js", "`round ${round}`", "`round`", "states"),
     Fault(
         "the checksum is not checked",
-        "client.js",
-        "must((await sha256(canonical(state))) === checksum);",
+        "json.js",
+        "must(checksum === (await sha256(canonical(plain))));",
         "",
         "states",
     ),
