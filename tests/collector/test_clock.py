@@ -60,7 +60,7 @@ def test_many_small_corrections_are_followed() -> None:
 def test_a_start_long_after_the_last_one_is_confirmed_by_somebody() -> None:
     clock, steady = Clock(), Clock(0.0)
     seen = START - MOST_GAP - 1
-    with pytest.raises(StoreError, match="--accept-clock"):
+    with pytest.raises(StoreError, match="accept_clock=True"):
         keeper(clock, steady, seen=seen).now()
     assert keeper(clock, steady, seen=seen, accepted=True).now() == START
     assert keeper(clock, steady, seen=seen + 2).now() == START
