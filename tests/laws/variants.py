@@ -122,3 +122,4 @@ def example(protocol: str, k: int, **params: Any) -> Protocol:
 
 VARIANTS = [variant for cls in REGISTRY.values() for variant in variants_of(cls)]
 FLAGSHIPS = [variant for cls in REGISTRY.values() for variant in flagships_of(cls)]
+PAIRWISE = [variant for cls in REGISTRY.values() for variant in pairwise(variants_of(cls))]
