@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarks.measure import Row, Time, best
 from loloha_lab.paper.cell import measure
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha_lab.paper.grid import Cell, Grid, locate, points
+from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.workload import material, prepare
 
 CORES = 2
@@ -24,11 +24,11 @@ def rows() -> Iterator[Row]:
         whole = points(grid, facts)
         for name, one in facts.items():
             took, cells = Time(0.0, 0.0), 0
-            for contender in CONTENDERS.values():
-                cell = Cell(locate(one, contender, PUBLISHED, 3.0, 0.5), 0)
+            for method in METHODS.values():
+                cell = Cell(locate(one, method, PUBLISHED, 3.0, 0.5), 0)
                 each = best(lambda c=cell, f=one: measure(c, material(out, f), 1), repeats=3)
                 count = grid.runs * sum(
-                    (point.workload, point.contender) == (name, contender.key) for point in whole
+                    (point.workload, point.method) == (name, method.key) for point in whole
                 )
                 took = Time(
                     took.clock + count * each.clock, took.processor + count * each.processor

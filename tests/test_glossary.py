@@ -17,7 +17,8 @@ NAMES = re.findall(
 )
 # Words of earlier releases that practitioners stumbled on.
 RETIRED = re.compile(
-    r"withheld|cr(?:y|ies) wolf|table for life|memo table|one-round rules|many reports at a time",
+    r"contenders?|withheld|cr(?:y|ies) wolf|table for life|memo table|one-round rules"
+    r"|many reports at a time",
     re.IGNORECASE,
 )
 

@@ -12,7 +12,7 @@ LARGEST_Z = 6.0
 """alpha = 2e-9 a test; sees an error of the variance of 6 sqrt(2 / (10 k)), some 7 %."""
 
 
-def contenders(k):
+def methods(k):
     """One of each registered protocol, by its fields; dBitFlipPM with a quarter of k buckets."""
     for name, cls in REGISTRY.items():
         known = {"eps": 2.0, "eps_inf": 4.0, "eps_1": 2.0, "b": k // 4}
@@ -28,7 +28,7 @@ def test_measured_error_is_the_exact_variance(state, name, real_data):
     n, k = STATES[state]
     weights = loloha.datasets.acs_weights(state, real_data)
     assert (weights.n, weights.k) == (n, k)
-    for protocol in (protocol for known, protocol in contenders(k) if known == name):
+    for protocol in (protocol for known, protocol in methods(k) if known == name):
         f = binned(weights.frequencies()[0], protocol)
         squares, expected, spread = [], [], []
         for run in range(RUNS):

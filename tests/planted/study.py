@@ -186,10 +186,10 @@ PAPER = [
     ),
     Mutant(
         "ours is measured under the published calibration",
-        "../loloha_lab/paper/contender.py",
+        "../loloha_lab/paper/method.py",
         "TIGHT if self.ours else calibration",
         "calibration",
-        "lab/paper/test_contender.py -k one_thing",
+        "lab/paper/test_method.py -k one_thing",
     ),
     Mutant(
         "more reports show less",

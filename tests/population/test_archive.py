@@ -40,7 +40,7 @@ def test_a_result_comes_back_exactly(path: Path) -> None:
 
 
 def test_what_0_2_kept_has_the_columns_of_today(path: Path) -> None:
-    before = {"workload": "Syn", "contender": "ololoha", "mse_unbiased": 0.1, "mse_expected": 0.2}
+    before = {"workload": "Syn", "method": "ololoha", "mse_unbiased": 0.1, "mse_expected": 0.2}
     Archive(path).keep("old", "me", before)
     today = {"data_set": "Syn", "protocol": "ololoha", "mse": 0.1, "expected_mse": 0.2}
     assert Archive(path).find("old", "me") == today

@@ -16,7 +16,7 @@ _RENAMED = {
     "mse_unbiased": "mse",
     "mse_expected": "expected_mse",
     "workload": "data_set",
-    "contender": "protocol",
+    "method": "protocol",
 }
 """Columns that 0.2 kept under other names."""
 

@@ -44,7 +44,7 @@ def reproduce(
     """
     from loloha import checks
     from loloha.errors import ParameterError
-    from loloha_lab.paper.contender import PUBLISHED, TIGHT
+    from loloha_lab.paper.method import PUBLISHED, TIGHT
 
     for library in ("jinja2", "joblib", "scipy"):
         checks.library(library, "reproduce the paper", "paper")

@@ -8,8 +8,8 @@ from typing import Any
 from loloha.population.archive import Row
 from loloha.privacy.transcript import eps_2
 from loloha_lab.attacks import Detection
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, Contender
 from loloha_lab.paper.grid import Point, locate
+from loloha_lab.paper.method import METHODS, PUBLISHED, Method
 from loloha_lab.paper.pattern import REPORTS
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
@@ -19,13 +19,13 @@ def exposure_table(results: Results) -> Table:
     """Table 2: users of whom every change is detected, in percent."""
     grid = results.grid
     alpha = grid.alphas[0]
-    attacked = [contender for contender in CONTENDERS.values() if not contender.two_rounds]
+    attacked = [method for method in METHODS.values() if not method.two_rounds]
     rows = []
     for eps_inf in grid.eps_inf:
         row = {"eps_inf": eps_inf}
-        for contender, workload in itertools.product(attacked, grid.workloads):
-            point = locate(results.facts[workload], contender, PUBLISHED, eps_inf, alpha)
-            row[f"{workload}, {_sampled(contender)}"] = 100 * results.mean(point, "exposed")
+        for method, workload in itertools.product(attacked, grid.workloads):
+            point = locate(results.facts[workload], method, PUBLISHED, eps_inf, alpha)
+            row[f"{workload}, {_sampled(method)}"] = 100 * results.mean(point, "exposed")
         rows.append(row)
     return Table(
         "table2",
@@ -36,16 +36,16 @@ def exposure_table(results: Results) -> Table:
     )
 
 
-def _sampled(contender: Contender) -> str:
-    return "d = b" if contender.sampled == 0 else f"d = {contender.sampled}"
+def _sampled(method: Method) -> str:
+    return "d = b" if method.sampled == 0 else f"d = {method.sampled}"
 
 
 def attack_table(results: Results) -> Table:
-    """The same attack on every contender: what a second round hides."""
+    """The same attack on every method: what a second round hides."""
     rows = [
         {
             "data_set": row["data_set"],
-            "protocol": CONTENDERS[row["protocol"]].label,
+            "protocol": METHODS[row["protocol"]].label,
             "eps_inf": row["eps_inf"],
             "alpha": row["alpha"],
             "users with every change detected": 100 * found.share,
@@ -69,7 +69,7 @@ def best_test_table(results: Results) -> Table:
     """The printed test of changes beside the best one, at some values of eps_inf."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, found in _detections(results):
-        name = row["data_set"], CONTENDERS[row["protocol"]].label
+        name = row["data_set"], METHODS[row["protocol"]].label
         areas = results.change_areas(Point.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
         told = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
@@ -111,8 +111,8 @@ def visibility_table(results: Results) -> Table:
 
 
 def _detections(results: Results) -> list[tuple[Row, Detection]]:
-    """Attacks by data set, eps_inf and contender, with their counts."""
-    order = list(CONTENDERS)
+    """Attacks by data set, eps_inf and method, with their counts."""
+    order = list(METHODS)
     workloads = list(results.facts)
     ordered = sorted(
         results.attacks,

@@ -7,7 +7,7 @@ import time
 from loloha.protocols import Protocol
 from loloha.report import Report
 from loloha.rng import SimulationRng
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED
+from loloha_lab.paper.method import METHODS, PUBLISHED
 from loloha_lab.paper.table import Table
 
 # Enough clients for a mean time; their reports are repeated until a round is full.
@@ -30,16 +30,16 @@ FORMULAS: dict[str, tuple[str, str | None, str, str]] = {
 def cost_table(k: int = 360, n: int = 10_000) -> Table:
     """Table 1 for a domain of ``k`` values and rounds of ``n`` reports: formulas, and measured."""
     rows = []
-    for contender in CONTENDERS.values():
-        bits, theirs, ours, cap = FORMULAS[contender.key]
-        protocol = contender.build(k, 2.0, 0.5, PUBLISHED)
+    for method in METHODS.values():
+        bits, theirs, ours, cap = FORMULAS[method.key]
+        protocol = method.build(k, 2.0, 0.5, PUBLISHED)
         encoding = protocol.encoding
         symbol_bytes = _bytes(encoding.report_bits - encoding.key_bits)
         reports, seconds = _report(protocol, min(CLIENTS, n))
         sizes = [len(y) if isinstance(y := one.y, bytes) else symbol_bytes for one in reports]
         rows.append(
             {
-                "protocol": contender.label,
+                "protocol": method.label,
                 "bits a report": bits,
                 "bytes, measured": max(sizes),
                 "bytes of the key, once": _bytes(encoding.key_bits),

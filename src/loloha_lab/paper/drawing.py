@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.figure.style import TRUTH, our_look
-from loloha_lab.paper.contender import PAPER, Contender
+from loloha_lab.paper.method import PAPER, Method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,16 +55,16 @@ def draw_curve(
     panel: Axes,
     xs: Sequence[float],
     ys: Sequence[float] | Floats,
-    contender: Contender,
+    method: Method,
     ours: bool,
     *,
     joined: bool = True,
 ) -> None:
     """One curve in the style of its protocol, ours or the published one; or its points alone."""
-    look: dict[str, Any] = dict(contender.style) | (OURS if ours else {})
+    look: dict[str, Any] = dict(method.style) | (OURS if ours else {})
     if not joined:
         look["linestyle"] = "none"
-    size = SIZES.get(contender.key, MARKER_SIZE)
+    size = SIZES.get(method.key, MARKER_SIZE)
     panel.plot(xs, ys, markersize=size, markeredgewidth=0.8, linewidth=1.2, **look)
 
 
@@ -76,7 +76,7 @@ def add_frame(
     *,
     ours: bool,
     theory: bool = False,
-    contenders: Sequence[Contender] = tuple(PAPER),
+    methods: Sequence[Method] = tuple(PAPER),
 ) -> None:
     """Labels of the axes, and one legend for all panels."""
     for panel in panels[-1]:
@@ -84,7 +84,7 @@ def add_frame(
     for panel in panels[:, 0]:
         panel.set_ylabel(up)
     looks: dict[str, dict[str, Any]] = {
-        contender.label: {"markersize": MARKER_SIZE} | contender.style for contender in contenders
+        method.label: {"markersize": MARKER_SIZE} | method.style for method in methods
     }
     if ours:
         looks["tight (ours)"] = {"color": GREY, "marker": "o", "markersize": MARKER_SIZE} | OURS

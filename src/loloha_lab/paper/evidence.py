@@ -10,9 +10,9 @@ import numpy as np
 from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
 from loloha.protocols.base import Realised
 from loloha.server.estimate import variance
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha_lab.paper.gain import accuracy_gain
 from loloha_lab.paper.grid import Point
+from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 from loloha_lab.paper.printed import (
     BETA,
@@ -67,13 +67,13 @@ def single_bucket() -> Iterable[Evidence]:
 
 
 def gains(results: Results, keys: Iterable[str]) -> Iterable[Evidence]:
-    """Largest measured gain of each contender, where both calibrations were measured."""
+    """Largest measured gain of each method, where both calibrations were measured."""
     for key in keys:
         pairs = [
             (pair[0], accuracy_gain(results, *pair))
             for workload in results.grid.workloads
             for alpha in results.grid.alphas
-            for pair in results.pairs(workload, CONTENDERS[key], alpha)
+            for pair in results.pairs(workload, METHODS[key], alpha)
         ]
         if pairs:
             point, gain = max(pairs, key=lambda pair: pair[1].expected)
@@ -124,10 +124,10 @@ def change_patterns() -> Iterable[Evidence]:
 def best_test() -> Iterable[Evidence]:
     """What the best test of a change sees of three protocols after one report, and after ten."""
     for key in ("rappor", "l-osue", "biloloha"):
-        contender = CONTENDERS[key]
-        once, often = change_areas(contender.build(96, 2.0, 0.5))
+        method = METHODS[key]
+        once, often = change_areas(method.build(96, 2.0, 0.5))
         yield Evidence(
-            f"{contender.label}, k = 96, ε∞ = 2, ε₁ = 1: area under the ROC curve of the best test",
+            f"{method.label}, k = 96, ε∞ = 2, ε₁ = 1: area under the ROC curve of the best test",
             f"{once:.2f} from one report before and one after, {often:.2f} from ten",
         )
 
@@ -185,12 +185,12 @@ def _points(
     alpha_place: int = 0,
     eps_place: int = -1,
 ) -> list[Point]:
-    """The published points of some contenders at one eps_inf, if they were measured."""
+    """The published points of some methods at one eps_inf, if they were measured."""
     grid = results.grid
     if workload not in grid.workloads or PUBLISHED not in grid.calibrations:
         return []
     alpha = grid.alphas[alpha_place]
-    curves = [results.along(workload, CONTENDERS[key], PUBLISHED, alpha) for key in keys]
+    curves = [results.along(workload, METHODS[key], PUBLISHED, alpha) for key in keys]
     return [list(curve)[eps_place] for curve in curves]
 
 
@@ -205,6 +205,4 @@ def _calibrated(cls: Callable[..., Protocol], **more: float) -> tuple[Realised, 
 
 def _name(point: Point) -> str:
     second = "" if point.alpha is None else f", α = {point.alpha:g}"
-    return (
-        f"{CONTENDERS[point.contender].label} on {point.workload}, ε∞ = {point.eps_inf:g}{second}"
-    )
+    return f"{METHODS[point.method].label} on {point.workload}, ε∞ = {point.eps_inf:g}{second}"

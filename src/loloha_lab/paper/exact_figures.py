@@ -13,14 +13,6 @@ from loloha.figure import TRUTH
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, BiLOLOHA, Protocol
 from loloha.server.estimate import variance
-from loloha_lab.paper.contender import (
-    CONTENDERS,
-    PAPER,
-    PUBLISHED,
-    TIGHT,
-    TWO_ROUNDS,
-    Contender,
-)
 from loloha_lab.paper.drawing import (
     GREY,
     MARKER_SIZE,
@@ -28,6 +20,14 @@ from loloha_lab.paper.drawing import (
     draw_curve,
     picture,
     shades,
+)
+from loloha_lab.paper.method import (
+    METHODS,
+    PAPER,
+    PUBLISHED,
+    TIGHT,
+    TWO_ROUNDS,
+    Method,
 )
 from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 
@@ -99,16 +99,16 @@ def draw_variances(*, relative: bool = False) -> Figure:
         for panel, alpha in zip(panels.flat, ALPHAS, strict=True):
             _draw_variances_of(panel, alpha, relative)
         up = "V* / V* of L-OSUE" if relative else "V*"
-        add_frame(figure, panels, EPS_LABEL, up, ours=True, contenders=TWO_ROUNDS)
+        add_frame(figure, panels, EPS_LABEL, up, ours=True, methods=TWO_ROUNDS)
     return figure
 
 
 def _draw_variances_of(panel: Axes, alpha: float, relative: bool) -> None:
-    unit = _variances(CONTENDERS["l-osue"], alpha, PUBLISHED) if relative else 1.0
-    for contender in TWO_ROUNDS:
-        for calibration in (PUBLISHED, TIGHT) if contender.calibrated else (PUBLISHED,):
-            numbers = _variances(contender, alpha, calibration) / unit
-            draw_curve(panel, EPS_INF, numbers, contender, calibration == TIGHT)
+    unit = _variances(METHODS["l-osue"], alpha, PUBLISHED) if relative else 1.0
+    for method in TWO_ROUNDS:
+        for calibration in (PUBLISHED, TIGHT) if method.calibrated else (PUBLISHED,):
+            numbers = _variances(method, alpha, calibration) / unit
+            draw_curve(panel, EPS_INF, numbers, method, calibration == TIGHT)
     panel.set_title(f"α = {alpha:g}", loc="left")
     panel.set_xticks(range(1, 6))
     if relative:
@@ -118,19 +118,19 @@ def _draw_variances_of(panel: Axes, alpha: float, relative: bool) -> None:
         panel.minorticks_off()
 
 
-def _variances(contender: Contender, alpha: float, calibration: str) -> Floats:
+def _variances(method: Method, alpha: float, calibration: str) -> Floats:
     return np.array(
-        [theoretical_variance(contender, eps_inf, alpha, calibration) for eps_inf in EPS_INF]
+        [theoretical_variance(method, eps_inf, alpha, calibration) for eps_inf in EPS_INF]
     )
 
 
 def theoretical_variance(
-    contender: Contender, eps_inf: float, alpha: float, calibration: str, k: int = K
+    method: Method, eps_inf: float, alpha: float, calibration: str, k: int = K
 ) -> float:
     """V* of a two-round protocol at n = 10 000 with c0 = 1/g: one number of Fig. 2."""
-    hashes = contender.protocol in (BiLOLOHA.name, OLOLOHA.name)
+    hashes = method.protocol in (BiLOLOHA.name, OLOLOHA.name)
     family: dict[str, Any] = {"hash": "xxhash"} if hashes else {}
-    return float(variance(contender.build(k, eps_inf, alpha, calibration, **family), N))
+    return float(variance(method.build(k, eps_inf, alpha, calibration, **family), N))
 
 
 def draw_patterns(most: int = 10) -> Figure:
@@ -139,7 +139,7 @@ def draw_patterns(most: int = 10) -> Figure:
     reports = np.arange(1, most + 1)
     worst = worst_losses(protocol, WORST_REPORTS)
     alternating = pattern_losses(protocol, most)
-    colour = CONTENDERS["biloloha"].style["color"]
+    colour = METHODS["biloloha"].style["color"]
     caption = "Exact loss between two sequences of values over the number of reports."
     note = "Exact, no data: BiLOLOHA, $ε_∞$ = 1, $ε_1$ = 0.5; two hash cells."
     with picture(6.4, 3.6, caption, note) as figure:
@@ -178,8 +178,8 @@ def draw_areas() -> Figure:
     with picture(10.0, 3.9, caption, note) as figure:
         panels = figure.subplots(1, len(BUDGETS), sharey=True, squeeze=False)
         for panel, (eps_inf, eps_1) in zip(panels[0], BUDGETS, strict=True):
-            for contender, protocol, ours in _variants(K, eps_inf, eps_1):
-                draw_curve(panel, STRETCHES, change_areas(protocol, STRETCHES), contender, ours)
+            for method, protocol, ours in _variants(K, eps_inf, eps_1):
+                draw_curve(panel, STRETCHES, change_areas(protocol, STRETCHES), method, ours)
             panel.set_title(f"$ε_∞$ = {eps_inf:g}, $ε_1$ = {eps_1:g}", loc="left")
             panel.set_xscale("log")
             panel.set_xticks(STRETCHES, [f"{number}" for number in STRETCHES])
@@ -204,12 +204,12 @@ def draw_round_losses() -> Figure:
         losses = [list(_variants(k, eps_inf, eps_1)) for k in DOMAINS]
         endless = []
         for of_all_k in zip(*losses, strict=True):
-            contender, _, ours = of_all_k[0]
+            method, _, ours = of_all_k[0]
             numbers = [eps_2(protocol) for _, protocol, _ in of_all_k]
             if math.isinf(numbers[-1]):
-                endless.append(contender.label)
+                endless.append(method.label)
             else:
-                draw_curve(panel, DOMAINS, numbers, contender, ours)
+                draw_curve(panel, DOMAINS, numbers, method, ours)
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.minorticks_off()
@@ -220,16 +220,16 @@ def draw_round_losses() -> Figure:
         shown = [one for one in PAPER if one.label not in endless]
         add_frame(
             figure, np.array([[panel]]), "k: values of the domain", "$ε_2$", ours=True,
-            contenders=shown,
+            methods=shown,
         )  # fmt: skip
     return figure
 
 
-def _variants(k: int, eps_inf: float, eps_1: float) -> Iterator[tuple[Contender, Protocol, bool]]:
+def _variants(k: int, eps_inf: float, eps_1: float) -> Iterator[tuple[Method, Protocol, bool]]:
     """The paper's rules as published, and under our calibration where that can differ."""
     alpha = eps_1 / eps_inf
-    for contender in PAPER:
-        published = contender.build(k, eps_inf, alpha, PUBLISHED)
-        yield contender, published, False
-        if contender.calibrated and contender.two_rounds:
-            yield contender, contender.build(k, eps_inf, alpha, TIGHT), True
+    for method in PAPER:
+        published = method.build(k, eps_inf, alpha, PUBLISHED)
+        yield method, published, False
+        if method.calibrated and method.two_rounds:
+            yield method, method.build(k, eps_inf, alpha, TIGHT), True

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loloha.figure import FAINT, TRUTH
-from loloha_lab.paper.contender import CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
 from loloha_lab.paper.drawing import (
     OURS,
     THEORY,
@@ -25,6 +24,7 @@ from loloha_lab.paper.drawing import (
 )
 from loloha_lab.paper.exact_figures import EPS_LABEL
 from loloha_lab.paper.gain import accuracy_gain, against_usual
+from loloha_lab.paper.method import METHODS, PAPER, PUBLISHED, TIGHT, Method
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import data_note
 
@@ -48,14 +48,14 @@ def draw_errors(results: Results, column: str) -> Figure:
 def draw_budgets(results: Results) -> Figure:
     """Fig. 4: eps_avg over eps_inf, a row for each alpha and a column for each data set."""
     caption = "Figure 4. Budget that a user has spent after all rounds, on average."
-    contenders = results.grid.contenders
-    return _draw_grid(results, "eps_avg", BUDGET, caption, contenders, theory=False)
+    methods = results.grid.methods
+    return _draw_grid(results, "eps_avg", BUDGET, caption, methods, theory=False)
 
 
 def draw_gains(results: Results) -> Figure:
     """Not in the paper: the error of OLOLOHA as 0.1.0 makes it over that of least-prime hashing."""
     grid = results.grid
-    prime = CONTENDERS["ololoha-prime"]
+    prime = METHODS["ololoha-prime"]
     caption = (
         "MSE of OLOLOHA as 0.1.0 makes it over that of least-prime hashing: measured, with one "
         "standard error; lines are theory. Above 1 least-prime hashing is better."
@@ -80,9 +80,9 @@ def draw_gains(results: Results) -> Figure:
 
 
 def _draw_gain(
-    panel: Axes, results: Results, workload: str, contender: Contender, alpha: float, colour: object
+    panel: Axes, results: Results, workload: str, method: Method, alpha: float, colour: object
 ) -> None:
-    pairs = against_usual(results, workload, contender, alpha)
+    pairs = against_usual(results, workload, method, alpha)
     gains = [accuracy_gain(results, *pair) for pair in pairs]
     xs = np.array(results.grid.eps_inf) + 0.06 * (alpha - results.grid.middle_alpha) / 0.1
     panel.errorbar(
@@ -104,21 +104,21 @@ def draw_agreement(results: Results) -> Figure:
 
 
 def _draw_ratios(panel: Axes, results: Results) -> None:
-    contenders = results.grid.contenders
+    methods = results.grid.methods
     rng = np.random.default_rng(0)
-    for place, contender in enumerate(contenders):
+    for place, method in enumerate(methods):
         ratios = [
             deviation.ratio
             for point, deviation in results.deviations.items()
-            if point.contender == contender.key
+            if point.method == method.key
         ]
         panel.plot(
             place + rng.uniform(-0.28, 0.28, len(ratios)), ratios, linestyle="none", markersize=3,
-            marker=contender.style["marker"], color=contender.style["color"], alpha=0.6,
+            marker=method.style["marker"], color=method.style["color"], alpha=0.6,
         )  # fmt: skip
     panel.axhline(1, color=TRUTH, linewidth=0.9)
-    labels = [contender.label.replace(", ", ",\n") for contender in contenders]
-    panel.set_xticks(range(len(contenders)), labels, fontsize=7.5)
+    labels = [method.label.replace(", ", ",\n") for method in methods]
+    panel.set_xticks(range(len(methods)), labels, fontsize=7.5)
     panel.tick_params(axis="x", rotation=20)
     panel.set_ylabel("measured / expected")
 
@@ -145,7 +145,7 @@ def _draw_grid(
     column: str,
     quantity: str,
     caption: str,
-    contenders: Sequence[Contender],
+    methods: Sequence[Method],
     *,
     theory: bool,
 ) -> Figure:
@@ -157,64 +157,62 @@ def _draw_grid(
         )
         for i, alpha in enumerate(grid.alphas):
             for j, workload in enumerate(grid.workloads):
-                for contender in contenders:
-                    _draw_contender(
-                        panels[i, j], results, workload, contender, alpha, column, theory=theory
+                for method in methods:
+                    _draw_method(
+                        panels[i, j], results, workload, method, alpha, column, theory=theory
                     )
                 if theory:
                     _draw_uniform(panels[i, j], results, workload, alpha)
                 _scale(panels[i, j], grid.eps_inf, free=column == "mse_clipped")
         name_panels(panels, grid.workloads, grid.alphas)
         ours = any(
-            results.differs(workload, contender, alpha, spending=not theory)
+            results.differs(workload, method, alpha, spending=not theory)
             for workload in grid.workloads
-            for contender in PAPER
+            for method in PAPER
             for alpha in grid.alphas
         )
-        add_frame(
-            figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory, contenders=contenders
-        )
+        add_frame(figure, panels, EPS_LABEL, quantity, ours=ours, theory=theory, methods=methods)
     return figure
 
 
-def _draw_contender(
+def _draw_method(
     panel: Axes,
     results: Results,
     workload: str,
-    contender: Contender,
+    method: Method,
     alpha: float,
     column: str,
     *,
     theory: bool,
 ) -> None:
-    """The curves of one contender: published, tight where that is another one, and theory."""
+    """The curves of one method: published, tight where that is another one, and theory."""
     eps_inf = results.grid.eps_inf
-    for calibration in _calibrations(results, workload, contender, alpha, spending=not theory):
-        ours = calibration == TIGHT and not contender.ours
-        numbers = results.curve(workload, contender, calibration, alpha, column)
-        draw_curve(panel, eps_inf, numbers, contender, ours, joined=column != "mse")
+    for calibration in _calibrations(results, workload, method, alpha, spending=not theory):
+        ours = calibration == TIGHT and not method.ours
+        numbers = results.curve(workload, method, calibration, alpha, column)
+        draw_curve(panel, eps_inf, numbers, method, ours, joined=column != "mse")
         if not theory:
             continue
-        points = results.along(workload, contender, calibration, alpha)
+        points = results.along(workload, method, calibration, alpha)
         panel.plot(
             eps_inf,
             [results.expected(point) for point in points],
-            color=contender.style["color"],
+            color=method.style["color"],
             linewidth=0.9 if column == "mse" else 0.5,
-            linestyle=OURS["linestyle"] if ours else contender.style["linestyle"],
+            linestyle=OURS["linestyle"] if ours else method.style["linestyle"],
             gid=THEORY,
         )
 
 
 def _calibrations(
-    results: Results, workload: str, contender: Contender, alpha: float, *, spending: bool
+    results: Results, workload: str, method: Method, alpha: float, *, spending: bool
 ) -> list[str]:
-    if contender.ours:
+    if method.ours:
         return [TIGHT]
     measured = results.grid.calibrations
     found = [PUBLISHED] if PUBLISHED in measured else []
     if TIGHT in measured and (
-        not found or results.differs(workload, contender, alpha, spending=spending)
+        not found or results.differs(workload, method, alpha, spending=spending)
     ):
         found.append(TIGHT)
     return found
@@ -222,9 +220,9 @@ def _calibrations(
 
 def _draw_uniform(panel: Axes, results: Results, workload: str, alpha: float) -> None:
     """The error of answering "uniform", for values and, where they are others, for buckets."""
-    first, *_ = results.along(workload, CONTENDERS["rappor"], PUBLISHED, alpha)
+    first, *_ = results.along(workload, METHODS["rappor"], PUBLISHED, alpha)
     panel.axhline(results.uniform(first), zorder=1, **UNIFORM)
-    bucketed, *_ = results.along(workload, CONTENDERS["bbitflippm"], PUBLISHED, alpha)
+    bucketed, *_ = results.along(workload, METHODS["bbitflippm"], PUBLISHED, alpha)
     if results.protocol(bucketed).bins != results.protocol(first).bins:
         panel.axhline(results.uniform(bucketed), zorder=1, **UNIFORM_BUCKETS)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loloha_lab.paper.contender import CONTENDERS
+from loloha_lab.paper.method import METHODS
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
 from loloha_lab.paper.theory import Deviation, chance_beyond
@@ -47,14 +47,14 @@ def fit_of(results: Results) -> Fit:
 
 
 def agreement_table(results: Results) -> Table:
-    """Ratio of measured to expected MSE_avg, and z, for each contender and data set."""
+    """Ratio of measured to expected MSE_avg, and z, for each method and data set."""
     groups: dict[tuple[str, str, str], list[Deviation]] = {}
     for point, deviation in results.deviations.items():
-        key = point.workload, point.contender, point.calibration
+        key = point.workload, point.method, point.calibration
         groups.setdefault(key, []).append(deviation)
     rows = []
     grid = results.grid
-    for key in itertools.product(grid.workloads, CONTENDERS, grid.calibrations):
+    for key in itertools.product(grid.workloads, METHODS, grid.calibrations):
         if key not in groups:
             continue
         ratios = [deviation.ratio for deviation in groups[key]]
@@ -62,7 +62,7 @@ def agreement_table(results: Results) -> Table:
         rows.append(
             {
                 "data_set": key[0],
-                "protocol": CONTENDERS[key[1]].label,
+                "protocol": METHODS[key[1]].label,
                 "calibration": key[2],
                 "points": len(ratios),
                 "least ratio": min(ratios),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from loloha.arrays import Floats
-from loloha_lab.paper.contender import CONTENDERS, TIGHT, Contender
 from loloha_lab.paper.grid import Point
+from loloha_lab.paper.method import METHODS, TIGHT, Method
 from loloha_lab.paper.results import Results
 
 USUAL = "ololoha"
@@ -71,11 +71,11 @@ def budget_gain(results: Results, worse: Point, better: Point) -> Ratio:
 
 
 def against_usual(
-    results: Results, workload: str, contender: Contender, alpha: float
+    results: Results, workload: str, method: Method, alpha: float
 ) -> list[tuple[Point, Point]]:
     """OLOLOHA as 0.1.0 makes it and one of ours, at each eps_inf."""
-    usual = results.along(workload, CONTENDERS[USUAL], TIGHT, alpha)
-    return list(zip(usual, results.along(workload, contender, TIGHT, alpha), strict=True))
+    usual = results.along(workload, METHODS[USUAL], TIGHT, alpha)
+    return list(zip(usual, results.along(workload, method, TIGHT, alpha), strict=True))
 
 
 def _relative(runs: Floats) -> float:

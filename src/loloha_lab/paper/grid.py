@@ -14,7 +14,7 @@ import numpy as np
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
-from loloha_lab.paper.contender import CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
+from loloha_lab.paper.method import METHODS, PAPER, PUBLISHED, TIGHT, Method
 from loloha_lab.paper.workload import WORKLOADS, Facts, words
 
 MOST_RUNS = 10_000
@@ -76,9 +76,9 @@ class Grid:
             checks.choice("calibration", calibration, (PUBLISHED, TIGHT))
 
     @property
-    def contenders(self) -> list[Contender]:
+    def methods(self) -> list[Method]:
         """The paper's; and ours, if the tight calibration is asked for."""
-        return list(CONTENDERS.values()) if TIGHT in self.calibrations else PAPER
+        return list(METHODS.values()) if TIGHT in self.calibrations else PAPER
 
     @property
     def middle_alpha(self) -> float:
@@ -114,7 +114,7 @@ class Point:
 
     Parameters
     ----------
-    workload, contender : str
+    workload, method : str
     calibration : {"published", "tight"}
     eps_inf : float
     alpha : float or None
@@ -122,7 +122,7 @@ class Point:
     """
 
     workload: str
-    contender: str
+    method: str
     calibration: str
     eps_inf: float
     alpha: float | None
@@ -131,7 +131,7 @@ class Point:
     def name(self) -> str:
         """Readable, and different for different points."""
         second = "" if self.alpha is None else f"-alpha{self.alpha:g}"
-        return f"{self.workload}/{self.contender}/{self.calibration}/eps{self.eps_inf:g}{second}"
+        return f"{self.workload}/{self.method}/{self.calibration}/eps{self.eps_inf:g}{second}"
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -148,7 +148,7 @@ class Point:
         """The first cells of its row in any table: where it is and what is measured."""
         return {
             "data_set": self.workload,
-            "protocol": CONTENDERS[self.contender].label,
+            "protocol": METHODS[self.method].label,
             "calibration": self.calibration,
             "eps_inf": self.eps_inf,
             "alpha": self.alpha,
@@ -156,7 +156,7 @@ class Point:
 
     def protocol(self, facts: Facts) -> Protocol:
         """The rules that are measured here."""
-        return CONTENDERS[self.contender].build(
+        return METHODS[self.method].build(
             facts.k, self.eps_inf, self.alpha, self.calibration, buckets=facts.buckets
         )
 
@@ -229,23 +229,23 @@ def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
     """Every point of the grid once; a tight point that equals the published one is not repeated."""
     found: dict[Point, None] = {}
     for workload in grid.workloads:
-        for contender in grid.contenders:
+        for method in grid.methods:
             for eps_inf in grid.eps_inf:
-                for alpha in grid.alphas if contender.two_rounds else (None,):
+                for alpha in grid.alphas if method.two_rounds else (None,):
                     for calibration in grid.calibrations:
-                        point = locate(facts[workload], contender, calibration, eps_inf, alpha)
+                        point = locate(facts[workload], method, calibration, eps_inf, alpha)
                         found[point] = None
     return list(found)
 
 
 @lru_cache(maxsize=1 << 14)
 def locate(
-    facts: Facts, contender: Contender, calibration: str, eps_inf: float, alpha: float | None
+    facts: Facts, method: Method, calibration: str, eps_inf: float, alpha: float | None
 ) -> Point:
     """Where a point of a curve is measured."""
-    alpha = alpha if contender.two_rounds else None
-    settled = contender.settle(facts.k, eps_inf, alpha, calibration)
-    return Point(facts.name, contender.key, settled, eps_inf, alpha)
+    alpha = alpha if method.two_rounds else None
+    settled = method.settle(facts.k, eps_inf, alpha, calibration)
+    return Point(facts.name, method.key, settled, eps_inf, alpha)
 
 
 def cells(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Cell]:
@@ -256,10 +256,10 @@ def cells(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Cell]:
 
 
 def attacks(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Attack]:
-    """Attacks on every contender at the middle alpha and some values of eps_inf."""
+    """Attacks on every method at the middle alpha and some values of eps_inf."""
     for eps_inf in grid.attacked:
         for workload in grid.workloads:
             users = min(ATTACKED_USERS, facts[workload].n)
-            for contender in grid.contenders:
-                point = locate(facts[workload], contender, PUBLISHED, eps_inf, grid.middle_alpha)
+            for method in grid.methods:
+                point = locate(facts[workload], method, PUBLISHED, eps_inf, grid.middle_alpha)
                 yield Attack(point, users)

@@ -11,9 +11,9 @@ import numpy as np
 
 from loloha.protocols import Protocol
 from loloha_lab.attacks import Distinct
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, TIGHT
 from loloha_lab.paper.exact_figures import optimal_g
 from loloha_lab.paper.grid import Grid, Point
+from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
 
@@ -119,13 +119,13 @@ def _costs() -> Iterator[dict[str, Any]]:
     bits = {"rappor": K, "l-osue": K, "l-grr": math.ceil(math.log2(K)), "biloloha": 1}
     caps = {"rappor": K, "l-osue": K, "l-grr": K, "biloloha": G, "1bitflippm": 2, "bbitflippm": K}
     for key, printed in bits.items():
-        encoding = CONTENDERS[key].build(K, 1.0, 0.5).encoding
+        encoding = METHODS[key].build(K, 1.0, 0.5).encoding
         measured = encoding.report_bits - encoding.key_bits
-        what = f"bits of a report, {CONTENDERS[key].label}, k = {K}"
+        what = f"bits of a report, {METHODS[key].label}, k = {K}"
         yield quote("Table 1", what, printed, measured)
     for key, cap in caps.items():
-        what = f"cap of {CONTENDERS[key].label}, k = {K}, ε∞ = 1"
-        yield quote("Table 1", what, cap, CONTENDERS[key].build(K, 1.0, 0.5).cap)
+        what = f"cap of {METHODS[key].label}, k = {K}, ε∞ = 1"
+        yield quote("Table 1", what, cap, METHODS[key].build(K, 1.0, 0.5).cap)
 
 
 def _sizes(results: Results) -> Iterator[dict[str, Any]]:
@@ -147,7 +147,7 @@ def _budgets(results: Results) -> Iterator[dict[str, Any]]:
     grid = results.grid
     for name in grid.workloads:
         rappor, ours = (
-            list(results.along(name, CONTENDERS[key], PUBLISHED, grid.alphas[0]))[-1]
+            list(results.along(name, METHODS[key], PUBLISHED, grid.alphas[0]))[-1]
             for key in ("rappor", "biloloha")
         )
         ratio = results.mean(rappor, "eps_avg") / results.mean(ours, "eps_avg")
@@ -165,10 +165,10 @@ def _exposures(results: Results) -> Iterator[dict[str, Any]]:
     """Table 2: users of whom dBitFlipPM shows every change, in percent."""
     grid = results.grid
     for name, key in itertools.product(grid.workloads, ("1bitflippm", "bbitflippm")):
-        for point in results.along(name, CONTENDERS[key], PUBLISHED, grid.alphas[0]):
+        for point in results.along(name, METHODS[key], PUBLISHED, grid.alphas[0]):
             printed = _printed_exposure(point)
             if point.eps_inf in (grid.eps_inf[0], grid.eps_inf[-1]) and printed is not None:
-                d = "d = b" if CONTENDERS[key].sampled == 0 else "d = 1"
+                d = "d = b" if METHODS[key].sampled == 0 else "d = 1"
                 yield quote(
                     "Table 2",
                     f"users exposed on {name}, {d}, ε∞ = {point.eps_inf:g}, in %",
@@ -180,7 +180,7 @@ def _exposures(results: Results) -> Iterator[dict[str, Any]]:
 
 def _printed_exposure(point: Point) -> float | None:
     """None where we do not know what is printed."""
-    if CONTENDERS[point.contender].sampled == 0:
+    if METHODS[point.method].sampled == 0:
         return 100.0
     return EXPOSED.get(point.eps_inf) if point.workload == "DB_MT" else 0.0
 
@@ -188,7 +188,7 @@ def _printed_exposure(point: Point) -> float | None:
 def _why_exposed(results: Results, point: Point) -> str:
     if results.grid.users or results.grid.rounds:
         return REDUCED
-    if CONTENDERS[point.contender].sampled == 0:
+    if METHODS[point.method].sampled == 0:
         return "two answers of one user are equal by chance"
     visits = results.material(point).visits
     apart = round(100 * exposed_by_bucket(results.protocol(point), visits), DIGITS)

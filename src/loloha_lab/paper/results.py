@@ -16,9 +16,9 @@ from loloha.population.archive import Row
 from loloha.population.evaluation import binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import variance
-from loloha_lab.paper.contender import PUBLISHED, TIGHT, Contender
 from loloha_lab.paper.execution import Measurements
 from loloha_lab.paper.grid import Grid, Point, locate, points
+from loloha_lab.paper.method import PUBLISHED, TIGHT, Method
 from loloha_lab.paper.theory import Deviation, deviation_of, expected_mse
 from loloha_lab.paper.workload import Facts, Material, material
 
@@ -80,21 +80,21 @@ class Results:
         return self._runs[point][0][column]
 
     def curve(
-        self, workload: str, contender: Contender, calibration: str, alpha: float, column: str
+        self, workload: str, method: Method, calibration: str, alpha: float, column: str
     ) -> Floats:
         """Mean over the runs of a column, at each eps_inf; float64[len(eps_inf)]."""
-        points = self.along(workload, contender, calibration, alpha)
+        points = self.along(workload, method, calibration, alpha)
         return np.array([self.mean(point, column) for point in points])
 
     def along(
-        self, workload: str, contender: Contender, calibration: str, alpha: float
+        self, workload: str, method: Method, calibration: str, alpha: float
     ) -> Iterator[Point]:
         """The points of a curve, one an eps_inf."""
         for eps_inf in self.grid.eps_inf:
-            yield locate(self.facts[workload], contender, calibration, eps_inf, alpha)
+            yield locate(self.facts[workload], method, calibration, eps_inf, alpha)
 
     def differs(
-        self, workload: str, contender: Contender, alpha: float, *, spending: bool = False
+        self, workload: str, method: Method, alpha: float, *, spending: bool = False
     ) -> bool:
         """Whether the tight calibration was measured and is another curve than the published.
 
@@ -103,15 +103,15 @@ class Results:
         facts = self.facts[workload]
         return any(
             not spending or one.protocol(facts).encoding != other.protocol(facts).encoding
-            for one, other in self.pairs(workload, contender, alpha)
+            for one, other in self.pairs(workload, method, alpha)
         )
 
-    def pairs(self, workload: str, contender: Contender, alpha: float) -> list[tuple[Point, Point]]:
+    def pairs(self, workload: str, method: Method, alpha: float) -> list[tuple[Point, Point]]:
         """Published and tight points of a curve where both were measured and are not alike."""
         if not {PUBLISHED, TIGHT} <= set(self.grid.calibrations):
             return []
-        published = self.along(workload, contender, PUBLISHED, alpha)
-        tight = self.along(workload, contender, TIGHT, alpha)
+        published = self.along(workload, method, PUBLISHED, alpha)
+        tight = self.along(workload, method, TIGHT, alpha)
         return [pair for pair in zip(published, tight, strict=True) if pair[0] != pair[1]]
 
     def protocol(self, point: Point) -> Protocol:

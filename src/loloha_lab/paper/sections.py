@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loloha_lab.paper import change_tables, costs, exact_figures, figures, fit, tables
-from loloha_lab.paper.contender import BEYOND, PUBLISHED
+from loloha_lab.paper.method import BEYOND, PUBLISHED
 from loloha_lab.paper.page import Section
 from loloha_lab.paper.printed import quoted_table
 from loloha_lab.paper.results import Results
@@ -20,7 +20,7 @@ def tell(parts: Iterable[str], results: Results | None) -> list[Section]:
         elif results is not None:
             sections.append(EMPIRICAL[part](results))
     if results is not None:
-        if BEYOND[0] in results.grid.contenders:
+        if BEYOND[0] in results.grid.methods:
             sections.append(_beyond(results))
         sections.append(_agreement(results))
     return [*sections, _patterns(), _printed(results)]
@@ -96,7 +96,7 @@ def _fig4(results: Results) -> Section:
         "OLOLOHA does at its own g, and OLOLOHA with one memo table for life, which spends B_m for "
         "m cells instead of m ε∞. Both are held against OLOLOHA under the tight calibration "
         "(dotted)."
-        if BEYOND[0] in results.grid.contenders
+        if BEYOND[0] in results.grid.methods
         else ""
     )
     return Section(

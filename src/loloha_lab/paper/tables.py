@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from loloha.protocols import Protocol
-from loloha_lab.paper.contender import BEYOND, CONTENDERS, PAPER, PUBLISHED, TIGHT, Contender
 from loloha_lab.paper.gain import accuracy_gain, against_usual, budget_gain, mean_ratio
+from loloha_lab.paper.method import BEYOND, METHODS, PAPER, PUBLISHED, TIGHT, Method
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
 
@@ -20,11 +20,11 @@ def gain_table(results: Results) -> Table | None:
     if not {PUBLISHED, TIGHT} <= set(grid.calibrations):
         return None
     rows = []
-    for workload, contender in itertools.product(grid.workloads, PAPER):
+    for workload, method in itertools.product(grid.workloads, PAPER):
         gains = [
             accuracy_gain(results, *pair)
-            for alpha in grid.alphas[: None if contender.two_rounds else 1]
-            for pair in results.pairs(workload, contender, alpha)
+            for alpha in grid.alphas[: None if method.two_rounds else 1]
+            for pair in results.pairs(workload, method, alpha)
         ]
         if gains:
             measured = [gain.measured for gain in gains]
@@ -32,7 +32,7 @@ def gain_table(results: Results) -> Table | None:
             rows.append(
                 {
                     "data_set": workload,
-                    "protocol": contender.label,
+                    "protocol": method.label,
                     "points that differ": len(gains),
                     "least": min(measured),
                     "median": float(np.median(measured)),
@@ -53,11 +53,11 @@ def beyond_table(results: Results) -> Table:
     """What least-prime hashing and one memo table gain on OLOLOHA as 0.1.0 makes it."""
     grid = results.grid
     rows = []
-    for workload, contender in itertools.product(grid.workloads, BEYOND):
+    for workload, method in itertools.product(grid.workloads, BEYOND):
         pairs = [
             pair
             for alpha in grid.alphas
-            for pair in against_usual(results, workload, contender, alpha)
+            for pair in against_usual(results, workload, method, alpha)
         ]
         errors = mean_ratio([accuracy_gain(results, *pair) for pair in pairs])
         budgets = [budget_gain(results, *pair) for pair in pairs]
@@ -66,7 +66,7 @@ def beyond_table(results: Results) -> Table:
         rows.append(
             {
                 "data_set": workload,
-                "ours": contender.label,
+                "ours": method.label,
                 "points": len(pairs),
                 "more MSE, %": 100 * (errors.measured - 1),
                 "± standard error": 100 * errors.error,
@@ -99,15 +99,15 @@ def _sharing(protocol: Protocol, n: int) -> float:
 def symbols_table(results: Results) -> Table:
     """The g and the hash family in force for OLOLOHA."""
     grid = results.grid
-    curves = [(CONTENDERS["ololoha"], calibration) for calibration in grid.calibrations]
-    curves += [(one, TIGHT) for one in grid.contenders if one.hash]
+    curves = [(METHODS["ololoha"], calibration) for calibration in grid.calibrations]
+    curves += [(one, TIGHT) for one in grid.methods if one.hash]
     rows = []
-    for workload, (contender, calibration), alpha in itertools.product(
+    for workload, (method, calibration), alpha in itertools.product(
         grid.workloads, curves, grid.alphas
     ):
-        points = results.along(workload, contender, calibration, alpha)
+        points = results.along(workload, method, calibration, alpha)
         row = {
-            "data_set": workload, "protocol": contender.label, "calibration": calibration,
+            "data_set": workload, "protocol": method.label, "calibration": calibration,
             "alpha": alpha,
         }  # fmt: skip
         chosen = {f"ε∞ = {point.eps_inf:g}": _choice(results.protocol(point)) for point in points}
@@ -128,12 +128,12 @@ def uniform_table(results: Results) -> Table:
     """From which eps_inf on the clipped estimates beat the answer "uniform"."""
     grid = results.grid
     rows = [
-        {"data_set": workload, "protocol": contender.label}
+        {"data_set": workload, "protocol": method.label}
         | {
-            f"α = {alpha:g}": _beats_uniform_from(results, workload, contender, alpha)
+            f"α = {alpha:g}": _beats_uniform_from(results, workload, method, alpha)
             for alpha in grid.alphas
         }
-        for workload, contender in itertools.product(grid.workloads, grid.contenders)
+        for workload, method in itertools.product(grid.workloads, grid.methods)
     ]
     return Table(
         "uniform",
@@ -144,9 +144,9 @@ def uniform_table(results: Results) -> Table:
     )
 
 
-def _beats_uniform_from(results: Results, workload: str, contender: Contender, alpha: float) -> str:
+def _beats_uniform_from(results: Results, workload: str, method: Method, alpha: float) -> str:
     first = "never"
-    for point in reversed(list(results.along(workload, contender, PUBLISHED, alpha))):
+    for point in reversed(list(results.along(workload, method, PUBLISHED, alpha))):
         if results.mean(point, "mse_clipped") >= results.uniform(point):
             break
         first = f"{point.eps_inf:g}"

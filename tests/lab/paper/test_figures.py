@@ -9,7 +9,7 @@ import pytest
 
 import formulas
 from loloha_lab.paper import exact_figures, figures
-from loloha_lab.paper.contender import CONTENDERS, PUBLISHED, TIGHT
+from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.reproduction import Reproduction
 
 NAMES = {
@@ -43,7 +43,7 @@ def test_figure_2_is_the_reference(reference: Path) -> None:
         if key is None or (key == "ololoha" and row["calibration"] == TIGHT):
             continue
         drawn = exact_figures.theoretical_variance(
-            CONTENDERS[key], float(row["eps_inf"]), float(row["alpha"]), row["calibration"]
+            METHODS[key], float(row["eps_inf"]), float(row["alpha"]), row["calibration"]
         )
         assert drawn == pytest.approx(float(row["approx_variance_n10000"]), rel=1e-12), row
         seen += 1
@@ -53,7 +53,7 @@ def test_figure_2_is_the_reference(reference: Path) -> None:
 def test_tight_ololoha_reaches_l_osue() -> None:
     for eps_inf in exact_figures.EPS_INF:
         best, bound = (
-            exact_figures.theoretical_variance(CONTENDERS[key], eps_inf, 0.6, TIGHT)
+            exact_figures.theoretical_variance(METHODS[key], eps_inf, 0.6, TIGHT)
             for key in ("ololoha", "l-osue")
         )
         assert bound * (1 - 1e-12) <= best < 1.03 * bound
@@ -64,9 +64,9 @@ def test_figure_3_shows_means_of_runs_and_theory(small: tuple[Reproduction, Path
     assert results is not None
     figure = figures.draw_errors(results, "mse")
     assert len(figure.axes) == 3
-    contender = CONTENDERS["l-osue"]
-    point = next(iter(results.along("Adult", contender, PUBLISHED, 0.5)))
-    colour = contender.style["color"]
+    method = METHODS["l-osue"]
+    point = next(iter(results.along("Adult", method, PUBLISHED, 0.5)))
+    colour = method.style["color"]
     lines = [line for line in figure.axes[1].get_lines() if line.get_color() == colour]
     measured, theory = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
     assert measured[0] == np.mean(results.measured(point, "mse"))
@@ -115,7 +115,7 @@ def test_theory_figures_say_that_they_use_no_data() -> None:
 
 
 AREAS = {
-    # MATH section 12, k = 96: eps_inf, contender, calibration -> T -> area, known within 0.02.
+    # MATH section 12, k = 96: eps_inf, method, calibration -> T -> area, known within 0.02.
     (2.0, "rappor", PUBLISHED): {1: 0.953, 2: 0.998, 10: 1.0, 30: 1.0},
     (2.0, "l-osue", PUBLISHED): {1: 0.916, 2: 0.996, 10: 1.0, 30: 1.0},
     (2.0, "l-grr", TIGHT): {1: 0.537, 2: 0.620, 10: 0.968, 30: 0.995},
@@ -137,7 +137,7 @@ def test_the_figure_of_areas_is_the_table_of_the_maths() -> None:
     assert any("no data" in text.get_text() for text in figure.texts)
     panels = dict(zip((1.0, 2.0, 4.0), figure.axes, strict=True))
     for (eps_inf, key, calibration), wanted in AREAS.items():
-        colour = CONTENDERS[key].style["color"]
+        colour = METHODS[key].style["color"]
         line = next(
             line
             for line in panels[eps_inf].get_lines()
@@ -162,27 +162,27 @@ def test_the_figure_of_one_round_has_its_formulas() -> None:
     a, b = math.exp(2.0), math.exp(1.0)
     published = math.log((a * b - 1) / (a - b))
     for key in ("l-grr", "biloloha", "ololoha"):
-        drawn = lines[CONTENDERS[key].style["color"], False]
+        drawn = lines[METHODS[key].style["color"], False]
         assert np.asarray(drawn) == pytest.approx(published, rel=1e-9)
     for place, k in enumerate(exact_figures.DOMAINS):
         for key in ("rappor", "l-osue"):
             row = {"protocol": key, "eps_inf": 2.0, "alpha": 0.5}
-            drawn = np.asarray(lines[CONTENDERS[key].style["color"], False])
+            drawn = np.asarray(lines[METHODS[key].style["color"], False])
             assert drawn[place] == pytest.approx(formulas.round_loss(row, k), rel=1e-9)
         for key, g in (("l-grr", k), ("ololoha", formulas.best_g("linear", k, 1.0))):
             row = {"protocol": key, "eps_inf": 2.0, "alpha": 0.5, "g": g, "calibration": TIGHT}
-            drawn = np.asarray(lines[CONTENDERS[key].style["color"], True])
+            drawn = np.asarray(lines[METHODS[key].style["color"], True])
             assert drawn[place] == pytest.approx(formulas.round_loss(row, k), rel=1e-9), (key, k)
 
 
 def test_figure_4_has_the_rows_of_one_table(small: tuple[Reproduction, Path]) -> None:
     results = small[0].results
     assert results is not None
-    contender = CONTENDERS["ololoha-joint"]
+    method = METHODS["ololoha-joint"]
     panel = figures.draw_budgets(results).axes[1]
-    colour = contender.style["color"]
+    colour = method.style["color"]
     (line,) = [line for line in panel.get_lines() if line.get_color() == colour]
-    points = results.along("Adult", contender, TIGHT, 0.5)
+    points = results.along("Adult", method, TIGHT, 0.5)
     drawn = [np.mean(results.measured(point, "eps_avg")) for point in points]
     assert np.asarray(line.get_ydata()).tolist() == drawn
 
@@ -193,7 +193,7 @@ def test_the_figure_of_gains_shows_ratios_and_theory(small: tuple[Reproduction, 
     panel = figures.draw_gains(results).axes[1]
     (theory,) = [line for line in panel.get_lines() if line.get_gid() == figures.THEORY]
     ours, usual = (
-        list(results.along("Adult", CONTENDERS[key], TIGHT, 0.5))
+        list(results.along("Adult", METHODS[key], TIGHT, 0.5))
         for key in ("ololoha-prime", "ololoha")
     )
     expected = [results.expected(a) / results.expected(b) for a, b in zip(usual, ours, strict=True)]

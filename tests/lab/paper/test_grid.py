@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from loloha.errors import ParameterError
-from loloha_lab.paper.contender import PAPER
 from loloha_lab.paper.grid import (
     Attack,
     Cell,
@@ -16,6 +15,7 @@ from loloha_lab.paper.grid import (
     points,
     seed_sequence,
 )
+from loloha_lab.paper.method import PAPER
 from loloha_lab.paper.workload import Facts
 
 SYN = Facts("Syn", "synthetic", "made up", 100, 360, 5, 360, "digest")
@@ -34,13 +34,13 @@ def test_a_tight_point_like_the_published_one_is_not_repeated() -> None:
     grid = Grid(workloads=("Adult",), calibrations=BOTH)
     found = points(grid, FACTS)
     assert len(found) == len(set(found))
-    tight = {point.contender for point in found if point.calibration == "tight"}
+    tight = {point.method for point in found if point.calibration == "tight"}
     assert tight == {"l-grr", "ololoha", "1bitflippm", "ololoha-prime", "ololoha-joint"}
 
 
 def test_ours_are_measured_only_beside_the_tight_calibration() -> None:
     found = points(Grid(workloads=("Adult",)), FACTS)
-    assert {point.contender for point in found} == {contender.key for contender in PAPER}
+    assert {point.method for point in found} == {method.key for method in PAPER}
     assert {point.calibration for point in found} == {"published"}
 
 

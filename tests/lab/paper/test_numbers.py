@@ -16,12 +16,12 @@ import pytest
 import formulas
 from loloha.population import archive
 from loloha_lab.attacks import change
-from loloha_lab.paper.contender import CONTENDERS
+from loloha_lab.paper.method import METHODS
 from loloha_lab.paper.reproduction import Reproduction
 
 Small = tuple[Reproduction, Path]
 Key = tuple[str, str, str, float, float | None]
-LABELS = {contender.label: contender.key for contender in CONTENDERS.values()}
+LABELS = {method.label: method.key for method in METHODS.values()}
 
 
 class Tables(HTMLParser):
@@ -300,7 +300,7 @@ def test_the_printed_test_of_changes(
     assert len(page.found["table2-attack"]) == 1 + len(attacks)
     told = {tuple(row[:3]): row[4:] for row in page.found["table2-attack"][1:]}
     for row in attacks.values():
-        label = CONTENDERS[row["protocol"]].label
+        label = METHODS[row["protocol"]].label
         share, hits, alarms = told[row["data_set"], label, f"{row['eps_inf']:g}"]
         assert share == shown(100 * row["exposed"] / row["users"])
         for rate, (some, whole) in {hits: ("seen", "changes"), alarms: ("alarms", "stays")}.items():
@@ -355,7 +355,7 @@ def test_areas_are_those_of_an_attacked_population(
     row = next(one for one in rows if one[:2] == ["Adult", label] and one[3] == "5")
     calibration, eps_inf, alpha = row[2], float(row[3]), _number(row[4])
     facts = small[0].facts["Adult"]
-    protocol = CONTENDERS[LABELS[label]].build(
+    protocol = METHODS[LABELS[label]].build(
         facts.k, eps_inf, alpha, calibration, buckets=facts.buckets
     )
     found = change(protocol, reports, n=500, rng=3).area
@@ -369,11 +369,11 @@ def test_the_short_table_repeats_the_long_one(page: Tables) -> None:
     } | {
         (*row[:2], row[3]): row[6:8]
         for row in page.found["table2-grid"][1:]
-        if CONTENDERS[LABELS[row[1]]].ours
+        if METHODS[LABELS[row[1]]].ours
     }
     printed = {tuple(row[:3]): row[4] for row in page.found["table2-attack"][1:]}
     _, *rows = page.found["table2-best"]
-    assert len(rows) == 3 * len(CONTENDERS)
+    assert len(rows) == 3 * len(METHODS)
     for workload, label, *told in rows:
         for eps_inf, of_eps in (("1", told[:3]), ("5", told[3:])):
             assert of_eps[0] == printed[workload, label, eps_inf]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from loloha.errors import ParameterError
-from loloha_lab.paper.contender import CONTENDERS
 from loloha_lab.paper.difference import differences
 from loloha_lab.paper.fit import Fit, fit_of
 from loloha_lab.paper.grid import Grid
+from loloha_lab.paper.method import METHODS
 from loloha_lab.paper.printed import exposed_by_bucket
 from loloha_lab.paper.reproduction import Reproduction, check_parts, reproduce
 from loloha_lab.paper.table import Table, shorten
@@ -133,7 +133,7 @@ def test_the_printed_table_2_is_that_of_another_memo(real_data: Path, tmp_path: 
     facts = prepare(["DB_MT"], 0, tmp_path, data_dir=real_data)["DB_MT"]
     visits = material(tmp_path, facts).visits
     for eps_inf, printed in ((0.5, 0.005), (5.0, 0.001)):
-        one = CONTENDERS["1bitflippm"].build(facts.k, eps_inf, None, buckets=facts.buckets)
+        one = METHODS["1bitflippm"].build(facts.k, eps_inf, None, buckets=facts.buckets)
         assert round(100 * exposed_by_bucket(one, visits), 3) == printed
 
 

@@ -13,7 +13,7 @@ PUBLISHED, TIGHT = "published", "tight"
 
 
 @dataclass(frozen=True)
-class Contender:
+class Method:
     """One curve of the figures.
 
     Parameters
@@ -99,15 +99,15 @@ class Contender:
         return figure.style(self.protocol) | {"linestyle": "-"} | dict(self.look)
 
 
-CONTENDERS = {
-    contender.key: contender
-    for contender in (
-        Contender("rappor", "RAPPOR", "rappor"),
-        Contender("l-osue", "L-OSUE", "l-osue"),
-        Contender("l-grr", "L-GRR", "l-grr", calibrated=True),
-        Contender("biloloha", "BiLOLOHA", "biloloha"),
-        Contender("ololoha", "OLOLOHA", "ololoha", calibrated=True),
-        Contender(
+METHODS = {
+    method.key: method
+    for method in (
+        Method("rappor", "RAPPOR", "rappor"),
+        Method("l-osue", "L-OSUE", "l-osue"),
+        Method("l-grr", "L-GRR", "l-grr", calibrated=True),
+        Method("biloloha", "BiLOLOHA", "biloloha"),
+        Method("ololoha", "OLOLOHA", "ololoha", calibrated=True),
+        Method(
             "1bitflippm",
             "1BitFlipPM",
             "dbitflippm",
@@ -116,10 +116,10 @@ CONTENDERS = {
             sampled=1,
             look=(("linestyle", "--"), ("marker", "<")),
         ),
-        Contender(
+        Method(
             "bbitflippm", "bBitFlipPM", "dbitflippm", two_rounds=False, calibrated=True, sampled=0
         ),
-        Contender(
+        Method(
             "ololoha-prime",
             "OLOLOHA, least prime",
             "ololoha",
@@ -128,7 +128,7 @@ CONTENDERS = {
             hash="prime",
             look=(("color", "#DDCC77"), ("marker", "p")),
         ),
-        Contender(
+        Method(
             "ololoha-joint",
             "OLOLOHA, one table",
             "ololoha",
@@ -139,11 +139,11 @@ CONTENDERS = {
         ),
     )
 }
-"""Key -> contender, in the order of every legend and table."""
+"""Key -> method, in the order of every legend and table."""
 
-PAPER = [contender for contender in CONTENDERS.values() if not contender.ours]
-BEYOND = [contender for contender in CONTENDERS.values() if contender.ours]
-TWO_ROUNDS = [contender for contender in PAPER if contender.two_rounds]
+PAPER = [method for method in METHODS.values() if not method.ours]
+BEYOND = [method for method in METHODS.values() if method.ours]
+TWO_ROUNDS = [method for method in PAPER if method.two_rounds]
 
 
 def are_alike(one: Protocol, other: Protocol) -> bool:
