@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.collector import commit, queue, work
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
+from loloha.collector.store.database import _translated
 from loloha.collector.submission import Receipt, SmallUpload, Submission, gather
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
@@ -136,6 +138,39 @@ def test_a_failing_store_fails_the_uploads_and_no_later_ones(
         "reports are not counted: store must be reachable; try again",
         "reports are counted again",
     ]
+    committer.stop()
+    store.close()
+
+
+@pytest.mark.parametrize("fault", [IntegrityError, DataError, None])
+def test_what_one_upload_breaks_fails_no_other_of_its_commit(
+    sqlite_url: str, fault: type[DBAPIError] | None
+) -> None:
+    """Where the store takes what it is given, and this one cannot be written."""
+    store, one = Store(sqlite_url), campaign()
+    entry, _ = store.create(one, Terms(late_seconds=HOUR), token=None, now=START)
+    sent = messages(one, clients(one, 5), 0)
+    slow = Slow(store)
+    honest = slow.record
+
+    def record(submissions: Any, now: float) -> Any:
+        if any(each.size == 2 for each in submissions):
+            with _translated():
+                # As the driver of a database says it, or a fault of ours.
+                raise fault("", (), Exception()) if fault else RuntimeError
+        return honest(submissions, now)
+
+    slow.record = record  # type: ignore[method-assign]
+    committer = committer_of(slow)
+    committer.start()
+    first = submit(committer, Submission.of(entry, batch(one, sent[:1])))
+    assert slow.busy.wait(300)
+    bad = submit(committer, Submission.of(entry, batch(one, sent[1:3])))
+    others = [submit(committer, Submission.of(entry, batch(one, [each]))) for each in sent[3:]]
+    slow.go.set()
+    with pytest.raises(StoreError if fault else RuntimeError):
+        bad.result(60)
+    assert [each.result(60).accepted for each in (first, *others)] == [1, 1, 1]
     committer.stop()
     store.close()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from loloha.collector.metric import Metrics
 from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload
-from loloha.collector.store import Store, TakenOverError
+from loloha.collector.store import Store, TakenOverError, UnfitError
 from loloha.collector.submission import Receipt, count_codes, gather
 from loloha.collector.timekeeper import ClockError
 from loloha.collector.upkeep import SECONDS, Upkeep
@@ -248,16 +248,16 @@ class Committer:
             self._note_success()
             self._metrics.count(count_codes(codes))
             self._note(taken, [codes[which][part] for which, part in places])
-        except StoreError as error:
-            self._note_failure(error)
-            self._answer(dict.fromkeys((piece.job for piece in taken), error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
-            # One upload must not fail the others: find it by writing each on its own.
-            if len(taken) == 1:
-                self._answer({taken[0].job: error})
-            else:
+            is_outage = isinstance(error, StoreError) and not isinstance(error, UnfitError)
+            if len(taken) > 1 and not is_outage:
+                # One upload must not fail the others: find it by writing each on its own.
                 for one in taken:
                     self._write([one])
+                return
+            if isinstance(error, StoreError):
+                self._note_failure(error)
+            self._answer(dict.fromkeys((piece.job for piece in taken), error))
 
     def _note(self, taken: list[Piece], codes: list[Any]) -> None:
         """Answer the uploads of which nothing waits any more."""

@@ -13,13 +13,22 @@ from typing import Any
 
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 
 from loloha.collector.store.server import must_suit
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
 DIALECTS = ("sqlite", "postgresql")
+_UNFIT = ("22", "23", "54")
+"""Classes of PostgreSQL's codes: what is written cannot be, however often it is tried."""
 _CAUSES = (
     ("unable to open database file", "a file that cannot be opened (see its folder's permissions)"),
     ("readonly database", "a file that is read-only (see its permissions)"),
@@ -66,6 +75,10 @@ def is_missing(url: str) -> bool:
     """Whether an address names an SQLite file that is not there: opening it would make one."""
     parsed = _parsed(url)
     return parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists()
+
+
+class UnfitError(StoreError):
+    """What was to be written is at fault, not the store: others can be written."""
 
 
 class Database:
@@ -220,7 +233,10 @@ def _translated() -> Iterator[None]:
         yield
     except DBAPIError as error:
         # The statement's parameters stay out: they are reporters and digests.
-        raise StoreError(_advice(_cause(error.orig))) from None
+        state = getattr(error.orig, "sqlstate", None) or ""
+        unfit = isinstance(error, DataError | IntegrityError) or state[:2] in _UNFIT
+        kind = UnfitError if unfit else StoreError
+        raise kind(_advice(_cause(error.orig))) from None
     except SQLAlchemyError as error:
         raise StoreError(_advice(type(error).__name__)) from None
     except Exception as error:
