@@ -21,12 +21,12 @@ def shown(value: Any) -> str:
     """A public value as errors quote it: its repr, cut where it is long."""
     try:
         text = value[:_LONGEST_SHOWN] if isinstance(value, str | bytes) else value
-        told = repr(text)
+        written = repr(text)
     except ValueError:
         # Of more digits than Python writes.
         return f"something of type {type(value).__name__}"
-    cut = len(told) > _LONGEST_SHOWN or (text is not value and len(text) < len(value))
-    return f"{told[:_LONGEST_SHOWN]}..." if cut else told
+    cut = len(written) > _LONGEST_SHOWN or (text is not value and len(text) < len(value))
+    return f"{written[:_LONGEST_SHOWN]}..." if cut else written
 
 
 def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:

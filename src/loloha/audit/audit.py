@@ -85,7 +85,7 @@ class Audit:
             "passed": self.passed,
             "confidence": self.confidence,
             "findings": [
-                {name: checks.finite(said) for name, said in asdict(one).items()}
+                {name: checks.finite(number) for name, number in asdict(one).items()}
                 | {"violated": one.violated}
                 for one in self.findings
             ],
@@ -139,13 +139,13 @@ def audit(
         raise ParameterError(f"confidence must be in [0.9, 1), got {confidence!r}; try 0.99999")
     asked = _Asked(protocol, ClientDevice(protocol) if device is None else device)
     alpha = (1 - confidence) / (BOUNDS * len(asked.claims) * len(LOOKS))
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     for look in LOOKS:
         asked.ask(max(100, round(users * look)), users, progress or (lambda _: None))
-        found = (*asked.rules(), *asked.losses(alpha))
-        if any(finding.violated for finding in found):
+        findings = (*asked.rules(), *asked.losses(alpha))
+        if any(finding.violated for finding in findings):
             break
-    return Audit(found, confidence)
+    return Audit(findings, confidence)
 
 
 class _Asked:

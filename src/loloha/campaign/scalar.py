@@ -171,9 +171,9 @@ def _numerals(value: Any) -> tuple[str, ...]:
 
 
 def _parsed(text: str) -> Fraction | None:
-    found = _DECIMAL.fullmatch(text)
-    if found is None or len(text) > LONGEST_NUMBER:
+    match = _DECIMAL.fullmatch(text)
+    if match is None or len(text) > LONGEST_NUMBER:
         return None
-    if found[2] is not None and abs(int(found[2][1:])) > LONGEST_NUMBER:
+    if match[2] is not None and abs(int(match[2][1:])) > LONGEST_NUMBER:
         return None
     return Fraction(text)

@@ -54,12 +54,12 @@ def revoke(key: str, *, store: str | None = None, as_json: bool = False) -> None
 
     name = _name(hashed(typer.get_text_stream("stdin").readline().strip())) if key == "-" else key
     with _opened(store) as opened:
-        found = [one for one in opened.admin_keys() if _name(one) == name]
-        if not found:
+        matching = [one for one in opened.admin_keys() if _name(one) == name]
+        if not matching:
             raise ParameterError(
                 "key must be one of the list, got another (not shown); see `loloha admin list`"
             )
-        for one in found:
+        for one in matching:
             opened.remove_admin_key(one)
     if as_json:
         console.show_json({"revoked": name})

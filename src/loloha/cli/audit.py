@@ -42,16 +42,16 @@ def audit(
         if command is not None:
             device = stack.enter_context(CommandDevice(rules, command, timeout=timeout))
         progress = stack.enter_context(console.working("auditing"))
-        found = run(rules, device, users=users, confidence=confidence, progress=progress)
+        result = run(rules, device, users=users, confidence=confidence, progress=progress)
     if as_json:
-        console.show_json(found.to_dict())
+        console.show_json(result.to_dict())
     else:
-        _show(found, repr(rules), command or "the shipped client")
-    if not found.passed:
+        _show(result, repr(rules), command or "the shipped client")
+    if not result.passed:
         raise typer.Exit(1)
 
 
-def _show(found: Audit, rules: str, audited: str) -> None:
+def _show(result: Audit, rules: str, audited: str) -> None:
     console.show_table(
         ("quantity", "allowed", "proven, at least", "users", ""),
         [
@@ -62,14 +62,14 @@ def _show(found: Audit, rules: str, audited: str) -> None:
                 one.users,
                 "VIOLATED" if one.violated else "",
             )
-            for one in found.findings
+            for one in result.findings
         ],
         title=f"{audited}, as {rules}",
     )
     console.show()
     # Five nines would be shown as 100 %.
-    surely = f"{100 * found.confidence:.8g} %"
-    if found.passed:
+    surely = f"{100 * result.confidence:.8g} %"
+    if result.passed:
         console.show_text(f"Nothing is violated that this audit could prove at {surely}.")
     else:
         console.show_text(f"More is revealed than is allowed: proven at {surely}.")

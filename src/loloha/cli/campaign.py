@@ -52,22 +52,22 @@ def create(
     campaign = _campaign(name, protocol, parameters, agreed, start, seconds, assign_keys)
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
-    found: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
-    found["verdict"] = None if n is None else verdict(campaign, n).to_dict()
+    created: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
+    created["verdict"] = None if n is None else verdict(campaign, n).to_dict()
     if to is not None:
-        found |= _send(to, campaign, terms, token, accept_weak_privacy)
+        created |= _send(to, campaign, terms, token, accept_weak_privacy)
     if as_json:
-        console.show_json(found)
+        console.show_json(created)
     elif to is None:
         console.show(campaign.to_json().decode())
-        _show_verdict(found["verdict"])
+        _show_verdict(created["verdict"])
     else:
-        console.show(found["url"])
-        if found["token"]:
-            console.say(f"submit token, shown this once: {found['token']}")
-        if not found["created"]:
+        console.show(created["url"])
+        if created["token"]:
+            console.say(f"submit token, shown this once: {created['token']}")
+        if not created["created"]:
             console.warn("this campaign was there already; it keeps its first terms and token")
-        _show_verdict(found["verdict"])
+        _show_verdict(created["verdict"])
 
 
 @group.command()
@@ -75,15 +75,15 @@ def show(campaign: str, *, as_json: bool = False) -> None:
     """Show a campaign: its rules, when its rounds begin, what it protects."""
     from loloha import privacy
 
-    found = campaign_file.load_campaign(campaign)
+    document = campaign_file.load_campaign(campaign)
     if as_json:
-        console.show_json({"fingerprint": found.fingerprint, "campaign": found.to_dict()})
+        console.show_json({"fingerprint": document.fingerprint, "campaign": document.to_dict()})
         return
-    schedule = found.schedule.to_dict()
-    console.show(f"{found.name}\n{found.fingerprint}")
-    console.show(f"{found.protocol!r}, {len(found.labels)} values, keys {found.keys}")
+    schedule = document.schedule.to_dict()
+    console.show(f"{document.name}\n{document.fingerprint}")
+    console.show(f"{document.protocol!r}, {len(document.labels)} values, keys {document.keys}")
     console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
-    console.show_text(str(privacy.explain(found.protocol, keys=found.keys)))
+    console.show_text(str(privacy.explain(document.protocol, keys=document.keys)))
 
 
 @group.command()
@@ -133,17 +133,17 @@ def _domain(
     from loloha.campaign import Labels
     from loloha.datasets.domain import read_domain
 
-    found = domain_of(domain, range_, bins, other)
-    if found is None:
+    given = domain_of(domain, range_, bins, other)
+    if given is None:
         raise ParameterError(
             "domain must be given, got none; add --domain, or --range LOW HIGH and --bins"
         )
-    if isinstance(found, list):
-        return Labels(tuple(found), other)
-    if not isinstance(found, Path):
-        return found
-    if found.is_file():
-        labels = read_domain(found).labels
+    if isinstance(given, list):
+        return Labels(tuple(given), other)
+    if not isinstance(given, Path):
+        return given
+    if given.is_file():
+        labels = read_domain(given).labels
         return Labels(tuple(one if isinstance(one, int) else str(one) for one in labels), other)
     if other is None:
         raise ParameterError(
@@ -193,17 +193,17 @@ def _about_key(key: str | None) -> str:
     )
 
 
-def _show_verdict(found: dict[str, Any] | None) -> None:
+def _show_verdict(check: dict[str, Any] | None) -> None:
     from loloha.privacy.rounded import percent
 
-    if found is None:
+    if check is None:
         return
-    cap = "no cap" if found["cap"] is None else f"cap {found['cap']:g}"
-    visible = "no frequency" if found["visible"] is None else percent(found["visible"])
+    cap = "no cap" if check["cap"] is None else f"cap {check['cap']:g}"
+    visible = "no frequency" if check["visible"] is None else percent(check["visible"])
     console.say(
-        f"with {found['n']} reports a round: 95 % error of a rare value "
-        f"{percent(found['error_95'])}, of all at once {percent(found['error_all_95'])}; "
+        f"with {check['n']} reports a round: 95 % error of a rare value "
+        f"{percent(check['error_95'])}, of all at once {percent(check['error_all_95'])}; "
         f"visible from {visible}; {cap} (the most budget that a user can spend)"
     )
-    for warning in found["warnings"]:
+    for warning in check["warnings"]:
         console.warn(warning)

@@ -52,7 +52,7 @@ def load_campaign(place: str) -> Campaign:
     """`load`, where a bare protocol is not enough."""
     from loloha.campaign import Campaign
 
-    found = load(place)
-    if isinstance(found, Campaign):
-        return found
+    loaded = load(place)
+    if isinstance(loaded, Campaign):
+        return loaded
     raise CampaignError(f"campaign must be one, got a bare protocol in {place!r}; name another")

@@ -102,12 +102,12 @@ def _described(one: inspect.Parameter) -> inspect.Parameter:
         "rich_help_panel": meant.panel,
     }
     if one.kind is not inspect.Parameter.KEYWORD_ONLY:
-        said: Any = typer.Argument(**settings)
+        declared: Any = typer.Argument(**settings)
     else:
         names = flag(one.name)
         if one.default is True:
             names += f"/--no-{names[2:]}"
         if several:
             settings["help"] += " Repeat it for more."
-        said = typer.Option(names, **settings)
-    return one.replace(annotation=Annotated[one.annotation, said])
+        declared = typer.Option(names, **settings)
+    return one.replace(annotation=Annotated[one.annotation, declared])

@@ -50,7 +50,7 @@ def compare(
         except OSError as error:
             raise unwritable(out, error) from error
     with console.working("simulating") as progress:
-        found = loloha.compare(
+        comparison = loloha.compare(
             dataset,
             protocol or PROTOCOLS,
             eps_inf or (1.0, 2.0, 4.0),
@@ -64,29 +64,31 @@ def compare(
             progress=lambda done, total: progress(done / total),
         )
     if out is not None:
-        _save(found, out)
+        _save(comparison, out)
     if as_json:
-        console.show_json({"note": found.note, "level": found.level, "rows": list(found.rows)})
+        console.show_json(
+            {"note": comparison.note, "level": comparison.level, "rows": list(comparison.rows)}
+        )
         return
-    console.show(console.visible(found.note))
-    console.show_table(SHOWN, [[row[name] for name in SHOWN] for row in found.rows], keys=2)
-    uniform = found.rows[0]["mse_uniform"]
+    console.show(console.visible(comparison.note))
+    console.show_table(SHOWN, [[row[name] for name in SHOWN] for row in comparison.rows], keys=2)
+    uniform = comparison.rows[0]["mse_uniform"]
     console.show(f"Always answering 'uniform' has a mean squared error of {uniform:.4g}.")
     if out is not None:
         console.show(f"Results: {out}/ (comparison.csv, .parquet, .png, .svg)")
 
 
-def _save(found: Comparison, out: Path) -> None:
+def _save(comparison: Comparison, out: Path) -> None:
     from loloha.server.frame import written
 
     for form in ("csv", "parquet"):
         with (out / f"comparison.{form}").open("wb") as file:
-            file.writelines(written([found.to_frame(backend="pyarrow")], form))
+            file.writelines(written([comparison.to_frame(backend="pyarrow")], form))
     with console.drawing():
-        _draw(found, out)
+        _draw(comparison, out)
 
 
-def _draw(found: Comparison, out: Path) -> None:
+def _draw(comparison: Comparison, out: Path) -> None:
     from matplotlib.figure import Figure
 
     from loloha.figure import save
@@ -95,5 +97,5 @@ def _draw(found: Comparison, out: Path) -> None:
     left, right = figure.subplots(1, 2)
     axes: Any
     for axes, column in ((left, "mse"), (right, "mse_clipped")):
-        found.plot(column, ax=axes)
+        comparison.plot(column, ax=axes)
     save(figure, out / "comparison")

@@ -55,8 +55,8 @@ def demo(
     protocol = loloha.OLOLOHA(k=dataset.k, eps_inf=EPS_INF, eps_1=EPS_1)
     if offline or lacking is not None:
         with new_folder(out, FILES, force=True) as draft:
-            found = run_and_save(dataset, protocol, draft, seed=seed, top=top, level=level)
-        _show(found, out, top, str(loloha.privacy.explain(protocol)), as_json)
+            trial = run_and_save(dataset, protocol, draft, seed=seed, top=top, level=level)
+        _show(trial, out, top, str(loloha.privacy.explain(protocol)), as_json)
     else:
         _live(dataset, protocol, out, seed, top, level, stay, as_json)
 
@@ -98,38 +98,38 @@ def _live(
                 shown = live.collected(url, campaign, dataset, level)
                 with Collector(url) as collector:
                     statement = collector.privacy()["text"]
-                found = Trial(shown, level, seed)
-                save(found, draft, top)
+                trial = Trial(shown, level, seed)
+                save(trial, draft, top)
         seconds = time.monotonic() - began
         after = "until Ctrl-C" if stay else "stopped by now: --stay keeps it up"
-        told = {"counted": counted, "seconds": seconds, "dashboard": page}
-        _show(found, out, top, statement, as_json, told, after)
+        extra = {"counted": counted, "seconds": seconds, "dashboard": page}
+        _show(trial, out, top, statement, as_json, extra, after)
         if stay:
             console.say(f"be a device yourself: {running.url}/try")
             running.wait()
 
 
 def _show(
-    found: Trial,
+    trial: Trial,
     out: Path,
     top: int,
     statement: str,
     as_json: bool,
-    told: dict[str, object] | None = None,
+    extra: dict[str, object] | None = None,
     after: str = "",
 ) -> None:
     """Print what was found; ``told`` by a collector, or nothing where there was none."""
     picture = out / "frequencies.png"
     if as_json:
-        mode = "offline" if told is None else "collector"
+        mode = "offline" if extra is None else "collector"
         console.show_json(
-            {**found.metrics(), "picture": str(picture), "mode": mode, **(told or {})}
+            {**trial.metrics(), "picture": str(picture), "mode": mode, **(extra or {})}
         )
         return
-    show_summary(found)
-    show_top(found, top)
+    show_summary(trial)
+    show_top(trial, top)
     console.show_text(statement)
-    if told is not None:
-        console.show(f"\n{told['counted']} reports counted in {told['seconds']:.1f} s")
-        console.show(f"Dashboard: {told['dashboard']} ({after})")
-    console.show(f"{'' if told else chr(10)}Picture: {picture}")
+    if extra is not None:
+        console.show(f"\n{extra['counted']} reports counted in {extra['seconds']:.1f} s")
+        console.show(f"Dashboard: {extra['dashboard']} ({after})")
+    console.show(f"{'' if extra else chr(10)}Picture: {picture}")

@@ -91,17 +91,17 @@ def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
     _tell_withdrawn(sender.withdraw(), as_json=as_json)
 
 
-def _tell_withdrawn(said: str, *, as_json: bool) -> None:
+def _tell_withdrawn(meaning: str, *, as_json: bool) -> None:
     if as_json:
-        console.show_json({"withdrawn": True, "meaning": said})
+        console.show_json({"withdrawn": True, "meaning": meaning})
     else:
-        console.show_text(said)
+        console.show_text(meaning)
 
 
 def _show(delivery: Delivery, loss: float, *, limited: bool, as_json: bool) -> None:
     """Print what became of each report."""
     if as_json:
-        found = {
+        status = {
             "sent": list(delivery.sent),
             "refused": {str(round): why for round, why in delivery.refused.items()},
             "waiting": list(delivery.waiting),
@@ -109,7 +109,7 @@ def _show(delivery: Delivery, loss: float, *, limited: bool, as_json: bool) -> N
             "loss": loss,
             "limit_reached": limited,
         }
-        console.show_json(found)
+        console.show_json(status)
         return
     for round in delivery.sent:
         console.show(f"round {round}: counted")

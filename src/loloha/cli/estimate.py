@@ -54,13 +54,14 @@ def estimate(
             del counted[round]
     if not counted:
         raise LolohaError("tallies must hold reports, got none in any round; wait for some")
-    found: dict[int | None, Estimate] = {t: one.estimate() for t, one in counted.items()}
+    estimates: dict[int | None, Estimate] = {t: one.estimate() for t, one in counted.items()}
     if mean:
-        found = {None: of_rounds([*counted.values()])}
+        estimates = {None: of_rounds([*counted.values()])}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
     tables = [
-        _table(round, one, agreed, level, few, only_clear, project) for round, one in found.items()
+        _table(round, one, agreed, level, few, only_clear, project)
+        for round, one in estimates.items()
     ]
     pieces = (piece for table in tables for piece in table.pieces())
     if out is not None:
@@ -71,7 +72,7 @@ def estimate(
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
         _show(list(pieces), mean and len(counted) > 1)
-    if any(_picked(one, few, only_clear) for one in found.values()):
+    if any(_picked(one, few, only_clear) for one in estimates.values()):
         console.say(
             "lower and upper hold for all values at once: these were picked by their estimates"
         )
@@ -95,9 +96,9 @@ def _show(pieces: list[Any], memos: bool) -> None:
         )
 
 
-def _picked(found: Estimate, top: int | None, only_clear: bool) -> bool:
+def _picked(estimate: Estimate, top: int | None, only_clear: bool) -> bool:
     """Whether what is shown depends on the estimates."""
-    return only_clear or (top is not None and top < len(found.frequencies))
+    return only_clear or (top is not None and top < len(estimate.frequencies))
 
 
 def _agreed(campaign: str, tallies: list[Path]) -> Campaign | Protocol:
@@ -126,7 +127,7 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
 
 def _table(
     round: int | None,
-    found: Estimate,
+    estimate: Estimate,
     agreed: Campaign | Protocol | None,
     level: float,
     top: int | None,
@@ -139,23 +140,23 @@ def _table(
     from loloha.campaign import Campaign
     from loloha.campaign.schedule import to_text
 
-    chosen = np.arange(len(found.frequencies))
+    chosen = np.arange(len(estimate.frequencies))
     if only_clear:
-        chosen = chosen[found.significant(level)]
+        chosen = chosen[estimate.significant(level)]
     if top is not None or only_clear:
-        chosen = _largest(found.frequencies, chosen, top)
+        chosen = _largest(estimate.frequencies, chosen, top)
     about: dict[str, Any] = {}
     if agreed is not None:
         about["campaign"] = agreed.fingerprint
     if isinstance(agreed, Campaign):
         about["labels"] = agreed.bin_labels
         about["start"] = None if round is None else to_text(agreed.schedule.begins(round))
-    picked = _picked(found, top, only_clear)
-    table = found.table(level, bins=chosen, simultaneous=picked, round=round, **about)
-    bound = np.broadcast_to(found.simultaneous(level), found.frequencies.shape)
+    picked = _picked(estimate, top, only_clear)
+    table = estimate.table(level, bins=chosen, simultaneous=picked, round=round, **about)
+    bound = np.broadcast_to(estimate.simultaneous(level), estimate.frequencies.shape)
     more = {"bound": [bound[chosen]]}
     if project:
-        more["projected"] = [_projected(round, found.frequencies)[chosen]]
+        more["projected"] = [_projected(round, estimate.frequencies)[chosen]]
     return replace(table, more=more)
 
 

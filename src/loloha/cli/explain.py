@@ -21,13 +21,13 @@ def explain(
     from loloha import privacy
 
     rules = make_protocol(protocol, parameters, k)
-    found = privacy.explain(rules)
+    explanation = privacy.explain(rules)
     hidden = None if shuffled is None else privacy.shuffled(rules, shuffled, delta)
     if as_json:
         beside = {} if hidden is None else {"shuffled": hidden.to_dict()}
-        console.show_json(found.to_dict() | beside)
+        console.show_json(explanation.to_dict() | beside)
         return
-    console.show_text(str(found))
+    console.show_text(str(explanation))
     if hidden is not None:
         console.show()
         console.show_text(hidden.text)

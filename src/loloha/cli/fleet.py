@@ -37,8 +37,8 @@ def fleet(
     from loloha.sender.collector import Collector
 
     with Collector(campaign) as collector:
-        found, takes = collector.document(), collector.open_rounds()
-    values = load_for(found, table, reading)
+        document, takes = collector.document(), collector.open_rounds()
+    values = load_for(document, table, reading)
     rows, columns = (
         [turn % there for turn in range(wanted or there)]
         for wanted, there in zip((users, rounds), values.shape, strict=True)
@@ -58,7 +58,7 @@ def fleet(
         try:
             receipt = run_fleet(
                 campaign,
-                found,
+                document,
                 values,
                 first=first,
                 token=os.environ.get(TOKEN),
@@ -69,7 +69,7 @@ def fleet(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_left(sum(answered), sizes.tolist(), first, seed)) from None
     seconds = time.monotonic() - began
-    said = {
+    summary = {
         "users": len(values),
         "rounds": values.shape[1],
         "sent": receipt.sent,
@@ -79,7 +79,7 @@ def fleet(
         "seconds": seconds,
     }
     if as_json:
-        console.show_json(said)
+        console.show_json(summary)
     else:
         console.show(
             f"{counted(receipt.sent, 'report')} of {counted(len(values), 'user')} in "

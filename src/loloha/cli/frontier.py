@@ -29,23 +29,23 @@ def show(
         raise ParameterError("--k and --eps-inf must be given with --frontier, got less; give both")
     if out is not None:
         table_file.check(out, force, (".png", ".svg"))
-    found = frontier(k, eps_inf, hash=family)
+    points = frontier(k, eps_inf, hash=family)
     title = f"What a lower loss of one round costs: k = {k}, eps_inf = {eps_inf:.4g}"
     if out is not None:
-        _draw(found, title, out)
+        _draw(points, title, out)
     if as_json:
-        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in found]})
+        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in points]})
         return
     console.show_table(
         ("eps_2", "eps_1", "g", "n V*", "least n V* at this eps_1"),
-        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in found],
+        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in points],
         title=title,
     )
     if out is not None:
         console.show(f"Figure: {out}")
 
 
-def _draw(found: Sequence[Point], title: str, out: Path) -> None:
+def _draw(points: Sequence[Point], title: str, out: Path) -> None:
     """One picture, the same bytes every time."""
     from matplotlib.figure import Figure
 
@@ -54,5 +54,5 @@ def _draw(found: Sequence[Point], title: str, out: Path) -> None:
 
     with our_look():
         figure = Figure(layout="constrained")
-        plot(found, ax=figure.subplots()).set_title(title)
+        plot(points, ax=figure.subplots()).set_title(title)
         write(figure, out)

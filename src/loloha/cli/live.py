@@ -100,20 +100,20 @@ def collector() -> Iterator[Running]:
 
 def _address(process: subprocess.Popen[str]) -> str:
     """Where it listens, once it says so."""
-    told: list[str] = []
+    lines: list[str] = []
     # One that says nothing for so long is given up: then its output ends.
     patience = threading.Timer(_PATIENCE, process.kill)
     patience.start()
     try:
         for line in process.stderr or ():
-            if found := _ADDRESS.search(line):
+            if match := _ADDRESS.search(line):
                 threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
-                return found[1]
-            told.append(line)
+                return match[1]
+            lines.append(line)
     finally:
         patience.cancel()
     raise LolohaError(
-        f"collector must start, it did not: {''.join(told[-3:]).strip() or 'it said nothing'}; "
+        f"collector must start, it did not: {''.join(lines[-3:]).strip() or 'it said nothing'}; "
         "try `loloha serve`, or `loloha demo --offline`"
     )
 

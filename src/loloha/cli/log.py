@@ -105,8 +105,8 @@ def _write_truth(path: Path, counts: Any) -> None:
     from pyarrow import parquet
 
     rounds, values = np.nonzero(counts)
-    held = counts[rounds, values]
-    share = held / counts.sum(axis=1)[rounds]
+    users = counts[rounds, values]
+    share = users / counts.sum(axis=1)[rounds]
     parquet.write_table(pyarrow.table({"round": rounds, "value": values, "truth": share}), path)
 
 
@@ -133,8 +133,8 @@ def show(log: Path, *, as_json: bool = False) -> None:
         for path in files:
             try:
                 footer = parquet.read_metadata(path)
-                said = json.loads((footer.metadata or {}).get(METADATA, b"{}"))
-                entry["protocol"] = entry["protocol"] or said.get("protocol")
+                metadata = json.loads((footer.metadata or {}).get(METADATA, b"{}"))
+                entry["protocol"] = entry["protocol"] or metadata.get("protocol")
                 entry["rows"] += footer.num_rows
             except (OSError, ArrowException, ValueError, AttributeError):
                 entry["unreadable"] += 1

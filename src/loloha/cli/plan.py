@@ -90,25 +90,26 @@ def plan(
             raise ParameterError("--attributes must come with --eps-inf and --eps-1; give both")
         _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, wide, as_json)
         return
-    found = loloha.plan(k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, weigh=weigh, **options)
+    proposal = loloha.plan(k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, weigh=weigh, **options)
     if as_json:
-        console.show_json(found.to_dict())
+        console.show_json(proposal.to_dict())
         return
-    _show_rows(found, wide)
-    for row in found.rows:
+    _show_rows(proposal, wide)
+    for row in proposal.rows:
         if row.note:
             console.show_text(f"- {row.label}: {row.note}")
     console.show()
-    console.show_text(f"Recommended: {found.reason}")
-    _show_made(found)
-    if found.least_eps_2 is not None:
+    console.show_text(f"Recommended: {proposal.reason}")
+    _show_made(proposal)
+    if proposal.least_eps_2 is not None:
         console.show_text(
-            f"Two rounds of noise that spend all of these two budgets lose {found.least_eps_2:.4g} "
+            "Two rounds of noise that spend all of these two budgets lose "
+            f"{proposal.least_eps_2:.4g} "
             "in any one round at least (as two symbols do); `--frontier` shows what less of it "
             "costs."
         )
-    if found.warning:
-        console.warn(found.warning)
+    if proposal.warning:
+        console.warn(proposal.warning)
 
 
 def _show_attributes(
@@ -125,16 +126,16 @@ def _show_attributes(
     """Print both ways to ask about several attributes, and the better one."""
     from loloha.planning.attributes import plan_attributes
 
-    found = plan_attributes(k, n, eps_inf, eps_1, attributes=attributes, weigh=weigh, **options)
+    ways = plan_attributes(k, n, eps_inf, eps_1, attributes=attributes, weigh=weigh, **options)
     if as_json:
-        console.show_json(found.to_dict())
+        console.show_json(ways.to_dict())
         return
-    for way, plan in (("sharing the budgets", found.shared), ("drawing one", found.drawn)):
-        reported = attributes if plan is found.shared else 1
+    for way, plan in (("sharing the budgets", ways.shared), ("drawing one", ways.drawn)):
+        reported = attributes if plan is ways.shared else 1
         budgets = f"eps_inf = {eps_inf:.4g}, eps_1 = {eps_1:.4g} a user"
         _show_rows(plan, wide, f"{way.capitalize()} ({budgets}): ", of_a_user=reported)
-    console.show_text(f"Recommended: {found.reason}")
-    _show_made(found.chosen)
+    console.show_text(f"Recommended: {ways.reason}")
+    _show_made(ways.chosen)
 
 
 def _only_frontier(**given: Any) -> None:
@@ -149,19 +150,19 @@ def _only_frontier(**given: Any) -> None:
         )
 
 
-def _show_needed(found: Sizing, *, as_json: bool) -> None:
+def _show_needed(sizing: Sizing, *, as_json: bool) -> None:
     """Print what each protocol needs, the most frugal first."""
     from loloha.privacy import rounded
 
     if as_json:
-        console.show_json(found.to_dict())
+        console.show_json(sizing.to_dict())
         return
     console.show_table(
-        ("protocol", f"{'largest' if found.unknown == 'k' else 'least'} {found.unknown}", "g",
+        ("protocol", f"{'largest' if sizing.unknown == 'k' else 'least'} {sizing.unknown}", "g",
          "error", "all at once", "visible from", "cap", "note"),
-        [_needed(row) for row in found.rows],
-        title=f"{found.goal} of at most {rounded.percent(found.target)}, "
-        f"eps_1 = {found.alpha:.4g} eps_inf",
+        [_needed(row) for row in sizing.rows],
+        title=f"{sizing.goal} of at most {rounded.percent(sizing.target)}, "
+        f"eps_1 = {sizing.alpha:.4g} eps_inf",
     )  # fmt: skip
 
 
@@ -175,7 +176,7 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
     return row.label, row.found, seen.g, *shares, seen.cap, row.note
 
 
-def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:
+def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:
     """Print what each protocol can see with these users, and what it costs.
 
     ``of_a_user``: how many attributes each user reports, where there are several; losses and bytes
@@ -185,15 +186,15 @@ def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = N
     from loloha.planning.recommendation import users_of_a_key
     from loloha.privacy import rounded
 
-    level = f"{100 * found.level:.4g} %"
+    level = f"{100 * plan.level:.4g} %"
     # Where one round is held, these are what each protocol makes of it.
-    free = () if found.eps_2 is None else ("eps_1", "eps_inf")
+    free = () if plan.eps_2 is None else ("eps_1", "eps_inf")
     # A protocol made without a hash has the usual family: where that is not meant, it is named.
-    differs = any("hash" in parameters(row.protocol) for row in found.rows if row.protocol)
+    differs = any("hash" in parameters(row.protocol) for row in plan.rows if row.protocol)
     named = ("hash",) if differs else ()
     # Of every row it takes longer to compute than all else together.
-    changes = ("change shows",) if found.weigh == "change" else ()
-    one = f" ({found.held} an attribute)" if of_a_user else f", {found.held}"
+    changes = ("change shows",) if plan.weigh == "change" else ()
+    one = f" ({plan.held} an attribute)" if of_a_user else f", {plan.held}"
 
     def spent(number: float) -> tuple[float, ...]:
         """A loss, of an attribute and of a user."""
@@ -211,7 +212,7 @@ def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = N
         columns + more * wide,
         [
             (
-                f"* {row.label}" if row is found.recommendation else f"  {row.label}",
+                f"* {row.label}" if row is plan.recommendation else f"  {row.label}",
                 row.g,
                 rounded.frequency(row.error_one),
                 rounded.frequency(row.visible_one),
@@ -227,22 +228,22 @@ def _show_rows(found: Plan, wide: bool, way: str = "", of_a_user: int | None = N
                 users_of_a_key(row),
                 row.server_cost,
             )[: len(columns) + len(more) * wide]
-            for row in found.rows
+            for row in plan.rows
             if row.protocol is not None
         ],
-        title=f"{way}{found.n} reports a round over {found.k} values{one}; * recommended",
+        title=f"{way}{plan.n} reports a round over {plan.k} values{one}; * recommended",
     )
 
 
-def _show_made(found: Plan) -> None:
+def _show_made(plan: Plan) -> None:
     """Print what makes the recommended protocol: it need not be what its budgets alone make."""
     from loloha.planning.verdict import weaknesses
 
-    if found.command is None or found.recommendation is None:
+    if plan.command is None or plan.recommendation is None:
         return
-    console.show(f"As a campaign: {found.command}")
-    console.show(f"(or --domain FILE in place of the range: a file of the {found.k} labels)")
-    console.show(f"In Python: {found.python}")
-    protocol = found.recommendation.protocol
+    console.show(f"As a campaign: {plan.command}")
+    console.show(f"(or --domain FILE in place of the range: a file of the {plan.k} labels)")
+    console.show(f"In Python: {plan.python}")
+    protocol = plan.recommendation.protocol
     for weakness in () if protocol is None else weaknesses(protocol):
         console.warn(weakness)

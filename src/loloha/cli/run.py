@@ -44,12 +44,12 @@ def run(
         with console.working("reading the table"):
             dataset = source.load(table, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
-        found = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
+        trial = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:
-        console.show_json({**found.metrics(), "files": [str(out / name) for name in _written(out)]})
+        console.show_json({**trial.metrics(), "files": [str(out / name) for name in _written(out)]})
     else:
-        show_summary(found)
-        show_top(found, top)
+        show_summary(trial)
+        show_top(trial, top)
         console.show(f"\nResults: {out}/ ({', '.join(_written(out))})")
 
 
@@ -76,18 +76,18 @@ def run_and_save(
             rng=seed,
         )
     with console.working("estimating, drawing and saving"):
-        found = Trial(result, level, seed)
-        save(found, folder, top)
-    return found
+        trial = Trial(result, level, seed)
+        save(trial, folder, top)
+    return trial
 
 
-def save(found: Trial, folder: Path, top: int) -> None:
+def save(trial: Trial, folder: Path, top: int) -> None:
     """Write `FILES` into an empty folder."""
-    found.save(folder)
-    text = console.to_json(found.metrics())
+    trial.save(folder)
+    text = console.to_json(trial.metrics())
     (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
     with console.drawing():
-        found.draw(folder, top)
+        trial.draw(folder, top)
 
 
 def check(top: int, level: float, seed: int | None) -> None:

@@ -80,11 +80,11 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     """
     import numpy as np
 
-    found = load(table, reading, campaign)
+    dataset = load(table, reading, campaign)
     own = not {"domain", "range"} & reading.keys()
-    if own and tuple(found.labels) == tuple(campaign.domain.texts):
-        return np.asarray(found.values)
-    index = [campaign.domain.index(label) for label in found.labels]
+    if own and tuple(dataset.labels) == tuple(campaign.domain.texts):
+        return np.asarray(dataset.values)
+    index = [campaign.domain.index(label) for label in dataset.labels]
     lacking = sum(place is None for place in index)
     if lacking and campaign.domain.other is None:
         raise ParameterError(
@@ -94,7 +94,7 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     last = campaign.domain.k - 1
     # One place more, for -1: no report.
     places = np.array([last if place is None else place for place in index] + [-1])
-    return places[np.asarray(found.values)]
+    return places[np.asarray(dataset.values)]
 
 
 def domain_of(
@@ -124,11 +124,11 @@ def domain_of(
 def in_flags(text: str) -> str:
     """Advice for callers of the function `table`, for users of the command."""
 
-    def written(found: re.Match[str]) -> str:
-        option = flag(found[1])
-        if found[2] or found[3]:
-            return f"{option} {quote(found[2] or literal_eval(found[3]))}"
-        return option + (" FILE" if found[4] else "")
+    def written(match: re.Match[str]) -> str:
+        option = flag(match[1])
+        if match[2] or match[3]:
+            return f"{option} {quote(match[2] or literal_eval(match[3]))}"
+        return option + (" FILE" if match[4] else "")
 
     return _ARGUMENT.sub(written, text).replace("(loloha.campaign.Range)", "(--range and --bins)")
 
@@ -151,10 +151,12 @@ def _table(path: str, given: dict[str, Any], campaign: Campaign | None) -> Datas
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            found = datasets.table(path, **given, **({} if domain is None else {"domain": domain}))
+            dataset = datasets.table(
+                path, **given, **({} if domain is None else {"domain": domain})
+            )
         except (ParameterError, DomainError, datasets.DataError) as error:
-            said = in_flags(str(error)).replace("source must", f"TABLE {path!r} must", 1)
-            raise type(error)(said) from None
+            message = in_flags(str(error)).replace("source must", f"TABLE {path!r} must", 1)
+            raise type(error)(message) from None
     for one in caught:
         console.warn(in_flags(str(one.message)))
-    return found
+    return dataset

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from loloha.population.trial import Trial
 
 
-def show_summary(found: Trial) -> None:
+def show_summary(trial: Trial) -> None:
     """Print what was run, its errors beside what theory expects, and the budget spent."""
-    data, measured = found.dataset, found.evaluation.to_dict()
+    data, measured = trial.dataset, trial.evaluation.to_dict()
     console.show(console.visible(data.provenance))
-    console.show(repr(found.protocol))
+    console.show(repr(trial.protocol))
     console.show_table(
         ("mean over rounds", "", "what it is"),
         [
@@ -24,9 +24,9 @@ def show_summary(found: Trial) -> None:
             ("  V*", measured["v_star"], "variance of a value that nobody holds"),
             ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
-            ("coverage", found.coverage, f"share of {_level(found)} intervals that hold the truth"),
-            *_spent(found),
-            ("reports", float(found.result.n.mean()), f"a round, of {data.n} users"),
+            ("coverage", trial.coverage, f"share of {_level(trial)} intervals that hold the truth"),
+            *_spent(trial),
+            ("reports", float(trial.result.n.mean()), f"a round, of {data.n} users"),
         ],
     )
     clipped, uniform = measured["mse_clipped"], measured["mse_uniform"]
@@ -37,9 +37,9 @@ def show_summary(found: Trial) -> None:
         )
 
 
-def show_top(found: Trial, top: int) -> None:
+def show_top(trial: Trial, top: int) -> None:
     """Print, of the last round, the values that are the most frequent over all rounds."""
-    series = found.series
+    series = trial.series
     row = series.last_round()
     shown = [
         (
@@ -53,22 +53,22 @@ def show_top(found: Trial, top: int) -> None:
         for column in series.top(top)
     ]
     console.show_table(
-        ("value", "truth", "estimate", f"{_level(found)} interval from", "to"),
+        ("value", "truth", "estimate", f"{_level(trial)} interval from", "to"),
         shown,
         title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}, "
         "picked by the truth: each interval is that of one value",
     )
 
 
-def _level(found: Trial) -> str:
-    return f"{100 * found.level:.4g} %"
+def _level(trial: Trial) -> str:
+    return f"{100 * trial.level:.4g} %"
 
 
-def _spent(found: Trial) -> list[tuple[str, float, str]]:
+def _spent(trial: Trial) -> list[tuple[str, float, str]]:
     """What users spent, unless only their devices know."""
-    spent = found.evaluation.eps_avg
-    cap = f"its cap is {found.protocol.cap:.4g}"
-    if not found.protocol.longitudinal:
+    spent = trial.evaluation.eps_avg
+    cap = f"its cap is {trial.protocol.cap:.4g}"
+    if not trial.protocol.longitudinal:
         cap = "no cap: every report spends again"
     meaning = f"budget spent by a user; {cap}"
     return [] if math.isnan(spent) else [("eps_avg", spent, meaning)]

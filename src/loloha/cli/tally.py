@@ -169,7 +169,7 @@ def _files(log: ReportLog, dialect: str, contents: Contents) -> str:
     """The files that a statement names: those that the engines would read."""
     from loloha.engines import sql
 
-    files = {round: [one.path for one in found] for round, found in contents.rounds.items()}
+    files = {round: [one.path for one in entries] for round, entries in contents.rounds.items()}
     return sql.files_of(log.protocol, dialect, files)
 
 
@@ -181,15 +181,15 @@ def parse_rounds(text: str) -> list[int]:
     ParameterError
         If it lists none, or too many.
     """
-    found: list[int] = []
+    rounds: list[int] = []
     try:
         for part in text.split(","):
             first, dash, last = part.partition("-")
-            found += range(int(first), int(last if dash else first) + 1)
-            if len(found) > 1 << 20:
+            rounds += range(int(first), int(last if dash else first) + 1)
+            if len(rounds) > 1 << 20:
                 raise ValueError
     except ValueError:
-        found = []
-    if not found:
+        rounds = []
+    if not rounds:
         raise ParameterError(f"only-rounds must be listed like 0,3,7-9, got {text!r}; correct it")
-    return found
+    return rounds

@@ -317,10 +317,10 @@ class Client:
         StateError
             If the state is damaged, foreign, or of another version. Nothing of it is shown.
         """
-        stored, limit, found = from_plain(state, protocol)
+        stored, limit, restored = from_plain(state, protocol)
         client = object.__new__(cls)
         client._set_up(stored, limit, rng)
-        client._state = found
+        client._state = restored
         return client
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -84,20 +84,20 @@ def _earlier(before: float) -> str:
 
 def _fitting(protocols: Sequence[Protocol]) -> str:
     """What each protocol can spend, and which others with the same budgets can spend less."""
-    said = []
+    advice = []
     for one in dict.fromkeys(protocols):
         if not one.longitudinal:
-            said.append(f"{one.name} spends {upward(one.asked_memo)} with each report")
+            advice.append(f"{one.name} spends {upward(one.asked_memo)} with each report")
             continue
         fewer = [f"{name} {upward(cap)}" for name, cap in _alternatives(one) if cap < one.cap]
         rather = ", ".join(fewer) or "no protocol spends less"
         count = one.encoding.memo_cells
         small = ", too many for any small limit" if count > _MANY else ""
-        said.append(
+        advice.append(
             f"{one.name} keeps up to {count} answers{small}, and spends {upward(one.cap)} with all "
             f"of them (with the same eps_inf: {rather})"
         )
-    return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(said)}"
+    return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(advice)}"
 
 
 def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:

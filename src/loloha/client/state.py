@@ -255,13 +255,13 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))
     limit = _limit(stored, body.pop("limit"))
     spent = _amount(body.pop("spent_before"))
-    said = version == COMMITTED_VERSION
+    has_committed = version == COMMITTED_VERSION
     record = Record(
         key=_key(body.pop("key")),
         table=tuple(_answer(stored, kept) for kept in body.pop("table")) if stored.joint else None,
         spent_before=spent,
         committed_before=_amount(body.pop("committed_before"))
-        if said
+        if has_committed
         else implied(spent, _bounds(stored, limit)),
         secret=bytes.fromhex(body.pop("secret")),
         answered=tuple((_whole(first), _whole(last)) for first, last in body.pop("answered")),
@@ -393,8 +393,8 @@ def checksum(plain: Mapping[str, Any]) -> str:
 
 def unseal(plain: dict[str, Any]) -> None:
     """Take away the checksum, where there is one; ValueError if it is of something else."""
-    found = plain.pop("checksum", None)
-    if found is not None and found != checksum(plain):
+    stated = plain.pop("checksum", None)
+    if stated is not None and stated != checksum(plain):
         raise ValueError("a state must match its checksum")
 
 

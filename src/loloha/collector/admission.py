@@ -128,9 +128,9 @@ class Admission:
                 # The name under which the request is counted, and what answers it.
                 admitted.scope["route"], admitted.answer = quick
                 return
-        found = {route.matches(admitted.scope)[0] for route in self._routes}
-        if Match.FULL not in found:
-            exists = Match.PARTIAL in found
+        matches = {route.matches(admitted.scope)[0] for route in self._routes}
+        if Match.FULL not in matches:
+            exists = Match.PARTIAL in matches
             raise Problem(405, "Method Not Allowed") if exists else Problem(404, "Not Found")
 
     def _require_origin(self, admitted: Admitted) -> None:

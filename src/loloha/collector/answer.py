@@ -48,10 +48,10 @@ class InPieces(Response):
         super().__init__(None, media_type=media, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._shares.hold(group_of(scope)) as held:
+        with self._shares.hold(group_of(scope)) as share:
             if self._size > PIECE_BYTES:
                 try:
-                    held.grow(self._size)
+                    share.grow(self._size)
                 except Problem as problem:
                     await response(problem)(scope, receive, send)
                     return

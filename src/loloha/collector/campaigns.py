@@ -51,7 +51,7 @@ def routes(context: Context) -> APIRouter:
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
         asked = _asked(request.scope["admitted"].body)
-        campaign, terms, found = await context.read(_checked, context.settings, asked)
+        campaign, terms, summaries = await context.read(_checked, context.settings, asked)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
             lambda: context.store.create(
@@ -60,7 +60,7 @@ def routes(context: Context) -> APIRouter:
         )
         context.add_known(campaign.fingerprint)
         answer = shape.Created(
-            show_campaign(stored, context.clock()), new, found, token if new else None
+            show_campaign(stored, context.clock()), new, summaries, token if new else None
         )
         return Response(
             msgspec.json.encode(answer),
@@ -91,8 +91,8 @@ def routes(context: Context) -> APIRouter:
         context.rate.charge(request.scope, len(fingerprints) / _CAMPAIGNS_A_REQUEST)
         some = [await context.known(fingerprint) for fingerprint in fingerprints]
         now = context.clock()
-        found = [shape.Summary(**summary(one, now)) for one in some]
-        return tagged(request, shape.Campaigns(found, more))
+        summaries = [shape.Summary(**summary(one, now)) for one in some]
+        return tagged(request, shape.Campaigns(summaries, more))
 
     @router.get(
         "/v1/campaigns/{fingerprint}",

@@ -243,8 +243,8 @@ class Context:
     ) -> tuple[Any, list[bytes]]:
         """The same, in another process whatever it takes; what it costs is charged elsewhere."""
         address = group_of(request.scope)
-        told, parts = await self._workers["computing"].run(work, *arguments, address=address)
-        return told, list(parts)
+        head, parts = await self._workers["computing"].run(work, *arguments, address=address)
+        return head, list(parts)
 
     async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint.
@@ -254,9 +254,9 @@ class Context:
         Problem
             404 if there is none.
         """
-        found = self.desk.remembered(fingerprint)
-        if found is not None:
-            return found
+        stored = self.desk.remembered(fingerprint)
+        if stored is not None:
+            return stored
         if not await self._exists(fingerprint):
             raise unknown_campaign()
         return await self.once.of(
@@ -309,5 +309,5 @@ class Context:
 
 
 def _whole(work: Callable[..., Parts], *arguments: Any) -> tuple[Any, list[bytes]]:
-    told, parts = work(*arguments)
-    return told, list(parts)
+    head, parts = work(*arguments)
+    return head, list(parts)

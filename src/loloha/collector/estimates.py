@@ -201,9 +201,7 @@ def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
 
 
 def _projected(frequencies: Floats) -> Any:
-    """On the simplex; unknown frequencies stay unknown."""
-    known = np.isfinite(frequencies)
-    projected = np.full(len(frequencies), np.nan)
-    if known.any():
-        projected[known] = postprocess.project_simplex(frequencies[known])
-    return projected
+    """On the simplex; unknown throughout where one is unknown, whose share the others would get."""
+    if not np.isfinite(frequencies).all():
+        return np.full(len(frequencies), np.nan)
+    return postprocess.project_simplex(frequencies)

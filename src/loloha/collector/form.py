@@ -78,10 +78,10 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
     if wanted.form != "json":
         return Parts(n, _in_pieces(table, wanted.form))
     rows = {name: getattr(table, name) for name in NUMBERS} | table.more
-    told = {name: cells[0] for name, cells in rows.items()}
-    told |= {"value": table.value, "label": table.label}
-    told |= estimates.all_at_once(stored, estimate, level)
-    return Parts(n, in_pieces(msgspec.structs.replace(frame, **told)))
+    extra = {name: cells[0] for name, cells in rows.items()}
+    extra |= {"value": table.value, "label": table.label}
+    extra |= estimates.all_at_once(stored, estimate, level)
+    return Parts(n, in_pieces(msgspec.structs.replace(frame, **extra)))
 
 
 def of_labels(desk: Desk, fingerprint: str, text: str) -> Parts:
@@ -107,11 +107,11 @@ def of_privacy(desk: Desk, fingerprint: str) -> Parts:
 
 
 def of_series(
-    desk: Desk, fingerprint: str, found: Sequence[Round], asked: Asked, form: Form
+    desk: Desk, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
     stored = desk.known(fingerprint)
-    table = _series(desk.estimates, stored, found, asked)
+    table = _series(desk.estimates, stored, rounds, asked)
     if form != "json":
         return Parts(None, _in_pieces(table, form))
     series = shape.Series(
@@ -123,11 +123,11 @@ def of_series(
 
 
 def _series(
-    cache: estimates.Estimates, stored: StoredCampaign, found: Sequence[Round], asked: Asked
+    cache: estimates.Estimates, stored: StoredCampaign, rounds: Sequence[Round], asked: Asked
 ) -> EstimateTable:
     """The estimates of the rounds found; None for rounds that are suppressed."""
     campaign = stored.campaign
-    shown = [one for one in found if estimates.withheld(stored, one) is None]
+    shown = [one for one in rounds if estimates.withheld(stored, one) is None]
     present = (
         estimate
         for one in shown
@@ -143,7 +143,7 @@ def _series(
     value = np.arange(stored.bins)[bins]
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
     n = []
-    for one in found:
+    for one in rounds:
         hidden = estimates.withheld(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         n.append(one.n if estimate is None else estimate.n)
@@ -157,8 +157,8 @@ def _series(
             rows.append(None if row is None else getattr(row, name)[0])
     return EstimateTable(
         campaign=campaign.fingerprint,
-        round=[one.number for one in found],
-        start=[to_text(campaign.schedule.begins(one.number)) for one in found],
+        round=[one.number for one in rounds],
+        start=[to_text(campaign.schedule.begins(one.number)) for one in rounds],
         value=value,
         label=[campaign.bin_label(v) for v in value.tolist()],
         level=asked.level,

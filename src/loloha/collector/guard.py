@@ -83,7 +83,7 @@ class Guard:
 
     def _find(self, names: Array) -> Ints:
         """Row of each name, -1 if there is none."""
-        found = np.full(len(names), -1, dtype=np.int64)
+        places = np.full(len(names), -1, dtype=np.int64)
         slots, waiting = self._slot(names), np.arange(len(names))
         # No row lies further from its slot than `_place` let it.
         for _ in range(MOST_PROBES):
@@ -91,10 +91,10 @@ class Guard:
                 break
             rows = self._slots[slots]
             same = (rows >= 0) & (self._names[rows] == names[waiting]).all(axis=1)
-            found[waiting[same]] = rows[same]
+            places[waiting[same]] = rows[same]
             go_on = (rows >= 0) & ~same
             waiting, slots = waiting[go_on], (slots[go_on] + 1) & (len(self._slots) - 1)
-        return found
+        return places
 
     def _place(self, rows: Ints) -> None:
         for _ in range(_MOST_KEYS):

@@ -59,12 +59,12 @@ def matches(labels: Sequence[str], text: str) -> list[dict[str, int | str]]:
         In any case; all labels hold the empty one.
     """
     wanted = text.strip().casefold()
-    found: tuple[list[int], ...] = ([], [], [])
+    kinds: tuple[list[int], ...] = ([], [], [])
     for value, label in enumerate(labels):
         folded = label.casefold()
         if wanted in folded:
-            found[0 if folded == wanted else 1 if folded.startswith(wanted) else 2].append(value)
-    return _shown(labels, [value for kind in found for value in kind][:MOST_MATCHES])
+            kinds[0 if folded == wanted else 1 if folded.startswith(wanted) else 2].append(value)
+    return _shown(labels, [value for kind in kinds for value in kind][:MOST_MATCHES])
 
 
 def _shown(labels: Sequence[str], values: list[int]) -> list[dict[str, int | str]]:

@@ -83,9 +83,9 @@ class Outgoing:
             await self._to(start)
 
     async def _send_large(self, body: bytes, more: bool) -> None:
-        with self._answers.hold(group_of(self._scope)) as held:
+        with self._answers.hold(group_of(self._scope)) as share:
             try:
-                held.grow(len(body))
+                share.grow(len(body))
             except Problem as problem:
                 if self.has_begun:
                     raise

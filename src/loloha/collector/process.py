@@ -89,7 +89,7 @@ class Process:
             Whatever the function raises.
         """
         try:
-            has_worked, found, held = self._asked(self._started(), (work, arguments, named))
+            has_worked, outcome, memory = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             raise unavailable("heavy work must be done, its process ended; come back") from None
@@ -97,11 +97,11 @@ class Process:
             # Half a message may be under way.
             self.end()
             raise
-        if held > MOST_MEMORY:
+        if memory > MOST_MEMORY:
             self.end()
         if not has_worked:
-            raise found
-        result: Result = found
+            raise outcome
+        result: Result = outcome
         return result
 
     def _asked(self, running: _Running, what: Any) -> tuple[bool, Any, int]:
@@ -109,14 +109,14 @@ class Process:
         watch.start()
         try:
             self._send(running, what)
-            has_worked, found = pickle.load(running.answers)
-            if isinstance(found, Parts):
+            has_worked, outcome = pickle.load(running.answers)
+            if isinstance(outcome, Parts):
                 parts = iter(lambda: pickle.load(running.answers), None)
-                found = Parts(found.told, list(parts))
-            held = pickle.load(running.answers)
+                outcome = Parts(outcome.told, list(parts))
+            memory = pickle.load(running.answers)
         finally:
             watch.cancel()
-        return has_worked, found, held
+        return has_worked, outcome, memory
 
     def end(self) -> None:
         """Kill it; the next call begins another one."""
@@ -176,8 +176,8 @@ def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: An
     if not isinstance(answer[1], Parts):
         pickle.dump(answer, answers, _PROTOCOL)
         return
-    told, parts = answer[1]
-    pickle.dump((True, Parts(told, ())), answers, _PROTOCOL)
+    head, parts = answer[1]
+    pickle.dump((True, Parts(head, ())), answers, _PROTOCOL)
     for part in parts:
         pickle.dump(part, answers, _PROTOCOL)
     pickle.dump(None, answers, _PROTOCOL)

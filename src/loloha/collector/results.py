@@ -54,10 +54,10 @@ def routes(context: Context) -> APIRouter:
         Round -1 holds what was refused before the first round began.
         """
         stored = await context.known(fingerprint)
-        found = await context.read(_rounds, context, stored, first, last, newest)
-        context.rate.charge(request.scope, len(found) / _ROUNDS_A_REQUEST)
+        rounds = await context.read(_rounds, context, stored, first, last, newest)
+        context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
-        shown = [_show_round(stored, one, now) for one in found]
+        shown = [_show_round(stored, one, now) for one in rounds]
         return tagged(request, shape.Rounds(fingerprint, shown))
 
     @router.get(
@@ -136,17 +136,17 @@ def routes(context: Context) -> APIRouter:
         if value is not None and not all(0 <= v < stored.bins for v in value):
             raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
         newest = min(newest, stored.rounds_at_once)
-        found = await context.read(_rounds, context, stored, first or 0, last, newest)
-        found = [one for one in found if one.n > 0]
-        counts = tuple((one.number, one.n, one.published) for one in found)
+        rounds = await context.read(_rounds, context, stored, first or 0, last, newest)
+        rounds = [one for one in rounds if one.n > 0]
+        counts = tuple((one.number, one.n, one.published) for one in rounds)
         tag = tag_of(fingerprint, counts, value, top, level, format)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
-        work = stored.work * sum(one.published > 0 for one in found)
+        work = stored.work * sum(one.published > 0 for one in rounds)
         asked = form.Asked(value, top, level)
         _, pieces = await context.compute(
-            request, work, form.of_series, fingerprint, found, asked, format
+            request, work, form.of_series, fingerprint, rounds, asked, format
         )
         name = None if format == "json" else f"series.{format}"
         return with_tag(InPieces(context.answers, pieces, form.MEDIA[format], name), tag)

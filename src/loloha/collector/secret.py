@@ -40,8 +40,8 @@ def bearer(authorization: str | None) -> str | None:
 def is_one_of(secret: str | None, hashes: Iterable[bytes]) -> bool:
     """Whether a key or token has one of the hashes; takes as long whichever it is."""
     digest = hashed(secret or "")
-    found = [hmac.compare_digest(digest, known) for known in hashes]
-    return secret is not None and any(found)
+    same = [hmac.compare_digest(digest, known) for known in hashes]
+    return secret is not None and any(same)
 
 
 def ticket(stored: StoredCampaign, key: Key) -> str:

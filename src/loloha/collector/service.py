@@ -147,8 +147,8 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         context.timekeeper.now()
         context.committer.must_work()
         await context.check(lambda: context.store.ping())
-        found = shape.Health("ok", __version__)
-        return Response(msgspec.json.encode(found), media_type="application/json")
+        health = shape.Health("ok", __version__)
+        return Response(msgspec.json.encode(health), media_type="application/json")
 
     @app.get(
         "/metrics",
@@ -187,13 +187,13 @@ def _add_openapi(app: FastAPI, settings: Settings) -> None:
 
     @cache
     def document() -> bytes:
-        found = app.openapi()
-        components = found.setdefault("components", {})
+        openapi = app.openapi()
+        components = openapi.setdefault("components", {})
         components.setdefault("schemas", {}).update(schemas())
         components["securitySchemes"] = {"admin": {"type": "http", "scheme": "bearer"}}
         # Where this document is, wherever a proxy shows it.
-        found["servers"] = [{"url": settings.root_path or "."}]
-        return msgspec.json.encode(found)
+        openapi["servers"] = [{"url": settings.root_path or "."}]
+        return msgspec.json.encode(openapi)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def show(request: Request) -> Response:

@@ -280,5 +280,7 @@ SHAPES = (
 
 def schemas() -> dict[str, Any]:
     """The JSON schema of each of them, by its name."""
-    _, found = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
-    return found
+    _, components = msgspec.json.schema_components(
+        SHAPES, ref_template="#/components/schemas/{name}"
+    )
+    return components

@@ -14,5 +14,5 @@ _WORDS = {
 def told(wrong: Mapping[str, Any]) -> str:
     """One of ``errors()``: the name, and what it must be; nothing of what was sent."""
     name = str(wrong["loc"][-1]) if wrong["loc"] else "settings"
-    said = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
-    return f"{name} {_WORDS.get(wrong['type'], said)}"
+    message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    return f"{name} {_WORDS.get(wrong['type'], message)}"

@@ -34,14 +34,14 @@ def schema(name: str) -> dict[str, Any]:
         If there is no such schema.
     """
     checks.choice("name", name, SCHEMAS)
-    found = _read(name)
-    if "protocol" in found["properties"]:
+    document = _read(name)
+    if "protocol" in document["properties"]:
         # They name it by its identifier: readers find it without a second file.
-        found["$defs"] = {"protocol": _read("protocol")}
-    return found
+        document["$defs"] = {"protocol": _read("protocol")}
+    return document
 
 
 def _read(name: str) -> dict[str, Any]:
     file = files(__package__).joinpath("schema", f"{name}.json")
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document

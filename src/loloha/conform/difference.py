@@ -9,20 +9,20 @@ Difference = tuple[str, str | None]
 """What was checked, and how the port differs; None where it does not."""
 
 
-def differs(found: Any, wanted: Any, said: Any = None) -> str | None:
+def differs(got: Any, wanted: Any, answer: Any = None) -> str | None:
     """How an answer differs; None if it does not."""
-    if found == wanted and isinstance(found, bool) is isinstance(wanted, bool):
+    if got == wanted and isinstance(got, bool) is isinstance(wanted, bool):
         return None
-    return f"expected {_short(wanted)}, got {_short(found if said is None else said)}"
+    return f"expected {_short(wanted)}, got {_short(got if answer is None else answer)}"
 
 
-def is_off(found: Any, wanted: float | None) -> str | None:
+def is_off(got: Any, wanted: float | None) -> str | None:
     """How a loss differs by more than logarithms do between languages; None if it does not."""
-    if wanted is None or not isinstance(found, (int, float)):
-        return differs(found, wanted)
-    if math.isclose(found, wanted, rel_tol=1e-12):
+    if wanted is None or not isinstance(got, (int, float)):
+        return differs(got, wanted)
+    if math.isclose(got, wanted, rel_tol=1e-12):
         return None
-    return f"expected {wanted}, got {_short(found)}"
+    return f"expected {wanted}, got {_short(got)}"
 
 
 def _short(plain: Any) -> str:

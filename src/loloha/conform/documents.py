@@ -19,25 +19,25 @@ from loloha.protocols import BiLOLOHA
 def documents(port: Port) -> Iterator[Difference]:
     """Good documents have their fingerprint and labels; bad ones are refused."""
     for one in case.good_documents():
-        said = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
+        answer = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
         wanted = {"fingerprint": one.fingerprint, "labels": one.labels}
-        yield one.name[:20], differs({name: said.get(name) for name in wanted}, wanted, said)
-        said = port.ask("document", document=case.text(one), fingerprint="0" * 64)
-        yield f"{one.name[:20]} under another pin", differs(said, {"error": "CampaignError"})
+        yield one.name[:20], differs({name: answer.get(name) for name in wanted}, wanted, answer)
+        answer = port.ask("document", document=case.text(one), fingerprint="0" * 64)
+        yield f"{one.name[:20]} under another pin", differs(answer, {"error": "CampaignError"})
     for wrong, document in case.bad_documents():
         pinned = hashlib.sha256(document.encode()).hexdigest()
-        said = port.ask("document", document=document, fingerprint=pinned)
-        yield wrong, differs(said, {"error": "CampaignError"})
+        answer = port.ask("document", document=document, fingerprint=pinned)
+        yield wrong, differs(answer, {"error": "CampaignError"})
 
 
 def thresholds(port: Port) -> Iterator[Difference]:
     """Every protocol draws with the same integers, and has the same cap."""
     for protocol in case.variants():
-        said = port.ask("document", document=case.text(case.campaign(protocol)))
+        answer = port.ask("document", document=case.text(case.campaign(protocol)))
         channels = (protocol.first_channel, protocol.second_channel)
         wanted = [_thresholds(each) for each in channels]
         cap = case.finite(protocol.cap)
-        how = differs(said.get("thresholds"), wanted, said) or is_off(said.get("cap"), cap)
+        how = differs(answer.get("thresholds"), wanted, answer) or is_off(answer.get("cap"), cap)
         yield repr(protocol), how
 
 
@@ -45,12 +45,12 @@ def values(port: Port) -> Iterator[Difference]:
     """Values have the same index, and moments the same round."""
     for one, some in (*case.labelled(), *case.ranges()):
         for value in some:
-            said = port.ask("index", document=case.text(one), value=value)
-            yield f"{value!r} in {one.labels}", differs(said, _tried(one, value))
+            answer = port.ask("index", document=case.text(one), value=value)
+            yield f"{value!r} in {one.labels}", differs(answer, _tried(one, value))
     one = case.campaign(BiLOLOHA(k=2, eps_inf=2.0, eps_1=1.0))
     for moment in case.moments():
-        said = port.ask("round", document=case.text(one), moment=moment)
-        yield f"moment {moment}", differs(said, {"round": one.schedule.round_at(moment)})
+        answer = port.ask("round", document=case.text(one), moment=moment)
+        yield f"moment {moment}", differs(answer, {"round": one.schedule.round_at(moment)})
 
 
 def _tried(one: Campaign, value: Any) -> dict[str, Any]:

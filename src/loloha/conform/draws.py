@@ -54,21 +54,21 @@ def draws(port: Port) -> Iterator[Difference]:
     """By its own draws a port reveals no more than it may, and reports have their exact law."""
     for protocol in case.small():
         document = case.text(case.campaign(protocol))
-        if (said := port.ask("audit", document=document)) != {}:
-            yield f"lines of {protocol!r}", f"expected {{}}, got {said}"
+        if (answer := port.ask("audit", document=document)) != {}:
+            yield f"lines of {protocol!r}", f"expected {{}}, got {answer}"
             continue
         device = _PortDevice(port, protocol)
         try:
-            found = audit(protocol, device, users=USERS, confidence=CONFIDENCE)
+            result = audit(protocol, device, users=USERS, confidence=CONFIDENCE)
         except AuditError as error:
             raise PortError(f"port must answer each line 'user round value': {error}") from None
-        for one in found.findings:
+        for one in result.findings:
             how = f"expected {one.claimed:.4g} at most, {one.lower:.4g} is proven"
             yield f"{one.name} of {protocol!r}", how if one.violated else None
         for value, seen in device.firsts.items():
             yield f"first reports of {value} by {protocol!r}", _unlike(protocol, value, seen)
-        said = port.end_lines()
-        ended = None if said == {} else f"expected {{}}, got {said}"
+        answer = port.end_lines()
+        ended = None if answer == {} else f"expected {{}}, got {answer}"
         yield f"the end of lines of {protocol!r}", ended
 
 

@@ -102,12 +102,12 @@ def walk(protocol: Protocol) -> Iterator[tuple[Client, int, Report]]:
 # -- exact laws: every path of a client's draws
 
 
-def _law(protocol: Protocol, values: Sequence[int], told: Callable[..., Any]) -> Chances:
+def _law(protocol: Protocol, values: Sequence[int], transcript: Callable[..., Any]) -> Chances:
     """The law of what a new client, and its reports of these values, one a round, tell."""
 
     def run(rng: Rng) -> Any:
         client = protocol.client(rng=rng)
-        return told(client, [client.report(v, round=round) for round, v in enumerate(values)])
+        return transcript(client, [client.report(v, round=round) for round, v in enumerate(values)])
 
     return exact_law(run)
 
@@ -181,8 +181,8 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
     """Counts and loss of one user in two rounds, whatever path `simulate` takes."""
     # Bits double the paths each.
     few = protocol.encoding.report_bits - protocol.encoding.key_bits <= 2
-    held = [0, protocol.k - 1] if few else [protocol.k - 1]
-    history = History(np.array([held]), protocol.k)
+    values = [0, protocol.k - 1] if few else [protocol.k - 1]
+    history = History(np.array([values]), protocol.k)
 
     def simulated(rng: Rng) -> Any:
         drawn = sample(protocol, history, EnumeratedDraws(rng), lambda _: None)
@@ -194,10 +194,10 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
         return (*counts, round(client.loss, 9))
 
     try:
-        found = exact_law(simulated)
+        simulated_law = exact_law(simulated)
     except RunByClients:
         return
-    same = found == _law(protocol, held, reported)
+    same = simulated_law == _law(protocol, values, reported)
     _must(same, "a simulated population must have exactly the law of its clients")
 
 
@@ -216,8 +216,8 @@ def reports_look_alike(protocol: Protocol) -> None:
         shapes.add((type(key), np.shape(key or 0), type(y), isinstance(y, bytes) and len(y)))
         message = encode(campaign, report, round=9, reporter="")
         sizes.add(len(message))
-        told = json.loads(message)
-        same = "key" not in told or key_from_text(campaign, told["key"]) == key
+        fields = json.loads(message)
+        same = "key" not in fields or key_from_text(campaign, fields["key"]) == key
         _must(same, "a key must survive its message")
     _must(len(shapes) == len(sizes) == 1, "reports must be of one shape and size")
 
@@ -265,9 +265,9 @@ def who_reports_does_not_depend_on_values(protocol: Protocol) -> None:
     limits = {a + b for a in (0.0, *steps, *most) for b in (*steps, *most)}
     histories = list(product(range(min(protocol.k, 3)), repeat=3))
     for limit, seed in product(sorted(limits), range(2)):
-        told = {_who_reports(protocol, limit, seed, values) for values in histories}
+        patterns = {_who_reports(protocol, limit, seed, values) for values in histories}
         what = f"under a limit of {limit!r} whether a client reports must not depend on values"
-        _must(len(told) == 1, what)
+        _must(len(patterns) == 1, what)
 
 
 def _who_reports(
@@ -282,16 +282,16 @@ def _who_reports(
         partial(client.report, v, round=round) for round, v in enumerate(values)
     ]
     steps.insert(2, client.reset)
-    told = [True]
+    reported = [True]
     for step in steps:
         try:
             step()
         except BudgetError:
-            told.append(False)
+            reported.append(False)
         else:
-            told.append(True)
+            reported.append(True)
         _must(client.loss <= limit * (1 + 1e-9), f"loss must stay within its limit, {limit!r}")
-    return tuple(told)
+    return tuple(reported)
 
 
 def a_restored_client_goes_on_identically(protocol: Protocol) -> None:

@@ -63,8 +63,10 @@ def _limited(port: Port) -> Iterator[Difference]:
     life = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
     one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
     for limit in (0.1, 0.3, 0.4999, 0, -1, "0.5", True):
-        said = _asked(port, one, life, SimulationRng(3), limit=limit)
-        refused = None if said == {"error": "ParameterError"} else f"expected no client, got {said}"
+        answer = _asked(port, one, life, SimulationRng(3), limit=limit)
+        refused = (
+            None if answer == {"error": "ParameterError"} else f"expected no client, got {answer}"
+        )
         yield f"limit {limit!r} below the cap", refused
     for limit in (0.5, 0.5 - 1e-13, 1, 9.25):
         yield f"limit {limit}", _one_life(port, one, life, 3, limit=limit)
@@ -82,11 +84,11 @@ def _older(port: Port, one: Campaign) -> Iterator[Difference]:
         state = case.sealed({**client.to_dict(), "limit": limit, "spent_before": before})
         text, what = json.dumps(state), f"a state of 0.2.0 with limit {limit} after {before}"
         life = [(1, 0), (2, 1), (0, 1)]
-        said = _asked(port, one, life, SimulationRng(3), state=text)
-        kinds = [_kind(message) for message in said.get("messages", [])]
-        yield what, differs(kinds, ["BudgetError", "BudgetError", "message"], said)
-        said = port.ask("reset", rng=SimulationRng(5), state=text)
-        yield f"reset of {what}", differs(said, {"error": "BudgetError"})
+        answer = _asked(port, one, life, SimulationRng(3), state=text)
+        kinds = [_kind(message) for message in answer.get("messages", [])]
+        yield what, differs(kinds, ["BudgetError", "BudgetError", "message"], answer)
+        answer = port.ask("reset", rng=SimulationRng(5), state=text)
+        yield f"reset of {what}", differs(answer, {"error": "BudgetError"})
 
 
 def _kind(message: Any) -> str:
@@ -105,25 +107,25 @@ def _one_life(
     port: Port, one: Campaign, life: list[tuple[Any, Any]], seed: int, limit: float | None = None
 ) -> str | None:
     theirs, ours = _Noted(seed), _Noted(seed)
-    said = _asked(port, one, life, theirs, limit=limit)
+    answer = _asked(port, one, life, theirs, limit=limit)
     client = one.protocol.client(rng=ours, limit=limit)
     wanted = [_sent(client, one, round, value) for round, value in life]
-    found = said.get("messages")
-    if not isinstance(found, list) or len(found) != len(wanted):
-        return f"expected {len(wanted)} messages, got {said}"
-    for (round, _), theirs_, ours_ in zip(life, map(_readable, found), wanted, strict=True):
+    messages = answer.get("messages")
+    if not isinstance(messages, list) or len(messages) != len(wanted):
+        return f"expected {len(wanted)} messages, got {answer}"
+    for (round, _), theirs_, ours_ in zip(life, map(_readable, messages), wanted, strict=True):
         if (how := differs(theirs_, ours_)) is not None:
             return f"round {round}: {how}"
     if theirs.asked != ours.asked:
         return f"expected the draws {ours.asked[:20]}, got {theirs.asked[:20]}"
-    return is_off(said.get("loss"), client.loss) or _same_length(found, life)
+    return is_off(answer.get("loss"), client.loss) or _same_length(messages, life)
 
 
-def _same_length(found: list[str], life: list[tuple[Any, Any]]) -> str | None:
+def _same_length(messages: list[str], life: list[tuple[Any, Any]]) -> str | None:
     """The length of a message tells nothing: not the value, not the history."""
     digits = [
         len(text) - len(str(round))
-        for (round, _), text in zip(life, found, strict=True)
+        for (round, _), text in zip(life, messages, strict=True)
         if text.startswith("{")
     ]
     return None if len(set(digits)) <= 1 else f"messages must be of one length, got {set(digits)}"
@@ -170,32 +172,35 @@ def states(port: Port) -> Iterator[Difference]:
         client.report(round, round=round)
     document = case.text(case.campaign(protocol))
     for wrong, state in case.damaged(client.to_dict()):
-        said = port.ask("reports", document=document, state=state, limit=None, reports=[])
-        yield f"a state with {wrong}", differs(said, {"error": "StateError"})
-    said = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
-    restored = _client(said, protocol)
+        answer = port.ask("reports", document=document, state=state, limit=None, reports=[])
+        yield f"a state with {wrong}", differs(answer, {"error": "StateError"})
+    answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
+    restored = _client(answer, protocol)
     kept = None if restored is None else (restored.loss, restored.limit)
-    yield "a reset keeps loss and limit", differs(kept, (client.loss, client.limit), said)
+    yield "a reset keeps loss and limit", differs(kept, (client.loss, client.limit), answer)
     old, new = client.to_dict(), {} if restored is None else restored.to_dict()
     same = new.get("secret") != old["secret"] and not new.get("sent") and not new.get("memo")
     yield "a reset forgets", None if same else "expected a new secret, no memo and no report"
-    said = port.ask("reset", rng=SimulationRng(5), state=said.get("state", ""))
-    yield "a second reset, which the limit does not cover", differs(said, {"error": "BudgetError"})
+    answer = port.ask("reset", rng=SimulationRng(5), state=answer.get("state", ""))
+    yield (
+        "a second reset, which the limit does not cover",
+        differs(answer, {"error": "BudgetError"}),
+    )
 
 
 def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     one = case.campaign(protocol)
     life = [(round, round % protocol.k) for round in (4, 2, 9)]
-    said = _asked(port, one, life, SimulationRng(seed))
-    client = _client(said, protocol)
+    answer = _asked(port, one, life, SimulationRng(seed))
+    client = _client(answer, protocol)
     if client is None:
-        return f"expected a state, got {said}"
-    for (round, value), text in zip(life, said["messages"], strict=True):
+        return f"expected a state, got {answer}"
+    for (round, value), text in zip(life, answer["messages"], strict=True):
         report = client.report(value, round=round)
         wanted = encode(one, report, round=round, reporter=client.reporter(round))
         if (how := differs(_data(text), _data(wanted))) is not None:
             return how
-    return is_off(said.get("loss"), client.loss)
+    return is_off(answer.get("loss"), client.loss)
 
 
 def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
@@ -205,23 +210,23 @@ def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
         client.report(round % protocol.k, round=round)
     state = json.dumps(client.to_dict())
     life = [(2, 0), (11, 0), (12, protocol.k - 1)]
-    said = _asked(port, one, life, SimulationRng(~seed), state=state)
+    answer = _asked(port, one, life, SimulationRng(~seed), state=state)
     client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
     wanted = [
         encode(one, client.report(value, round=round), round=round, reporter=client.reporter(round))
         for round, value in life
     ]
-    found = said.get("messages")
-    messages = [_data(text) for text in found] if isinstance(found, list) else found
-    how = differs(messages, [_data(text) for text in wanted], said)
-    restored = _client(said, protocol)
+    received = answer.get("messages")
+    messages = [_data(text) for text in received] if isinstance(received, list) else received
+    how = differs(messages, [_data(text) for text in wanted], answer)
+    restored = _client(answer, protocol)
     after = None if restored is None else restored.to_dict()
     return how or differs(after, client.to_dict())
 
 
-def _client(said: dict[str, Any], protocol: Protocol) -> Client | None:
+def _client(answer: dict[str, Any], protocol: Protocol) -> Client | None:
     try:
-        return Client.from_dict(json.loads(said["state"]), protocol=protocol)
+        return Client.from_dict(json.loads(answer["state"]), protocol=protocol)
     except (KeyError, TypeError, ValueError, StateError):
         return None
 
@@ -240,8 +245,8 @@ def laws(port: Port) -> Iterator[Difference]:
 
 
 def _theirs(port: Port, one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    said = _asked(port, one, life, rng)
-    return tuple(_essence(_readable(text)) for text in said.get("messages", [str(said)]))
+    answer = _asked(port, one, life, rng)
+    return tuple(_essence(_readable(text)) for text in answer.get("messages", [str(answer)]))
 
 
 def _ours(one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:

@@ -72,9 +72,9 @@ def conform(
     return results
 
 
-def _result(name: str, found: Iterator[Difference], until_first: bool) -> Result:
+def _result(name: str, differences: Iterator[Difference], until_first: bool) -> Result:
     checked, wrong = 0, []
-    for what, how in found:
+    for what, how in differences:
         checked += 1
         if how is not None:
             wrong.append(f"{what}: {how}")

@@ -61,8 +61,8 @@ def prime_support(counts: Ints, family: PrimeHash) -> Ints:
         loops.prime_support(tables, support)
     else:
         windows = Windows(family)
-        for table, found in zip(tables, support, strict=True):
-            found[:] = windows.supporting(table)
+        for table, row in zip(tables, support, strict=True):
+            row[:] = windows.supporting(table)
     return support.reshape(*counts.shape[:-1], family.k)
 
 
@@ -163,8 +163,8 @@ def _linear(tables: Ints, family: LinearHash) -> Ints:
     elif loops:
         loops.odd_support(tables, tables.shape[1] < family.size, family.m, support)
     else:
-        for table, found in zip(tables, support, strict=True):
-            found[:] = (_binary if family.g == 2 else _odd)(table, family)
+        for table, row in zip(tables, support, strict=True):
+            row[:] = (_binary if family.g == 2 else _odd)(table, family)
     return support
 
 

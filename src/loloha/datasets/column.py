@@ -130,7 +130,7 @@ def declared(
     an order of their own.
     """
     pyarrow = extra("pyarrow", PURPOSE)
-    found: list[list[Any]] = []
+    domains: list[list[Any]] = []
     for column, field in zip(columns, fields, strict=True):
         if pyarrow.types.is_null(column.type):
             continue
@@ -141,10 +141,10 @@ def declared(
             return None
         certain = certain or says
         listed = [pyarrow.chunked_array([chunk.dictionary]) for chunk in column.chunks]
-        found += [scalars(_plain(one, None, pyarrow).combine_chunks()) for one in listed]
-    if not found or any(listed != found[0] for listed in found):
+        domains += [scalars(_plain(one, None, pyarrow).combine_chunks()) for one in listed]
+    if not domains or any(listed != domains[0] for listed in domains):
         return None
-    labels = [label for label in found[0] if not is_missing(label)]
+    labels = [label for label in domains[0] if not is_missing(label)]
     if len(set(map(identity, labels))) < len(labels):
         raise DataError("categories must differ, got some that look alike; rename them")
     return Domain(tuple(labels), is_certain=certain or not _is_sorted(labels))
@@ -161,15 +161,15 @@ def _plain(column: Any, field: Any, pyarrow: Any) -> Any:
     """Bring a column to a type whose contents become ordinary Python scalars."""
     types = pyarrow.types
     column = _unwrapped(column, field, pyarrow)
-    found = column.type
-    if types.is_run_end_encoded(found):
+    dtype = column.type
+    if types.is_run_end_encoded(dtype):
         compute = extra("pyarrow.compute", PURPOSE)
         parts = [compute.run_end_decode(chunk) for chunk in column.chunks]
-        return _plain(pyarrow.chunked_array(parts, type=found.value_type), None, pyarrow)
-    if types.is_nested(found) or types.is_interval(found) or "interval" in str(found):
-        raise _unusable(found)
-    with foreign(_TIMES if types.is_temporal(found) else _TEXT, "round or convert such cells"):
-        if types.is_dictionary(found):
+        return _plain(pyarrow.chunked_array(parts, type=dtype.value_type), None, pyarrow)
+    if types.is_nested(dtype) or types.is_interval(dtype) or "interval" in str(dtype):
+        raise _unusable(dtype)
+    with foreign(_TIMES if types.is_temporal(dtype) else _TEXT, "round or convert such cells"):
+        if types.is_dictionary(dtype):
             parts = [
                 _plain(pyarrow.chunked_array([chunk.dictionary]), None, pyarrow)
                 .combine_chunks()
@@ -177,17 +177,17 @@ def _plain(column: Any, field: Any, pyarrow: Any) -> Any:
                 for chunk in column.chunks
             ]
             return pyarrow.chunked_array(parts, type=None if parts else pyarrow.null())
-        if found in (pyarrow.string(), pyarrow.string_view()):
+        if dtype in (pyarrow.string(), pyarrow.string_view()):
             return column.cast(pyarrow.large_string())
-        if types.is_timestamp(found):
+        if types.is_timestamp(dtype):
             # Instants: in UTC no hour comes twice, whatever the zone, known here or not.
-            return column.cast(pyarrow.timestamp("us", found.tz and "UTC"))
-        if types.is_decimal32(found) or types.is_decimal64(found):
+            return column.cast(pyarrow.timestamp("us", dtype.tz and "UTC"))
+        if types.is_decimal32(dtype) or types.is_decimal64(dtype):
             # No other function of Arrow knows them.
-            return column.cast(pyarrow.decimal128(38, found.scale))
-        if types.is_time64(found):
+            return column.cast(pyarrow.decimal128(38, dtype.scale))
+        if types.is_time64(dtype):
             return column.cast(pyarrow.time64("us"))
-        if types.is_duration(found):
+        if types.is_duration(dtype):
             return column.cast(pyarrow.duration("us"))
     return column
 

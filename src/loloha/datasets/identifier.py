@@ -64,26 +64,26 @@ def refuse_identifiers(
         With the name of the first such column.
     """
     columns, labels = _looks(cells, roles.values)
-    found = [one for one in columns if _stands_out(one, columns, labels)]
+    suspects = [one for one in columns if _stands_out(one, columns, labels)]
     # Numbers of a range can all differ, in every round.
     is_range = isinstance(agreed, Range)
-    if not (found or is_range) and all(_log_chance(one, labels) < _CHANCE for one in columns):
-        found = columns
+    if not (suspects or is_range) and all(_log_chance(one, labels) < _CHANCE for one in columns):
+        suspects = columns
     if outside is not None:
         ratio = outside.mean(axis=0)
         strange = {name for name, share in zip(roles.values, ratio, strict=True) if share > _HALF}
         strange |= _plain_numbers(cells, columns) if is_range else set()
-        found = [one for one in found if one.name in strange]
-    if not found:
+        suspects = [one for one in suspects if one.name in strange]
+    if not suspects:
         return
-    name = found[0].name
-    differ = f"{found[0].distinct} of {found[0].reports} of its cells differ"
+    name = suspects[0].name
+    differ = f"{suspects[0].distinct} of {suspects[0].reports} of its cells differ"
     if roles.round is not None:
         raise DataError(
             f"value must be a column whose labels come again, got {name!r}: {differ}; name it by "
             "value=, or list the labels by domain="
         )
-    if found == columns and outside is None:
+    if suspects == columns and outside is None:
         raise DataError(
             f"columns must hold values that come again, got {name!r}: {differ}, so that nothing "
             "can be counted; list all values by domain=, or give numbers a domain of parts "
@@ -101,12 +101,12 @@ def refuse_identifiers(
 def odd_columns(values: Indices, names: Sequence[str]) -> list[str]:
     """Columns whose labels no other column holds, as those of times, by int[rows, columns]."""
     reports = [column[column != MISSING] for column in values.T]
-    held = [np.unique(column) for column in reports]
-    columns_of = np.bincount(np.concatenate(held))
+    distinct = [np.unique(column) for column in reports]
+    columns_of = np.bincount(np.concatenate(distinct))
     return [
         name
-        for name, column, labels in zip(names, reports, held, strict=True)
-        if len(column) >= FEWEST_REPORTS and len(held) > 1 and columns_of[labels].max() == 1
+        for name, column, labels in zip(names, reports, distinct, strict=True)
+        if len(column) >= FEWEST_REPORTS and len(distinct) > 1 and columns_of[labels].max() == 1
     ]
 
 
@@ -120,13 +120,13 @@ def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
     # The last entry serves the symbol -1, null.
     symbols = np.array([*table, MISSING], dtype=np.int64)[cells.symbols]
     reports = [column[column != MISSING] for column in symbols.T]
-    held = [np.unique(column) for column in reports]
-    columns_of = np.bincount(np.concatenate(held), minlength=1)
+    distinct = [np.unique(column) for column in reports]
+    columns_of = np.bincount(np.concatenate(distinct), minlength=1)
     return [
         _Column(
             name, len(column), len(own), float((columns_of[own] == 1).mean()) if len(own) else 0
         )
-        for name, column, own in zip(names, reports, held, strict=True)
+        for name, column, own in zip(names, reports, distinct, strict=True)
     ], len(numbers)
 
 

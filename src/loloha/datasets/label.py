@@ -45,8 +45,8 @@ Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 def gap_words(labels: Iterable[Hashable]) -> list[str]:
     """Which of `GAP_WORDS`, in any case, are among the labels; nothing else of these is told."""
-    found = {label.casefold() for label in labels if isinstance(label, str)}
-    return [word for word in GAP_WORDS if word.casefold() in found]
+    folded = {label.casefold() for label in labels if isinstance(label, str)}
+    return [word for word in GAP_WORDS if word.casefold() in folded]
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
@@ -131,11 +131,11 @@ def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
         if is_missing(content):
             return MISSING
         read = number(content) if cells.is_text and has_numbers else content
-        found = index.get(key(read), OUTSIDE)
-        if found == OUTSIDE and cells.is_text and has_integers:
-            found = index.get(str(whole(content)), OUTSIDE)
+        position = index.get(key(read), OUTSIDE)
+        if position == OUTSIDE and cells.is_text and has_integers:
+            position = index.get(str(whole(content)), OUTSIDE)
         is_gap = cells.is_text and (has_numbers or has_integers) and content in GAPS
-        return MISSING if found == OUTSIDE and is_gap else found
+        return MISSING if position == OUTSIDE and is_gap else position
 
     return _looked_up(cells, [place(content) for content in cells.seen], len(labels))
 
@@ -152,12 +152,12 @@ def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
     def place(content: Any) -> int:
         if is_missing(content):
             return MISSING
-        found = domain.index(content)
-        if found is None and cells.is_text and domain.is_numeric and content in GAPS:
+        position = domain.index(content)
+        if position is None and cells.is_text and domain.is_numeric and content in GAPS:
             return MISSING
-        if found is None:
+        if position is None:
             return OUTSIDE if domain.other is None else domain.k - 1
-        return found
+        return position
 
     return _looked_up(cells, [place(content) for content in cells.seen], domain.k)
 
@@ -247,8 +247,8 @@ def _numbers(cells: Cells) -> list[Any] | None:
 def _looked_up(cells: Cells, places: list[int], k: int) -> Indices:
     # The last entry serves the symbol -1, null.
     lookup = np.array([*places, MISSING], dtype=narrowest(k))
-    found: Indices = lookup[cells.symbols]
-    return found
+    indices: Indices = lookup[cells.symbols]
+    return indices
 
 
 def _loose_key(label: Any) -> Hashable:

@@ -104,14 +104,14 @@ def round_names(names: Sequence[str]) -> list[str]:
 def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
     """Choose three different columns, by default those named after their role."""
     lower = {column.lower(): column for column in names}
-    found = {role: column or lower.get(role) for role, column in asked.items()}
-    missing = [role for role, column in found.items() if column is None]
+    columns_of = {role: column or lower.get(role) for role, column in asked.items()}
+    missing = [role for role, column in columns_of.items() if column is None]
     if missing:
         raise ParameterError(
             f"this looks like a long table; name its columns with "
             f"{' and '.join(f'{role}=' for role in missing)} (it has {few(names)})"
         )
-    chosen = [column for column in found.values() if column is not None]
+    chosen = [column for column in columns_of.values() if column is not None]
     if len(set(chosen)) < len(chosen):
         raise ParameterError(
             f"user, round and value must be three columns, got {chosen!r}; name each once"
@@ -231,11 +231,11 @@ def _declared_order(
     column: Any, field: Any, cells: Cells, categorical: Collection[str]
 ) -> list[Hashable]:
     """The rounds there are, in the order of their type, if it has one of its own."""
-    found = declared([column], [field], categorical, certain=False)
-    if found is None or not found.is_certain:
+    order = declared([column], [field], categorical, certain=False)
+    if order is None or not order.is_certain:
         return []
     there = {identity(content) for content in cells.seen}
-    return [label for label in found.labels if identity(label) in there]
+    return [label for label in order.labels if identity(label) in there]
 
 
 def _repeat(rows: int) -> str:

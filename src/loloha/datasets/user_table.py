@@ -121,13 +121,17 @@ def table(
     if roles.user is not None:
         who, field = arrow[roles.user], arrow.schema.field(roles.user)
         users, n = number_users(who, field, is_text, once=roles.round is None)
-    held = [arrow[column] for column in roles.values]
+    value_columns = [arrow[column] for column in roles.values]
     fields = [arrow.schema.field(column) for column in roles.values]
     is_public = given is not None
-    listed = declared(held, fields, columns.categorical, columns.certain) if not is_public else None
+    listed = (
+        declared(value_columns, fields, columns.categorical, columns.certain)
+        if not is_public
+        else None
+    )
     if listed is not None:
         given, is_public = listed, listed.is_certain
-    cells = read_cells(held, is_text, fields)
+    cells = read_cells(value_columns, is_text, fields)
     refuse = partial(refuse_identifiers, cells, roles)
     if not is_public:
         refuse()
@@ -224,8 +228,8 @@ def _listed(cells: Cells, given: Domain) -> Sequence[Hashable]:
 
 def _kinds(cells: Cells, labels: Sequence[Hashable]) -> str:
     """Say so where cells and labels are of different kinds, the likely reason for no match."""
-    held = {kind(seen) for seen in cells.seen if seen is not None}
+    kinds = {kind(seen) for seen in cells.seen if seen is not None}
     listed = {kind(label) for label in labels}
-    if cells.is_text or held & listed:
+    if cells.is_text or kinds & listed:
         return ""
-    return f" ({' and '.join(sorted(held))}, where the domain has {' and '.join(sorted(listed))})"
+    return f" ({' and '.join(sorted(kinds))}, where the domain has {' and '.join(sorted(listed))})"

@@ -152,12 +152,12 @@ class Encoding(ABC):
         keys, ys = self.shapes(len(reports))
         answers: Any = [report.y for report in reports]
         if self.packed:
-            told = np.frombuffer(b"".join(answers), dtype=np.uint8).reshape(ys)
+            stacked = np.frombuffer(b"".join(answers), dtype=np.uint8).reshape(ys)
         else:
-            told = np.array(answers, dtype=np.int64).reshape(ys)
+            stacked = np.array(answers, dtype=np.int64).reshape(ys)
         if keys is None:
-            return None, told
-        return np.array([report.key for report in reports], dtype=np.int64).reshape(keys), told
+            return None, stacked
+        return np.array([report.key for report in reports], dtype=np.int64).reshape(keys), stacked
 
     @abstractmethod
     def shapes(self, n: Any) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:

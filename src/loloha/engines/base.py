@@ -114,9 +114,9 @@ class Engine(ABC):
         protocol = log.protocol
         for part in _parts(contents.rounds, protocol.encoding.cells):
             filled = {round: files for round, files in part.items() if rows_of(files)}
-            found = self._counted(protocol, filled, guard)
+            counted = self._counted(protocol, filled, guard)
             for round in part:
-                yield _round_tally(protocol, round, rows_of(part[round]), found.get(round))
+                yield _round_tally(protocol, round, rows_of(part[round]), counted.get(round))
 
     def _counted(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], guard: bool
@@ -142,14 +142,14 @@ def _parts(
 
 
 def _round_tally(
-    protocol: Protocol, round: int, rows: int, found: RoundCounts | None
+    protocol: Protocol, round: int, rows: int, counts: RoundCounts | None
 ) -> RoundTally:
     tally = Tally(protocol)
-    if found is None:
+    if counts is None:
         return RoundTally(round, tally, 0, 0, rows)
-    tally.counts, tally.n = found.counts, found.n
-    invalid = rows - found.n - found.duplicates - found.conflicts
-    return RoundTally(round, tally, found.duplicates, found.conflicts, invalid)
+    tally.counts, tally.n = counts.counts, counts.n
+    invalid = rows - counts.n - counts.duplicates - counts.conflicts
+    return RoundTally(round, tally, counts.duplicates, counts.conflicts, invalid)
 
 
 def library(module: str, extra: str) -> Any:

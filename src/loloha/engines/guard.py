@@ -33,8 +33,8 @@ def among(starts: Array, few: Array) -> Bools:
     """Which of ``starts`` are among ``few``, ascending and at least one; bool[n]."""
     place = np.searchsorted(few, starts)
     place[place == len(few)] = 0
-    found: Bools = few[place] == starts
-    return found
+    matches: Bools = few[place] == starts
+    return matches
 
 
 def admit(reporters: Bytes, keys: Array | None, ys: Array) -> Admitted:

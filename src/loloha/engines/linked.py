@@ -48,11 +48,11 @@ def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool =
     contents.must_be_clean()
     if not _tells_apart(log.protocol, contents.largest_round):
         counted = [one.tally for one in Local().tally(log, contents, guard=guard)]
-        found = mean(counted)
+        average = mean(counted)
         reason = "several users share a key, or none is sent: rounds cannot be joined"
         return Window(
-            log.protocol, "mean", reason, found.n, len(counted), found.frequencies,
-            found.standard_errors, inversion=found.inversion,
+            log.protocol, "mean", reason, average.n, len(counted), average.frequencies,
+            average.standard_errors, inversion=average.inversion,
         )  # fmt: skip
     return decode(log.protocol, *_joined(log.protocol, contents.rounds.values(), guard))
 

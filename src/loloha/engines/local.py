@@ -119,7 +119,7 @@ class Local(Engine):
                 parts[thread].count(batch.keys, batch.ys)
             return suspects
 
-        suspects = [one for found in pool.map(count, range(self.threads)) for one in found]
+        suspects = [one for share in pool.map(count, range(self.threads)) for one in share]
         for part in parts:
             total.add(part)
         return suspects
@@ -200,7 +200,7 @@ def _read_share(protocol: Protocol, piece: _Piece, *, share: tuple[int, int]) ->
     """Valid reports of one of several equal shares of all pseudonyms."""
     encoding = protocol.encoding
     number, passes = share
-    found = []
+    batches = []
     for batch in piece.batches(encoding):
         reporters, keys, ys = from_arrow(protocol, batch)
         chosen = encoding.valid(keys, ys)
@@ -209,8 +209,8 @@ def _read_share(protocol: Protocol, piece: _Piece, *, share: tuple[int, int]) ->
             bytes_in = reporters[:, 8].astype(np.int64) << 8 | reporters[:, 9]
             chosen &= bytes_in * passes >> 16 == number
         reporters, keys, ys = _select(chosen, reporters, keys, ys)
-        found.append(_Batch(reporters, keys, ys, starts_of(reporters)))
-    return found
+        batches.append(_Batch(reporters, keys, ys, starts_of(reporters)))
+    return batches
 
 
 def _count_suspects(suspects: Sequence[_Batch], total: _Part) -> None:

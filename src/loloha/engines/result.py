@@ -81,8 +81,8 @@ def _checked(table: Any, total: bool) -> list[Any]:
 def _integers(table: Any, name: str) -> Any:
     import pyarrow as pa
 
-    found = table.schema.get_all_field_indices(name)
-    column = table.column(found[0]) if len(found) == 1 else None
+    places = table.schema.get_all_field_indices(name)
+    column = table.column(places[0]) if len(places) == 1 else None
     if column is None or not pa.types.is_integer(column.type) or column.null_count:
         raise WireError(f"column {name!r} must hold whole numbers; keep the statement's columns")
     return column.cast(pa.int64()).to_numpy()

@@ -72,7 +72,7 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
         of another campaign than others, or if reports would count twice: a file given again, by a
         link or as a copy, or two tallies of the same reports.
     """
-    found: dict[int, list[Path]] = {}
+    by_round: dict[int, list[Path]] = {}
     seen = _Seen()
     for path in paths:
         if not path.exists():
@@ -88,8 +88,8 @@ def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
         for file in files:
             round = round_of(file)
             seen.add(file, round)
-            found.setdefault(round, []).append(file)
-    return {round: found[round] for round in sorted(found)}
+            by_round.setdefault(round, []).append(file)
+    return {round: by_round[round] for round in sorted(by_round)}
 
 
 class _Seen:
@@ -184,8 +184,8 @@ def _unreadable(path: Path, error: OSError) -> WireError:
 
 def campaign_of(folder: Path) -> str | None:
     """The fingerprint of the campaign of the tallies in a folder, None if nothing says it."""
-    found = _summary(folder).get("campaign")
-    return found if isinstance(found, str) else None
+    campaign = _summary(folder).get("campaign")
+    return campaign if isinstance(campaign, str) else None
 
 
 def _summary(folder: Path) -> Mapping[str, Any]:

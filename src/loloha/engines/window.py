@@ -127,9 +127,9 @@ class Scores:
         """Law of s where the user holds the value, and another one; float64[T + 1] each."""
         exact = self.protocol.realised
         memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
-        told = [_binomial(self.reports, p) for p in self.second]
-        held, other = (float(p) * told[0] + float(1 - p) * told[1] for p in memo)
-        return held, other
+        binomials = [_binomial(self.reports, p) for p in self.second]
+        own, other = (float(p) * binomials[0] + float(1 - p) * binomials[1] for p in memo)
+        return own, other
 
     @cached_property
     def table(self) -> Ints:
@@ -142,14 +142,14 @@ class Scores:
         # The chance that the memo supports it would have after s reports at even odds.
         chance = 1 / (1 + np.exp(-np.clip(shown, -700, 700)))
         among = (memo[0] + (self.protocol.k - 1) * memo[1]) / self.protocol.k
-        held, drawn = (m * chance + (1 - m) * (1 - chance) for m in (memo[0], among))
-        scores: Ints = np.rint(SCALE * held / drawn * (among / memo[0])).astype(np.int64)
+        own, drawn = (m * chance + (1 - m) * (1 - chance) for m in (memo[0], among))
+        scores: Ints = np.rint(SCALE * own / drawn * (among / memo[0])).astype(np.int64)
         return scores
 
     def moments(self, scores: Any) -> Moments:
         """Means and variances of a function of s, given at 0..T."""
-        held, other = ((law @ scores, law @ scores**2) for law in self.laws)
-        return Moments(held[0], other[0], held[1] - held[0] ** 2, other[1] - other[0] ** 2)
+        own, other = ((law @ scores, law @ scores**2) for law in self.laws)
+        return Moments(own[0], other[0], own[1] - own[0] ** 2, other[1] - other[0] ** 2)
 
 
 class Moments(NamedTuple):
@@ -276,13 +276,13 @@ class _Reports:
             table = np.bincount(cells, weights=scores.ravel(), minlength=encoding.cells)
             decoded: Ints = encoding.support(table.astype(np.int64))
             return decoded
-        found = np.empty(family.k, dtype=np.int64)
+        support = np.empty(family.k, dtype=np.int64)
         step = max(1, _AT_ONCE // self.n)
         for start in range(0, family.k, step):
             values = np.arange(start, min(start + step, family.k))
             symbols = family.hash_many(self.keys[:, None], values)
-            found[values] = np.take_along_axis(scores, symbols, axis=1).sum(axis=0)
-        return found
+            support[values] = np.take_along_axis(scores, symbols, axis=1).sum(axis=0)
+        return support
 
 
 class _Decoded(NamedTuple):
@@ -297,18 +297,18 @@ class _Decoded(NamedTuple):
 def _decoded(reports: _Reports, tables: Sequence[Any], scores: dict[int, Scores]) -> _Decoded:
     """Estimates from the sums of any function of s, given at 0..T for each T."""
     each, mean_other = np.empty_like(reports.counts), np.empty(reports.n)
-    contrast = held = other = 0.0
+    contrast = own = other = 0.0
     for length, table in zip(reports.lengths, tables, strict=True):
         users = reports.sent == length
-        found = scores[length].moments(table.astype(np.float64))
-        each[users], mean_other[users] = table[reports.counts[users]], found.other
+        moments = scores[length].moments(table.astype(np.float64))
+        each[users], mean_other[users] = table[reports.counts[users]], moments.other
         size = int(users.sum())
-        contrast += size * (found.held - found.other)
-        held += size * found.held_variance
-        other += size * found.other_variance
+        contrast += size * (moments.held - moments.other)
+        own += size * moments.held_variance
+        other += size * moments.other_variance
     frequencies = (reports.support(each) - mean_other.sum()) / contrast
     parts = (each - mean_other[:, None]) / contrast
-    return _Decoded(frequencies, parts, held / contrast**2, other / contrast**2)
+    return _Decoded(frequencies, parts, own / contrast**2, other / contrast**2)
 
 
 def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
@@ -324,8 +324,8 @@ def _seen(reports: _Reports, plain: _Decoded, likely: _Decoded) -> float:
 def _noise(reports: _Reports, apart: Floats) -> Floats:
     """Standard error of a sum over users, by how their parts scatter; float64[k]."""
     sums, squares = _sums(reports, apart), _sums(reports, apart**2)
-    found: Floats = np.sqrt(np.maximum(squares - sums**2 / reports.n, 0))
-    return found
+    noise: Floats = np.sqrt(np.maximum(squares - sums**2 / reports.n, 0))
+    return noise
 
 
 def _sums(reports: _Reports, parts: Floats) -> Floats:

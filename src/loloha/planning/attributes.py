@@ -50,8 +50,8 @@ class AttributesPlan:
     def losses(self) -> dict[str, dict[str, dict[str, float | None]] | None]:
         """Losses of each way's recommended protocol: of one attribute, and of one user."""
         return {
-            way: _losses(found, self.attributes if way == SHARED else 1)
-            for way, found in ((SHARED, self.shared), (DRAWN, self.drawn))
+            way: _losses(plan, self.attributes if way == SHARED else 1)
+            for way, plan in ((SHARED, self.shared), (DRAWN, self.drawn))
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,31 +125,31 @@ def _reason(d: int, shared: Plan, drawn: Plan, better: str) -> str:
     rest = doing[DRAWN if better == SHARED else SHARED]
     least, most = (frequency(_error(one, "rmse")) for one in (best, other))
     rare = [_error(one, "error_one") for one in (best, other)]
-    told = (
+    text = (
         f"{ways[better]}. At equal frequencies the root mean squared error of an attribute's "
         f"values is {least}; {rest}, {most}. The {100 * best.level:g} % error of a rare value is "
         f"{frequency(rare[0])}; {rest}, {frequency(rare[1])}."
     )
     if rare[1] < rare[0]:
-        told += f" For rare values alone {rest} is better."
+        text += f" For rare values alone {rest} is better."
     cap = best.recommendation.cap
     if better == SHARED:
         return (
-            f"{told} {best.recommendation.label}: cap {loss(cap)} for each attribute, "
+            f"{text} {best.recommendation.label}: cap {loss(cap)} for each attribute, "
             f"{loss(d * cap)} for each user."
         )
-    return f"{told} {best.recommendation.label}: cap {loss(cap)} for each user."
+    return f"{text} {best.recommendation.label}: cap {loss(cap)} for each user."
 
 
-def _error(found: Plan, name: str) -> float:
+def _error(plan: Plan, name: str) -> float:
     """A number of the recommended protocol; infinite where none is."""
-    row = found.recommendation
+    row = plan.recommendation
     return float("inf") if row is None else float(getattr(row, name))
 
 
-def _losses(found: Plan, reported: int) -> dict[str, dict[str, float | None]] | None:
+def _losses(plan: Plan, reported: int) -> dict[str, dict[str, float | None]] | None:
     """Of one attribute and of one user, who reports so many."""
-    row = found.recommendation
+    row = plan.recommendation
     if row is None:
         return None
     one = {

@@ -74,16 +74,16 @@ def frontier(
         if not len(eps_2):
             raise ParameterError("eps_2 must hold at least one number, got none; leave it out")
         return tuple(_point(k, eps_inf, once, hash) for once in eps_2)
-    found = []
+    points = []
     for i in range(POINTS):
         once = eps_inf * 0.2 * 10 ** (i / (POINTS - 1))
         if checks.SMALLEST_EPS <= once <= checks.LARGEST_EPS:
             with suppress(ParameterError):
-                found.append(_point(k, eps_inf, once, hash))
-    if not found:
+                points.append(_point(k, eps_inf, once, hash))
+    if not points:
         # Says why: the hash, or a first report that would lose less than can be computed.
         _point(k, eps_inf, max(eps_inf, checks.SMALLEST_EPS), hash)
-    return tuple(found)
+    return tuple(points)
 
 
 def _point(k: int, eps_inf: float, once: float, hash: str | None) -> Point:

@@ -29,23 +29,24 @@ def check_held(**given: float | None) -> dict[str, float]:
     ParameterError
         If not two of them are given, one is out of range, or no protocol can hold both.
     """
-    held = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
-    if len(held) != 2:
+    fixed = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
+    if len(fixed) != 2:
         raise ParameterError(
             "of eps_1, eps_2 and eps_inf two must be given, got "
-            f"{', '.join(held) or 'none'}; leave one out"
+            f"{', '.join(fixed) or 'none'}; leave one out"
         )
-    if "eps_2" not in held:
-        checks.budgets(held["eps_inf"], held["eps_1"])
-    elif held["eps_2"] <= held.get("eps_1", 0.0):
+    if "eps_2" not in fixed:
+        checks.budgets(fixed["eps_inf"], fixed["eps_1"])
+    elif fixed["eps_2"] <= fixed.get("eps_1", 0.0):
         raise ParameterError(
-            f"eps_2 must be above eps_1 = {held['eps_1']!r}, got {held['eps_2']!r}; one round with "
+            f"eps_2 must be above eps_1 = {fixed['eps_1']!r}, got {fixed['eps_2']!r}; one round "
+            "with "
             "all others known loses more than a first report alone"
         )
-    return held
+    return fixed
 
 
-def hold(cls: type[Protocol], held: Mapping[str, float], params: Mapping[str, Any]) -> Protocol:
+def hold(cls: type[Protocol], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Protocol:
     """The protocol of this class that holds two numbers at least accuracy lost.
 
     Parameters
@@ -63,16 +64,16 @@ def hold(cls: type[Protocol], held: Mapping[str, float], params: Mapping[str, An
     """
     known = cls.__dataclass_fields__.keys()
     if not cls.longitudinal:
-        return cls.from_params({**params, "eps": held.get("eps_1", held.get("eps_2"))})
-    if issubclass(cls, LOLOHA) and "eps_2" in held:
-        return hold_chain(cls, held, params)
-    if "eps_2" not in held or not {"eps_1", "eps_inf"} <= known:
-        wanted = {name: eps for name, eps in held.items() if name in known}
+        return cls.from_params({**params, "eps": fixed.get("eps_1", fixed.get("eps_2"))})
+    if issubclass(cls, LOLOHA) and "eps_2" in fixed:
+        return hold_chain(cls, fixed, params)
+    if "eps_2" not in fixed or not {"eps_1", "eps_inf"} <= known:
+        wanted = {name: eps for name, eps in fixed.items() if name in known}
         return cls.from_params({**params, **wanted})
-    return _searched(cls, dict(held), dict(params))
+    return _searched(cls, dict(fixed), dict(params))
 
 
-def hold_chain(cls: type[Chain], held: Mapping[str, float], params: Mapping[str, Any]) -> Chain:
+def hold_chain(cls: type[Chain], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Chain:
     """The LOLOHA of least V* that holds eps_2 and another number; g is searched for.
 
     Parameters, returns and errors are those of `hold`.
@@ -82,14 +83,14 @@ def hold_chain(cls: type[Chain], held: Mapping[str, float], params: Mapping[str,
     A chain over g symbols multiplies lambda(eps) = (e^eps - 1)/(e^eps + g - 1), so
     lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
     """
-    tried = [(third(g, **held), rest) for g, rest in _candidates(cls, params)]
+    tried = [(third(g, **fixed), rest) for g, rest in _candidates(cls, params)]
     if not tried:
         raise ParameterError("g must leave something to choose from, got nothing; leave it out")
     low, high = SMALLEST_EPS, LARGEST_EPS
     beyond = [[eps for eps in one.values() if not low <= eps <= high] for one, _ in tried]
     if all(beyond):
         raise ParameterError(
-            f"{' and '.join(held)} must leave the third budget in [{low:g}, {high:g}], got "
+            f"{' and '.join(fixed)} must leave the third budget in [{low:g}, {high:g}], got "
             f"{beyond[-1][0]:.4g}; move one of them"
         )
     made = [
@@ -127,46 +128,46 @@ def symbols_tried(family: str, k: int) -> Iterable[int]:
     return range(2, most + 1)
 
 
-def third(g: int, **held: float) -> dict[str, float]:
+def third(g: int, **fixed: float) -> dict[str, float]:
     """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf.
 
     With u = e^-eps, lambda_1 = lambda_2 lambda_inf solved for e^eps - 1: neither side cancels or
     overflows for eps in 1e-6..700. Source: MATH section 16.
     """
     # Rounded towards less loss: what is held is never passed.
-    if "eps_inf" in held:
-        u, v = math.exp(-held["eps_2"]), math.exp(-held["eps_inf"])
-        odds = math.expm1(-held["eps_2"]) * math.expm1(-held["eps_inf"])
+    if "eps_inf" in fixed:
+        u, v = math.exp(-fixed["eps_2"]), math.exp(-fixed["eps_inf"])
+        odds = math.expm1(-fixed["eps_2"]) * math.expm1(-fixed["eps_inf"])
         eps_1 = math.log1p(odds / (u + v + (g - 2) * u * v))
-        return {"eps_1": eps_1 * (1 - 1e-13), "eps_inf": held["eps_inf"]}
-    u, v = math.exp(-held["eps_1"]), math.exp(-held["eps_2"])
-    odds = math.expm1(-held["eps_1"]) * (1 + (g - 1) * v)
-    eps_inf = math.log1p(odds / (u * math.expm1(held["eps_1"] - held["eps_2"])))
-    return {"eps_1": held["eps_1"], "eps_inf": eps_inf * (1 + 1e-13)}
+        return {"eps_1": eps_1 * (1 - 1e-13), "eps_inf": fixed["eps_inf"]}
+    u, v = math.exp(-fixed["eps_1"]), math.exp(-fixed["eps_2"])
+    odds = math.expm1(-fixed["eps_1"]) * (1 + (g - 1) * v)
+    eps_inf = math.log1p(odds / (u * math.expm1(fixed["eps_1"] - fixed["eps_2"])))
+    return {"eps_1": fixed["eps_1"], "eps_inf": eps_inf * (1 + 1e-13)}
 
 
-def _searched(cls: type[Protocol], held: dict[str, float], params: dict[str, Any]) -> Protocol:
+def _searched(cls: type[Protocol], fixed: dict[str, float], params: dict[str, Any]) -> Protocol:
     """By bisection: eps_2 rises with eps_1 at a fixed eps_inf, and falls as eps_inf rises."""
-    target = held.pop("eps_2")
-    rising = "eps_inf" in held
+    target = fixed.pop("eps_2")
+    rising = "eps_inf" in fixed
     free = "eps_1" if rising else "eps_inf"
-    low, high = (SMALLEST_EPS, held["eps_inf"]) if rising else (held["eps_1"], LARGEST_EPS)
-    found: Protocol | None = None
+    low, high = (SMALLEST_EPS, fixed["eps_inf"]) if rising else (fixed["eps_1"], LARGEST_EPS)
+    best: Protocol | None = None
     for _ in range(_STEPS):
         middle = (low + high) / 2
         try:
-            made = cls.from_params({**params, **held, free: middle})
+            made = cls.from_params({**params, **fixed, free: middle})
         except ParameterError:
             # Beyond what a second round can reach: towards less of it.
             made = None
         if made is not None and eps_2(made) <= target:
-            found = made
+            best = made
             low, high = (middle, high) if rising else (low, middle)
         else:
             low, high = (low, middle) if rising else (middle, high)
-    if found is None:
+    if best is None:
         raise ParameterError(
             f"eps_2 must be within reach of {cls.name} with the other number held, got {target!r}; "
             "raise it"
         )
-    return found
+    return best

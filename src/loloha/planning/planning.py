@@ -89,30 +89,30 @@ def plan(
     for what the rule takes of each memo. ``weigh="change"`` tries the fewest symbols of each
     family only. The published calibration keeps the g of the paper.
     """
-    held = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
+    fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
     checks.choice("weigh", weigh, WEIGHED)
     named = (
         protocols if protocols is None or isinstance(protocols, str | Protocol) else list(protocols)
     )
     options: dict[str, Any] = {"level": level, "population": population}
     rows = prospects(
-        k, n, held, hash=hash, compete=hash is None, calibration=calibration, protocols=named,
+        k, n, fixed, hash=hash, compete=hash is None, calibration=calibration, protocols=named,
         **options,
     )  # fmt: skip
     if calibration == "tight" and (named is None or OLOLOHA.name in _names(named)):
         within = [row.error_one for row in rows if row.eligible and _fits(row, named)]
-        found = rivals(
-            k, n, held, hash=hash, least=min(within, default=math.inf), as_good=AS_GOOD,
+        competing = rivals(
+            k, n, fixed, hash=hash, least=min(within, default=math.inf), as_good=AS_GOOD,
             weigh=weigh, **options,
         )  # fmt: skip
         known = [row.protocol for row in rows]
-        for row in found:
+        for row in competing:
             if row.protocol not in known:
                 known.append(row.protocol)
                 rows += (row,)
     rows = tuple(row if _fits(row, named) else _left_out(row) for row in rows)
-    budgets = held.get("eps_inf"), held.get("eps_1")
-    return Plan(k, n, *budgets, level, calibration, weigh, rows, held.get("eps_2"), population)
+    budgets = fixed.get("eps_inf"), fixed.get("eps_1")
+    return Plan(k, n, *budgets, level, calibration, weigh, rows, fixed.get("eps_2"), population)
 
 
 Named = Iterable[str | Protocol] | str | Protocol | None
@@ -142,7 +142,7 @@ def _left_out(row: Prospect) -> Prospect:
 def prospects(
     k: int,
     n: int,
-    held: Mapping[str, float],
+    fixed: Mapping[str, float],
     *,
     hash: str | None = None,
     compete: bool = False,
@@ -166,8 +166,8 @@ def prospects(
     return tuple(
         Prospect(one.name, one.label, None, False, one.note)
         if one.protocol is None
-        else prospect(one.protocol, n, level=level, label=one.label, population=population, **held)
-        for one in candidates(held, others, REGISTRY if protocols is None else protocols, compete)
+        else prospect(one.protocol, n, level=level, label=one.label, population=population, **fixed)
+        for one in candidates(fixed, others, REGISTRY if protocols is None else protocols, compete)
     )
 
 
@@ -181,7 +181,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    held: Mapping[str, float],
+    fixed: Mapping[str, float],
     others: Mapping[str, Any],
     wanted: Iterable[str | Protocol],
     compete: bool = False,
@@ -206,7 +206,7 @@ def candidates(
         made: Protocol | None = None
         for label, chosen in variants.items():
             try:
-                before, made = made, hold(cls, held, chosen)
+                before, made = made, hold(cls, fixed, chosen)
                 if made != before:
                     yield Candidate(name, label, made)
             except ParameterError as error:

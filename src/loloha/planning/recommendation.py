@@ -218,10 +218,10 @@ def _over_time(row: Prospect) -> str:
     """What the recommended protocol reveals of values that change, and of its user."""
     once = row.eps_2
     bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
-    told = [f"Any one round of it {bound}."]
+    sentences = [f"Any one round of it {bound}."]
     if row.protocol is not None and row.protocol.joint:
         price = loss(exchanged(row.protocol))
-        told.append(
+        sentences.append(
             "One memo table for life is what makes the cap smaller; its price is that one value "
             f"exchanged for another among several is told by up to {price}, not by "
             f"{loss(row.eps_inf)}."
@@ -229,7 +229,7 @@ def _over_time(row: Prospect) -> str:
     if row.change is not None:
         keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
         mean = f" ({MEAN_OVER_KEYS})" if keyed else ""
-        told.append(
+        sentences.append(
             f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
             f"{REPORTS_OF_A_CHANGE} after, by a server that has the key and takes all values as "
             f"equally likely: AUC at most {_upwards(row.change)}{mean}; 0.5 is chance, 1 is "
@@ -237,11 +237,11 @@ def _over_time(row: Prospect) -> str:
         )
     if row.shared is not None:
         users = f"about {users_of_a_key(row)} users share each key"
-        told.append(
+        sentences.append(
             "Reports carry the hash key and can be linked by it; "
             f"{users if row.shared >= 2 else 'few users share one'}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _upwards(area: float) -> str:

@@ -36,7 +36,7 @@ def _change(protocol: Protocol) -> float:
 def rivals(
     k: int,
     n: int,
-    held: Mapping[str, float],
+    fixed: Mapping[str, float],
     *,
     hash: str | None,
     least: float,
@@ -58,14 +58,14 @@ def rivals(
         Of `prospect`.
     """
     families = CHOSEN if hash is None else (hash,)
-    tried = sorted(_tried(k, held, families), key=lambda one: one[0])
+    tried = sorted(_tried(k, fixed, families), key=lambda one: one[0])
     if not tried:
         return
 
     def row(protocol: OLOLOHA) -> Prospect:
         label = f"{protocol.name} {protocol.hash} g={protocol.g}"
         label += f" {protocol.memo}" * protocol.joint
-        budgets: dict[str, Any] = {**held, **options}
+        budgets: dict[str, Any] = {**fixed, **options}
         return prospect(protocol, n, label=label, **budgets)
 
     best = row(OLOLOHA(k=k, **tried[0][1]))
@@ -74,7 +74,7 @@ def rivals(
     most = (as_good * min(least, best.error_one) / best.error_one) ** 2 * tried[0][0]
     near = [params for one, params in tried if one <= most * (1 + 1e-12)]
     near.sort(key=lambda params: (params["g"], families.index(params["hash"])))
-    if "eps_2" not in held or weigh == "change":
+    if "eps_2" not in fixed or weigh == "change":
         near = _fewest(near)
     lowest = math.inf
     for memo in MEMOS:
@@ -94,10 +94,10 @@ def _fewest(near: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     of one table and from three symbols on, ln(1 + (a-1) g! / (g - 2 + g/(a+g-1))), which rises with
     g; and e^eps_2 is linear in g. A change shows more as well, as far as was tried.
     """
-    found: dict[tuple[str, bool], dict[str, Any]] = {}
+    fewest: dict[tuple[str, bool], dict[str, Any]] = {}
     for params in near:
-        found.setdefault((params["hash"], params["g"] > 2), params)
-    return list(found.values())
+        fewest.setdefault((params["hash"], params["g"] > 2), params)
+    return list(fewest.values())
 
 
 def _made(k: int, memo: str, params: Mapping[str, Any]) -> OLOLOHA | None:
@@ -108,17 +108,17 @@ def _made(k: int, memo: str, params: Mapping[str, Any]) -> OLOLOHA | None:
 
 
 def _tried(
-    k: int, held: Mapping[str, float], families: tuple[str, ...]
+    k: int, fixed: Mapping[str, float], families: tuple[str, ...]
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """n V* and parameters of every g of every family."""
     low, high = checks.SMALLEST_EPS, checks.LARGEST_EPS
     for family in families:
-        if "eps_2" in held:
+        if "eps_2" in fixed:
             symbols = symbols_tried(family, k)
         else:
-            symbols = symbols_near(family, k, held["eps_1"])
+            symbols = symbols_near(family, k, fixed["eps_1"])
         for g in symbols:
-            budgets = third(g, **held) if "eps_2" in held else dict(held)
+            budgets = third(g, **fixed) if "eps_2" in fixed else dict(fixed)
             if all(low <= eps <= high for eps in budgets.values()):
                 # A family that does not exist for these sizes is none to choose.
                 with suppress(ParameterError):

@@ -223,11 +223,11 @@ def plan_for(
         def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
             known: dict[str, Any] = given | {unknown[0]: number}
             eps = known.pop("eps_inf")
-            held = check_held(eps_inf=eps, eps_1=product(alpha, eps))
-            found = prospects(
-                **known, held=held, level=level, calibration=calibration, protocols=[one]
+            fixed = check_held(eps_inf=eps, eps_1=product(alpha, eps))
+            prospected = prospects(
+                **known, fixed=fixed, level=level, calibration=calibration, protocols=[one]
             )
-            return {row.label: row for row in found}
+            return {row.label: row for row in prospected}
 
         rows += _required(unknown[0], rows_at, goal, target)
     # The fewest reports and the least budget first, and the largest domain.
@@ -242,12 +242,12 @@ def _required(
     """What each row of one protocol needs."""
     start = {"eps_inf": 1.0, "n": 1000, "k": 8}[unknown]
     solve = {"eps_inf": least_eps, "n": least_n, "k": largest_k}[unknown]
-    found = []
+    requirements = []
     for label, example in rows_at(start).items():
         if not example.eligible:
             lasting = "the first report spends more than eps_1"
             note = "nothing bounds the total" if example.spends_every_round else lasting
-            found.append(Requirement(label, None, None, note))
+            requirements.append(Requirement(label, None, None, note))
             continue
 
         def good(number: float, label: str = label) -> bool:
@@ -256,11 +256,11 @@ def _required(
 
         number = solve(good)
         if number is None:
-            found.append(Requirement(label, None, None, f"no {unknown} is enough"))
+            requirements.append(Requirement(label, None, None, f"no {unknown} is enough"))
         else:
             reached = rows_at(number)[label]
-            found.append(Requirement(label, number, reached, _weakness(reached)))
-    return found
+            requirements.append(Requirement(label, number, reached, _weakness(reached)))
+    return requirements
 
 
 def _weakness(reached: Prospect) -> str:

@@ -43,10 +43,10 @@ class Sweep(Framed):
 
     def records(self) -> list[dict[str, Any]]:
         """A dict a row: protocol, eps_inf, eps_1, eps_2 and what is seen."""
-        found = []
+        records = []
         for eps_inf, eps_1, row in self.rows:
             shown = row.to_dict()
-            found.append(
+            records.append(
                 {
                     "protocol": row.label,
                     "eps_inf": eps_inf,
@@ -55,7 +55,7 @@ class Sweep(Framed):
                     **{name: shown[name] for name in COLUMNS},
                 }
             )
-        return found
+        return records
 
     def plot(self, x: str = "eps_1", y: str = "error_one", *, ax: Axes | None = None) -> Axes:
         """Draw a line for each protocol and value of the budget that is held.
@@ -76,17 +76,17 @@ class Sweep(Framed):
         checks.choice("x", x, AXES)
         checks.choice("y", y, COLUMNS)
         axes: Any = new_axes() if ax is None else ax
-        held = "eps_1" if x == "eps_inf" else "eps_inf"
+        other = "eps_1" if x == "eps_inf" else "eps_inf"
         records = self.records()
-        places = {at: place for place, at in enumerate(sorted({one[held] for one in records}))}
+        places = {at: place for place, at in enumerate(sorted({one[other] for one in records}))}
         several = len(places) > 1
         names = {row.label: row.name for *_, row in self.rows}
-        for label, at in dict.fromkeys((one["protocol"], one[held]) for one in records):
-            line = [one for one in records if (one["protocol"], one[held]) == (label, at)]
+        for label, at in dict.fromkeys((one["protocol"], one[other]) for one in records):
+            line = [one for one in records if (one["protocol"], one[other]) == (label, at)]
             axes.plot(
                 [one[x] for one in line],
                 [one[y] for one in line],
-                label=f"{label}, {held} = {at:g}" if several else label,
+                label=f"{label}, {other} = {at:g}" if several else label,
                 markersize=3,
                 alpha=1 - 0.6 * places[at] / len(places),
                 **style(names[label]),
@@ -145,9 +145,11 @@ def sweep(
         parts = [product(alpha, whole) for alpha in ALPHAS] if eps_1 is None else _listed(eps_1)
         for part in parts:
             if part < whole:
-                held = check_held(eps_inf=whole, eps_1=part)
-                found = prospects(k, n, held, level=level, calibration=calibration, protocols=names)
-                rows += [(whole, part, row) for row in found if row.eligible]
+                fixed = check_held(eps_inf=whole, eps_1=part)
+                prospected = prospects(
+                    k, n, fixed, level=level, calibration=calibration, protocols=names
+                )
+                rows += [(whole, part, row) for row in prospected if row.eligible]
     if not rows:
         raise ParameterError(
             "eps_1 must be below eps_inf for a protocol that keeps both, got none; see loloha.plan"

@@ -100,19 +100,19 @@ def weaknesses(protocol: Protocol) -> tuple[str, ...]:
 
     The limit is eps_inf <= 5, and answers that are memoised.
     """
-    found = []
+    reasons = []
     if protocol.asked_memo > LARGEST_EPS:
         name = "eps_inf" if protocol.longitudinal else "eps"
-        found.append(
+        reasons.append(
             f"{name} = {protocol.asked_memo:g} is above the limit of {LARGEST_EPS:g}: all reports "
             f"of one value may change the odds about it by a factor of e^{protocol.asked_memo:g}."
         )
     if not protocol.longitudinal:
-        found.append(
+        reasons.append(
             f"{protocol.name} memoises nothing: every round spends {protocol.asked_memo:g} anew, "
             "without end."
         )
-    return tuple(found)
+    return tuple(reasons)
 
 
 def require_fit_keys(campaign: Campaign) -> None:
@@ -144,9 +144,9 @@ def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = Fa
     CampaignError
         If `weaknesses` finds any.
     """
-    found = weaknesses(campaign.protocol)
-    if found and not accept_weak_privacy:
+    reasons = weaknesses(campaign.protocol)
+    if reasons and not accept_weak_privacy:
         raise CampaignError(
-            f"protocol must keep within the stated limit, got this: {' '.join(found)} "
+            f"protocol must keep within the stated limit, got this: {' '.join(reasons)} "
             "Choose another, or accept weak privacy explicitly (accept_weak_privacy=True)"
         )

@@ -189,8 +189,8 @@ def compare(
     kept = Archive(keep)
     identity = _identity(dataset, level, seed)
     tasks = {name_of(point, run): (point, run) for point in points for run in range(runs)}
-    found = {name: kept.find(name, identity) for name in tasks}
-    rows = {name: row for name, row in found.items() if row is not None}
+    stored = {name: kept.find(name, identity) for name in tasks}
+    rows = {name: row for name, row in stored.items() if row is not None}
     missing = [name for name in tasks if name not in rows]
     progress(len(rows), len(tasks))
     measured = partial(measure, dataset=dataset, level=level, seed=seed, tasks=tasks)

@@ -226,7 +226,7 @@ def _exposed_by_sample(
     """
     starts = np.searchsorted(visits.users, np.arange(visits.n + 1))
     few = np.flatnonzero(np.diff(starts) <= encoding.d + 1)
-    found, step = 0, max(1, CELLS_AT_ONCE // encoding.b)
+    exposed, step = 0, max(1, CELLS_AT_ONCE // encoding.b)
     for start in range(0, len(few), step):
         chosen = few[start : start + step]
         sizes = np.diff(starts)[chosen]
@@ -240,8 +240,8 @@ def _exposed_by_sample(
         alike = np.bincount(users[own == encoding.d], minlength=len(chosen)) > 1
         kinds = np.unique(np.column_stack([users.astype(np.uint64), answers]), axis=0)[:, 0]
         different = np.bincount(kinds.astype(np.int64), minlength=len(chosen)) == sizes
-        found += int((different & ~alike).sum())
-    return found
+        exposed += int((different & ~alike).sum())
+    return exposed
 
 
 def _colliding(visits: Distinct, b: int, channel: BitChannel, draws: Draws) -> Ints:

@@ -81,11 +81,11 @@ def generate(
     columns = np.arange(rounds) % values.shape[1]
 
     def make(number: int, first: int, last: int) -> _Chunk:
-        held = values[np.arange(first, last)[:, None] % len(values), columns]
+        block = values[np.arange(first, last)[:, None] % len(values), columns]
         source = np.random.default_rng([seed, number])
         made = [
             (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
-            for _, keys, ys in sample_reports(protocol, History(held, protocol.k), Draws(source))
+            for _, keys, ys in sample_reports(protocol, History(block, protocol.k), Draws(source))
         ]
         return last - first, made
 
@@ -106,8 +106,8 @@ def _truth(values: Ints, users: int, columns: Ints, k: int) -> Ints:
     turns, rest = divmod(users, len(values))
     truth: Ints = np.empty((len(columns), k), dtype=np.int64)
     for round, column in enumerate(columns):
-        held = values[:, column].astype(np.int64) + 1
-        every, some = (np.bincount(part, minlength=k + 1) for part in (held, held[:rest]))
+        shifted = values[:, column].astype(np.int64) + 1
+        every, some = (np.bincount(part, minlength=k + 1) for part in (shifted, shifted[:rest]))
         truth[round] = (turns * every + some)[1:]
     return truth
 

@@ -53,11 +53,11 @@ def points_of(
     steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
     points = []
     for step in sorted({checks.eps("eps_inf", one) for one in steps}):
-        held = {"eps_inf": step, "eps_1": product(alpha, step)}
+        fixed = {"eps_inf": step, "eps_1": product(alpha, step)}
         others = {"k": dataset.k, "calibration": calibration}
         points += [
             Point(one.label, one.protocol, step)
-            for one in candidates(held, others, names)
+            for one in candidates(fixed, others, names)
             if one.protocol is not None
         ]
     # A protocol has its own budgets: it stands once.
@@ -87,8 +87,8 @@ def measure(
     counting, attacking = np.random.SeedSequence(seed, spawn_key=key.tolist()).spawn(2)
     result = simulate(protocol, dataset, keep_tallies=False, rng=counting)
     truth: Any = result.truth
-    found = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
-    row: Row = {name: found[name] for name in MEASURED if name in found}
+    measured = evaluate(protocol, result.estimates, truth, result.n, result.loss).to_dict()
+    row: Row = {name: measured[name] for name in MEASURED if name in measured}
     row["coverage"] = result.coverage(level)
     seen = _attack(protocol, dataset, attacking) if run == 0 else (None, None)
     return name, row | dict(zip(("change_seen", "change_alarms"), seen, strict=True))
@@ -106,6 +106,6 @@ def _attack(
     values = np.asarray(dataset.values[chosen], dtype=np.int64)
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
     bins = np.array([protocol.encoding.bin(value) for value in range(protocol.k)])
-    found = detect_changes(answers, bins[values])
-    rates = (found.hit_rate, found.alarm_rate)
+    detection = detect_changes(answers, bins[values])
+    rates = (detection.hit_rate, detection.alarm_rate)
     return tuple(None if math.isnan(rate) else rate for rate in rates)  # type: ignore[return-value]

@@ -88,10 +88,10 @@ def simulate(
     tallies: list[Tally] = []
     # A new sequence starts from the operating system's entropy.
     seed = np.random.SeedSequence() if rng is None else rng
-    found = _count(protocol, values, progress, seed, tallies.append if keep_tallies else None)
-    estimates = unbiased(protocol, found.supports, found.reach)
+    counted = _count(protocol, values, progress, seed, tallies.append if keep_tallies else None)
+    estimates = unbiased(protocol, counted.supports, counted.reach)
     dataset = values if isinstance(values, Dataset) else None
-    return Simulation(protocol, estimates, *found, tallies, dataset)
+    return Simulation(protocol, estimates, *counted, tallies, dataset)
 
 
 def supports(

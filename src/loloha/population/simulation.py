@@ -180,17 +180,17 @@ class Simulation:
         # Without the truth the rows are picked by their estimates.
         ends = self.interval(simultaneous=series.truth is None)
         shown = [series.labels, series.frequencies[at], *(end[at] for end in ends)]
-        said = "95 % intervals, of all values at once"
+        meaning = "95 % intervals, of all values at once"
         if series.truth is not None:
             columns.insert(1, "truth")
             shown.insert(1, series.truth[at])
-            said = "95 % intervals"
+            meaning = "95 % intervals"
         return to_html(
             f"{self.protocol!r}: {len(self.loss)} users, {len(self.n)} rounds",
             columns,
             [[column[value] for column in shown] for value in series.top(HTML_ROWS)],
             f"The most frequent of {self.protocol.bins} values in round {series.rounds[at]}, with "
-            f"{said}. All of it: to_frame(), plot().",
+            f"{meaning}. All of it: to_frame(), plot().",
         )
 
     def __repr__(self) -> str:

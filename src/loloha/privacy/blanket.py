@@ -108,10 +108,10 @@ def of_two_symbols(p: float, q: float, n: int, keys: float) -> Divergence:
     weights, rows = [], []
     for weight, m in _sizes(n, keys):
         part = 1 + m // _PART
-        held = np.arange(0, m + 1, part)
-        left = m - np.minimum(held + part - 1, m)
+        low_part = np.arange(0, m + 1, part)
+        left = m - np.minimum(low_part + part - 1, m)
         weights.append(weight)
-        rows.append(_sums_of_two(held, left, p, q))
+        rows.append(_sums_of_two(low_part, left, p, q))
 
     def divergence(eps: float) -> float:
         grown = math.exp(eps)
@@ -154,11 +154,11 @@ def _meeting(falling: Divergence, local: float, delta: float, *, above: bool) ->
     while (close := _CLOSE * high) < high - low:
         squared = (high**2 * ends[0] - low**2 * ends[1]) / (ends[0] - ends[1])
         middle = min(max(math.sqrt(squared), low + close / 2), high - close / 2)
-        found = excess(middle)
-        if found > 0:
-            low, ends = middle, [found, ends[1] / 2]
+        value = excess(middle)
+        if value > 0:
+            low, ends = middle, [value, ends[1] / 2]
         else:
-            high, ends = middle, [ends[0] / 2, found]
+            high, ends = middle, [ends[0] / 2, value]
     return high if above else low
 
 

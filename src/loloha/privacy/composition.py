@@ -88,7 +88,7 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
         whole = _Part(apart / third / step, third / keys * (1 - ROUNDED))
         places, chances = split(*whole)
         tilt = balance(places, chances)
-        told = Sum.of(places, chances, n, tilt).positive_part(n) * step / n
+        positive = Sum.of(places, chances, n, tilt).positive_part(n) * step / n
 
         alike = _Part(whole.values, plain * base / keys)
         kinds = [_Part(whole.values, (third - plain * base) / keys)]
@@ -99,9 +99,9 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
         # Nobody is plain but the user, who has no other's place to take.
         alone = math.exp((n - 1) * math.log1p(-plain / keys)) * (1 - stays)
         rest += alone * float(np.maximum(apart, 0.0).sum()) / keys
-        if rest > _NOTHING * told:
-            return min(1.0, told + rest, otherwise(eps))
-        return min(1.0, told + rest)
+        if rest > _NOTHING * positive:
+            return min(1.0, positive + rest, otherwise(eps))
+        return min(1.0, positive + rest)
 
     return divergence
 
@@ -125,8 +125,8 @@ def _exchanged(alike: _Part, kinds: list[_Part], n: int, share: float, tilt: flo
     raised = (n - 1) * math.log(total)
     if raised > LARGEST:
         return math.inf
-    told = grown / total
-    many = (n - 1) * told - stray((n - 1) * told * (1 - told), 1.0)
+    fraction = grown / total
+    many = (n - 1) * fraction - stray((n - 1) * fraction * (1 - fraction), 1.0)
     draws = max(0, min(_MOST_ALIKE, int(many // len(kinds))))
     lost = 0.0
     for kind in kinds if draws else kinds[:1]:

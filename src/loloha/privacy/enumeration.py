@@ -44,8 +44,8 @@ def exact_loss(protocol: Protocol, pairs: Pairs) -> float | None:
         return None
     if protocol.second_channel is None or not protocol.second_channel.q:
         return _memoised_alone(protocol, pairs)
-    found: float | None = (_tables if protocol.joint else law)(protocol, pairs)
-    return found
+    loss: float | None = (_tables if protocol.joint else law)(protocol, pairs)
+    return loss
 
 
 @for_encoding(HISTORIES.name, Symbols, Hashed)

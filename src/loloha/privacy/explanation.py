@@ -162,40 +162,44 @@ def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> 
     )
 
 
-def _numbers(found: Explanation) -> list[str]:
-    curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in found.growth)
+def _numbers(explanation: Explanation) -> list[str]:
+    curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in explanation.growth)
     lines = [
-        f"eps_1 = {found.eps_1:.4g}: loss of the first report, at most.",
+        f"eps_1 = {explanation.eps_1:.4g}: loss of the first report, at most.",
         f"eps_t = {curve}: loss of t reports of one value.",
     ]
-    if found.protocol.longitudinal:
-        cells = found.protocol.encoding.memo_cells
+    if explanation.protocol.longitudinal:
+        cells = explanation.protocol.encoding.memo_cells
         answers = f"eps_inf for each of up to {cells} permanent responses"
-        if found.protocol.joint:
+        if explanation.protocol.joint:
             answers = f"by up to {cells} permanent responses, which are drawn jointly"
         lines += [
-            f"eps_inf = {found.eps_inf:.4g}: loss of all reports of one value, for ever, at most.",
-            f"cap = {found.cap:.4g}: lifetime bound on the budget spent, {answers}.",
+            f"eps_inf = {explanation.eps_inf:.4g}: loss of all reports of one value, ever, at most.",
+            f"cap = {explanation.cap:.4g}: lifetime bound on the budget spent, {answers}.",
         ]
-        if found.exchanged > found.eps_inf:
+        if explanation.exchanged > explanation.eps_inf:
             lines.append(
-                f"exchanged = {found.exchanged:.4g}: the price of that cap, the loss when one cell "
-                f"is exchanged for another; eps_inf = {found.eps_inf:.4g} if drawn independently."
+                f"exchanged = {explanation.exchanged:.4g}: the price of that cap, the loss when one "
+                f"cell is exchanged for another; {explanation.eps_inf:.4g} if independent."
             )
     else:
         lines += [
             "eps_inf = none: nothing is memoised, so no bound holds for ever.",
             "cap = none: every report spends again.",
         ]
-    windows = ", ".join(f"{eps:.4g} for w = {w}" for w, eps in found.windows if math.isfinite(eps))
+    windows = ", ".join(
+        f"{eps:.4g} for w = {w}" for w, eps in explanation.windows if math.isfinite(eps)
+    )
     lines.append(f"Any w rounds, all others known: {windows or 'unbounded, even for one'}.")
     lines.append(
         "AUC of the best test for one change, from T reports before it and T after: "
-        f"{shares(found.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
-        "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(found.protocol)
+        f"{shares(explanation.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
+        "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(explanation.protocol)
     )
     shown = ", ".join(
-        f"{name} = {number:.6g}" for name, number in found.parameters.items() if number is not None
+        f"{name} = {number:.6g}"
+        for name, number in explanation.parameters.items()
+        if number is not None
     )
     lines.append(f"Devices draw with: {shown} (losses never above those asked for).")
     return lines

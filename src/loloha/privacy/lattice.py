@@ -65,10 +65,10 @@ class Sum(NamedTuple):
         places = self.places[above]
         power = self.one**n
         tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)
-        told = float((places * tilted) @ np.exp(raised - self.tilt * places))
+        total = float((places * tilted) @ np.exp(raised - self.tilt * places))
         # What is outside of the window is no likelier in the tilted law; farther out it falls fast.
-        told += OUTSIDE * math.exp(raised) * (abs(self.middle) + len(self.places))
-        return told * (1 + drift(n))
+        total += OUTSIDE * math.exp(raised) * (abs(self.middle) + len(self.places))
+        return total * (1 + drift(n))
 
     def best_threshold(self, n: int, places: Any, apart: Any, size: Any) -> float:
         """At most what the best threshold on n draws and another one, of weights ``apart``, tells.
@@ -84,8 +84,8 @@ class Sum(NamedTuple):
         power = self.one**n
         weight = float(size @ np.exp(self.tilt * places))
         error = 2 * weight * self._error(power, n)
-        told = self._back(power * self.transform(places, apart - drift(n) * size))[known]
-        gained = (told - error) * back
+        tail = self._back(power * self.transform(places, apart - drift(n) * size))[known]
+        gained = (tail - error) * back
         thresholds = np.cumsum(gained[::-1]) - OUTSIDE * weight * back[::-1]
         return float(thresholds.max(initial=0.0))
 
@@ -97,8 +97,8 @@ class Sum(NamedTuple):
         power = self.one**n
         size = float(np.abs(weights) @ np.exp(self.tilt * places))
         likeliest = min(1.0, 2 * float(np.abs(power).sum()) / len(self.places))
-        found = float(self._back(power * self.transform(places, weights)).max())
-        return found + size * (2 * self._error(power, n) + drift(n) * likeliest + OUTSIDE)
+        peak = float(self._back(power * self.transform(places, weights)).max())
+        return peak + size * (2 * self._error(power, n) + drift(n) * likeliest + OUTSIDE)
 
     def _back(self, transformed: Any) -> Any:
         """The law that was transformed, at ``places``."""

@@ -79,21 +79,21 @@ class Shuffled:
     def text(self) -> str:
         """In plain words."""
         shared = f", {self.group:.4g} to a key" if self.group < self.n else ""
-        found = [f"Shuffled among {self.n} users{shared}, delta = {self.delta:g}:"]
+        lines = [f"Shuffled among {self.n} users{shared}, delta = {self.delta:g}:"]
         for what, one in (("First report", self.first), ("Any one round", self.round)):
             attained = f", and no less than {one.lower:.4g} at worst" if one.lower else ""
-            found.append(
+            lines.append(
                 f"- {what}: eps = {one.eps:.4g} instead of {one.local:.4g}{attained}."
                 if one.eps < one.local
                 else f"- {what}: no gain is proved, eps = {one.local:.4g}."
             )
-        found.append(
+        lines.append(
             "- Not covered: linking over rounds. A key or a fingerprint joins reports of one user "
             "behind the shuffler; then what holds is what holds without it. The shuffler itself "
             "must be trusted not to tell who sent what, and the other users to be honest: who does "
             "not randomise, or tells what was sent, hides nobody."
         )
-        return "\n".join(found)
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; None where nothing is bounded."""
@@ -246,7 +246,7 @@ def _of_bits(p: float, q: float, bits: int, *, nowhere: bool) -> _Answers:
     return _Answers(
         math.log(likelier / rarer),
         [Classes(*pair, hidden) for pair in pairs],
-        [Classes(*pair, held) for pair in pairs for held in values],
+        [Classes(*pair, value) for pair in pairs for value in values],
         others=others,
     )
 

@@ -90,26 +90,26 @@ def leaks(
     link : Area or None
         How surely two single reports show that they come from one user.
     """
-    found = [_changes(protocol, change)]
+    sentences = [_changes(protocol, change)]
     if protocol.joint:
-        found.append(_price(protocol))
+        sentences.append(_price(protocol))
     if _in_name_only(protocol):
-        found.append(_any_round(protocol))
-    found.append(_link(protocol, link))
-    found.append(
+        sentences.append(_any_round(protocol))
+    sentences.append(_link(protocol, link))
+    sentences.append(
         "Absence: in which rounds a user reports, and from where, is visible to whoever receives "
         "the reports. Whether a client reports does not depend on which value of the domain it "
         "has: a limit is compared with the cap at enrolment, and ends one-round protocols after a "
         "fixed number of reports."
     )
     if protocol.longitudinal:
-        found.append(
+        sentences.append(
             "Reset: no budget is ever renewed. A client that is reset, or installed again, is a "
             "new user: what was spent stays spent, and up to "
             f"{protocol.cap:.4g} more can be spent."
         )
-    found.append("Other collections about the same user: their losses add to these.")
-    return tuple(found)
+    sentences.append("Other collections about the same user: their losses add to these.")
+    return tuple(sentences)
 
 
 def shares(change: Sequence[tuple[int, Area | None]]) -> str:
@@ -133,12 +133,12 @@ SERVER = (
 
 
 def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> str:
-    told = (
+    text = (
         "AUC of the best test for one change, from T reports before it and T after (how often it "
         f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
         f"is chance). {SERVER}"
     )
-    return f"{told} It is {MEAN_OVER_KEYS}." if keyed(protocol) else told
+    return f"{text} It is {MEAN_OVER_KEYS}." if keyed(protocol) else text
 
 
 def keyed(protocol: Protocol) -> bool:
@@ -171,17 +171,17 @@ def exchanged(protocol: Protocol) -> float:
 
 def _price(protocol: Protocol) -> str:
     """What one table for life costs."""
-    told = (
+    text = (
         "Jointly drawn permanent responses: all responses of a user are drawn together, so knowing "
         "some of them reveals something about the others."
     )
     # Of two cells none is left to exchange one for.
     if protocol.encoding.memo_cells == 2:
-        return told
+        return text
     both = protocol.spent(2)
     more = f", and up to {exchanged(protocol):.4g} where more are" * (exchanged(protocol) > both)
     return (
-        f"{told} That is the price of the smaller cap: the loss between two histories that differ "
+        f"{text} That is the price of the smaller cap: the loss between two histories that differ "
         f"in a single one of several {_cells(protocol)}, in all rounds spent there, can be "
         f"{both:.4g} where two are visited{more}. With responses drawn independently it is at most "
         f"{protocol.asked_memo:.4g}, however many are visited. So an observer who knows all of a "
@@ -255,11 +255,13 @@ def _unseen(protocol: Protocol) -> str:
 def _link(protocol: Protocol, link: Area | None) -> str:
     """How the reports of one user can be joined: by a key, or by the answers themselves."""
     encoding = protocol.encoding
-    told = "" if link is None else f" AUC from two single reports: {share(link)} (0.5 is chance)."
+    from_two = (
+        "" if link is None else f" AUC from two single reports: {share(link)} (0.5 is chance)."
+    )
     if not protocol.longitudinal:
         return (
             "Linking: nothing is kept and keys are drawn anew, so only the value itself, while "
-            f"it stays, links the reports of one user.{told}"
+            f"it stays, links the reports of one user.{from_two}"
         )
     words: Callable[[Any], str] | None = LINK_WORDS.of(encoding)
     if words is None:
@@ -267,7 +269,7 @@ def _link(protocol: Protocol, link: Area | None) -> str:
             "Linking: it is not known what the protocol's own encoding repeats in the reports of "
             "one user; assume that they can be linked."
         )
-    return f"Linking: {words(encoding)}{told if words is _by_answer else ''}"
+    return f"Linking: {words(encoding)}{from_two if words is _by_answer else ''}"
 
 
 @for_encoding(LINK_WORDS.name, Hashed)

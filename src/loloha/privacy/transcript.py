@@ -176,10 +176,10 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
                 "key must be left out where every report draws its own, got one; leave it out"
             )
         return HistoryLoss(rounds, rounds)
-    found = _labellings(protocol.encoding, pairs, key)
-    if found is None:
+    labelled = _labellings(protocol.encoding, pairs, key)
+    if labelled is None:
         return HistoryLoss(rounds, None)
-    labellings, real = found
+    labellings, real = labelled
     bound, exact = -1.0, -1.0 if real else None
     for merged in pairs.merged(labellings):
         # Each round that differs costs eps_2 at most: no other key can pass what was found.
@@ -343,8 +343,8 @@ def _labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] 
         if not encoding.is_key(key):
             raise ParameterError("key must be in the protocol's family (not shown); check it")
         return np.array([[encoding.memo_index(key, v) for v in pairs.values.tolist()]]), True
-    found: tuple[Any, bool] | None = labels(encoding, pairs)
-    return found
+    labelled: tuple[Any, bool] | None = labels(encoding, pairs)
+    return labelled
 
 
 @for_encoding(MEMO_CELLS.name, Symbols, OneHot)

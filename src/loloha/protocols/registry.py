@@ -36,14 +36,14 @@ class Registry(Mapping[str, type[Protocol]]):
         """Those of other packages; one that cannot be used is left out with a warning."""
         from importlib.metadata import entry_points
 
-        found: dict[str, type[Protocol]] = {}
+        classes: dict[str, type[Protocol]] = {}
         for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
             try:
                 cls = point.load()
             except Exception as error:  # noqa: BLE001 - foreign code may raise anything
                 wrong = f"it cannot be loaded ({type(error).__name__}: {error})"
             else:
-                wrong = self._fault(point.name, cls, found)
+                wrong = self._fault(point.name, cls, classes)
             if wrong:
                 source = point.dist.name if point.dist else "an installed package"
                 warnings.warn(
@@ -52,16 +52,16 @@ class Registry(Mapping[str, type[Protocol]]):
                     stacklevel=2,
                 )
             else:
-                found[point.name] = cls
-        return found
+                classes[point.name] = cls
+        return classes
 
-    def _fault(self, name: str, cls: object, found: Mapping[str, object]) -> str:
+    def _fault(self, name: str, cls: object, classes: Mapping[str, object]) -> str:
         """Why an entry point cannot be used; empty if it can."""
         if not (isinstance(cls, type) and issubclass(cls, Protocol)):
             return "it is no subclass of loloha.Protocol"
         if getattr(cls, "name", None) != name or name != name.lower():
             return "its entry point must have the lower-case name of the class"
-        return "there is one of that name already" if name in self.own or name in found else ""
+        return "there is one of that name already" if name in self.own or name in classes else ""
 
     def __getitem__(self, name: str) -> type[Protocol]:
         cls = self.own.get(name)

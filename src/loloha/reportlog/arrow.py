@@ -68,15 +68,15 @@ def schema(campaign: Campaign | Protocol, *, round: int | None = None) -> Any:
 
 def origin(campaign: Campaign | Protocol, round: int | None) -> bytes:
     """What a file or stream says it belongs to: canonical JSON."""
-    said: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "campaign": campaign.fingerprint,
         "protocol": rules(campaign).to_dict(),
     }
     if round is not None:
-        said["round"] = checks.round_number(round)
-    return json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+        metadata["round"] = checks.round_number(round)
+    return json.dumps(metadata, sort_keys=True, separators=(",", ":")).encode()
 
 
 def to_arrow(
@@ -152,8 +152,8 @@ def from_arrow(campaign: Campaign | Protocol, data: Any) -> tuple[Bytes, Ints | 
 
 def answers_from_arrow(encoding: Encoding, data: Any) -> tuple[Ints | None, Any]:
     """Keys and ys alone: `from_arrow` where nobody asks who reported."""
-    found = [column.one(data, name, kind) for name, kind in column.types(encoding).items()]
-    return column.read(encoding, found)
+    columns = [column.one(data, name, kind) for name, kind in column.types(encoding).items()]
+    return column.read(encoding, columns)
 
 
 def _pseudonyms(reporters: Array) -> Bytes:

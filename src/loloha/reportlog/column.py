@@ -138,10 +138,10 @@ def one(data: Any, name: str, kind: Any) -> Any:
             f"column {name!r} must be there once with type {kind}, got {got}; "
             "see loloha.reportlog.schema"
         )
-    found = data.column(places[0])
-    if found.null_count:
-        raise WireError(f"column {name!r} must hold no nulls, got {found.null_count}; drop them")
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    array = data.column(places[0])
+    if array.null_count:
+        raise WireError(f"column {name!r} must hold no nulls, got {array.null_count}; drop them")
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _same_list(got: Any, kind: Any) -> bool:

@@ -153,23 +153,23 @@ class ReportLog:
                 "give the campaign or protocol that the log was written for"
             )
         wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
-        found: dict[int, list[LogFile]] = {}
+        files: dict[int, list[LogFile]] = {}
         refused: dict[str, list[Path]] = {}
-        places = list(self._places(wanted, found))
+        places = list(self._places(wanted, files))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             looked = pool.map(lambda place: self._look(place[0], place[1], verify), places)
             for (path, _), result in zip(places, looked, strict=True):
                 if isinstance(result, LogFile):
-                    found[result.round].append(result)
+                    files[result.round].append(result)
                 else:
                     refused.setdefault(result, []).append(path)
         return Contents(
-            {round: tuple(found[round]) for round in sorted(found)},
+            {round: tuple(files[round]) for round in sorted(files)},
             {reason: tuple(refused[reason]) for reason in sorted(refused)},
         )
 
     def _places(
-        self, wanted: set[int] | None, found: dict[int, list[LogFile]]
+        self, wanted: set[int] | None, files: dict[int, list[LogFile]]
     ) -> Iterator[tuple[Path, int | None]]:
         """Every file with the round that its folder says; notes the rounds in ``found``."""
         for entry in visible(self.folder):
@@ -177,7 +177,7 @@ class ReportLog:
             if round is None:
                 yield from ((path, None) for path in _files_below(entry))
             elif wanted is None or round in wanted:
-                found.setdefault(round, [])
+                files.setdefault(round, [])
                 for path in visible(entry):
                     yield from ((below, round) for below in _files_below(path))
 
@@ -197,21 +197,21 @@ class ReportLog:
             if not _NAME.fullmatch(path.stem) or (verify and _digest(path) != path.stem):
                 return "damaged"
             footer = pq.read_metadata(path)
-            found = footer.schema.to_arrow_schema()
+            columns = footer.schema.to_arrow_schema()
         except (OSError, pa.ArrowException):
             return "damaged"
         expected = schema(self.campaign, round=round)
-        said = (found.metadata or {}).get(METADATA)
-        if said != expected.metadata[METADATA]:
-            return "mixed" if self._is_ours(said) else "foreign"
-        if not found.equals(expected):
+        metadata = (columns.metadata or {}).get(METADATA)
+        if metadata != expected.metadata[METADATA]:
+            return "mixed" if self._is_ours(metadata) else "foreign"
+        if not columns.equals(expected):
             return "mixed"
         return LogFile(path, round, footer.num_rows)
 
-    def _is_ours(self, said: bytes | None) -> bool:
+    def _is_ours(self, metadata: bytes | None) -> bool:
         """Whether a file of another round, or of several, says that it is of this campaign."""
         try:
-            return said == origin(self.campaign, json.loads(said or b"{}").get("round"))
+            return metadata == origin(self.campaign, json.loads(metadata or b"{}").get("round"))
         except (ValueError, AttributeError):
             return False
 

@@ -36,12 +36,12 @@ def fingerprint_of(url: str) -> str:
     ParameterError
         If it ends otherwise.
     """
-    found = _FINGERPRINT.search(path_of(url))
-    if found is None:
+    match = _FINGERPRINT.search(path_of(url))
+    if match is None:
         raise ParameterError(
             "url must end with /v1/campaigns/FINGERPRINT, got another; copy the campaign's address"
         )
-    return found[1]
+    return match[1]
 
 
 @dataclass(frozen=True, repr=False)
@@ -321,11 +321,11 @@ class Agreement:
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
         answered = rounds_of_plain(rest.pop("answered_before", {}))
-        found = cls(enrolments, limit, spent, answered_before=answered)
-        said = "committed_before" in rest
-        committed = amount(rest.pop("committed_before")) if said else found._implied
+        agreement = cls(enrolments, limit, spent, answered_before=answered)
+        has_committed = "committed_before" in rest
+        committed = amount(rest.pop("committed_before")) if has_committed else agreement._implied
         nothing_else(rest)
-        return replace(found, committed_before=committed)
+        return replace(agreement, committed_before=committed)
 
 
 def _members(message: str) -> str:

@@ -193,8 +193,8 @@ class AgreementFile:
     def waiting(self, enrolment: Enrolment) -> tuple[int, ...]:
         """The rounds whose message is in the queue of this enrolment."""
         agreement = self.alone(self.now)
-        found = agreement.enrolments if agreement else ()
-        return tuple(sorted(r for one in found if one.url == enrolment.url for r in one.queue))
+        enrolments = agreement.enrolments if agreement else ()
+        return tuple(sorted(r for one in enrolments if one.url == enrolment.url for r in one.queue))
 
     def _same(self, enrolment: Enrolment, round: int, message: str) -> Enrolment | None:
         """The enrolment as it is now, if it still has this message in its queue."""

@@ -101,9 +101,9 @@ class Collector:
     ) -> None:
         self.url = str(url).rstrip("/")
         self._path = path_of(url)
-        found = _CAMPAIGN.match(self._path)
-        self._base = found["base"] if found else self._path
-        self._fingerprint = found["fingerprint"] if found else None
+        match = _CAMPAIGN.match(self._path)
+        self._base = match["base"] if match else self._path
+        self._fingerprint = match["fingerprint"] if match else None
         self._connection = Connection(url, token=token, timeout=timeout, patience=patience)
 
     # -- campaigns
@@ -131,26 +131,26 @@ class Collector:
         asked = {"campaign": campaign.to_dict(), "terms": dict(terms or {}), **more}
         path = f"{self._base}/v1/campaigns"
         answer = self._connection.post(path, json.dumps(asked).encode(), JSON)
-        said = _expect(answer, "create the campaign")
+        created = _expect(answer, "create the campaign")
         base = self.url.removesuffix(self._path) + self._base
         return Created(
             f"{base}/v1/campaigns/{campaign.fingerprint}",
-            said["created"],
-            said["token"],
-            said["campaign"]["terms"],
+            created["created"],
+            created["token"],
+            created["campaign"]["terms"],
         )
 
     def campaigns(self) -> list[dict[str, Any]]:
         """All campaigns, the oldest first, as the collector sums them up."""
-        found: list[dict[str, Any]] = []
+        campaigns: list[dict[str, Any]] = []
         more = True
         while more:
-            query = f"?before={found[0]['fingerprint']}" if found else ""
+            query = f"?before={campaigns[0]['fingerprint']}" if campaigns else ""
             answer = self._connection.get(f"{self._base}/v1/campaigns{query}")
-            said = _expect(answer, "list its campaigns")
-            found = said["campaigns"] + found
-            more = said["more"]
-        return found
+            page = _expect(answer, "list its campaigns")
+            campaigns = page["campaigns"] + campaigns
+            more = page["more"]
+        return campaigns
 
     def document(self) -> Campaign:
         """The campaign, checked against the fingerprint of the address.
@@ -172,8 +172,8 @@ class Collector:
         CampaignError
             If the collector does not know the campaign.
         """
-        said = _expect(self._connection.get(self._campaign_path()), "know the campaign")
-        return range(said["now"]["first_open"], said["now"]["last_open"] + 1)
+        campaign = _expect(self._connection.get(self._campaign_path()), "know the campaign")
+        return range(campaign["now"]["first_open"], campaign["now"]["last_open"] + 1)
 
     # -- devices
 
@@ -189,9 +189,9 @@ class Collector:
             If it assigns none.
         """
         answer = self._connection.post(f"{self._campaign_path()}/keys", b"", JSON)
-        said = _expect(answer, "assign a key")
+        assigned = _expect(answer, "assign a key")
         try:
-            key, ticket = key_from_text(campaign, said["key"]), said["ticket"]
+            key, ticket = key_from_text(campaign, assigned["key"]), assigned["ticket"]
             known = campaign.protocol.encoding.is_key(key) and _TICKET.fullmatch(ticket)
         except (TypeError, KeyError, ValueError):
             known = None
@@ -216,9 +216,9 @@ class Collector:
             If they are refused as a whole.
         """
         answer = self._connection.post(f"{self._campaign_path()}/reports", body, media)
-        said = _expect(answer, "take the batch")
+        receipt = _expect(answer, "take the batch")
         # Left out where nothing is refused.
-        return Receipt(said["accepted"], said["duplicates"], said.get("reasons", {}))
+        return Receipt(receipt["accepted"], receipt["duplicates"], receipt.get("reasons", {}))
 
     # -- results
 
@@ -268,9 +268,9 @@ class Collector:
 
 def _expect(answer: Answer, what: str) -> dict[str, Any]:
     """What a good answer says."""
-    said = answer.json()
-    if answer.status not in _GOOD or not isinstance(said, dict):
+    content = answer.json()
+    if answer.status not in _GOOD or not isinstance(content, dict):
         error = CampaignError(f"collector must {what}: {answer.detail}")
         error.status = answer.status
         raise error
-    return said
+    return content

@@ -219,13 +219,13 @@ class Connection:
         self._open.request(method, path, body, dict(headers))
         response = self._open.getresponse()
         content = _body(response)
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for name, value in response.getheaders():
             # One that comes twice is one list, as every client reads it.
-            found[name.lower()] = ", ".join(filter(None, (found.get(name.lower()), value)))
+            fields[name.lower()] = ", ".join(filter(None, (fields.get(name.lower()), value)))
         if response.will_close:
             self.close()
-        return Answer(response.status, found, content)
+        return Answer(response.status, fields, content)
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._url.hostname or "", self._url.port
@@ -298,16 +298,16 @@ def path_of(url: str) -> str:
 
 def _split(url: str) -> SplitResult:
     try:
-        found = urlsplit(str(url))
-        known = found.scheme in ("http", "https") and bool(found.hostname)
-        known = known and found.port != 0 and found.username is None
+        parts = urlsplit(str(url))
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        known = known and parts.port != 0 and parts.username is None
     except ValueError:
         known = False
     if not known:
         raise ParameterError(
             "url must be http://HOST or https://HOST, without a user name, got another; correct it"
         )
-    return found
+    return parts
 
 
 def seconds_asked(headers: Mapping[str, str], now: float) -> float | None:

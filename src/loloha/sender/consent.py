@@ -49,14 +49,14 @@ def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) 
 def _one(campaign: Campaign) -> str:
     protocol, seconds = campaign.protocol, campaign.schedule.seconds
     first, memo = protocol.asked_first, protocol.asked_memo
-    said = (
+    text = (
         f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
         f"alone, shifts the odds between any two values by a factor of at most {_factor(first)}"
     )
     if not protocol.longitudinal:
-        return f"{said}, and every further report by as much again."
+        return f"{text}, and every further report by as much again."
     return (
-        f"{said}; all reports of a value that never changes, for ever, by at most {_factor(memo)}."
+        f"{text}; all reports of a value that never changes, for ever, by at most {_factor(memo)}."
     )
 
 
@@ -64,14 +64,14 @@ def _together(campaigns: Collection[Campaign]) -> str:
     """The losses of several attributes of one person add up, however these depend on each other."""
     protocols = [campaign.protocol for campaign in campaigns]
     first = sum(one.asked_first for one in protocols)
-    said = (
+    text = (
         f"All {len(protocols)} together: their losses add up. The first report of each, all of "
         f"them known: a factor of at most {_factor(first)}"
     )
     if not all(one.longitudinal for one in protocols):
-        return f"{said}; later ones have no bound for ever, as not all of them are memoised."
+        return f"{text}; later ones have no bound for ever, as not all of them are memoised."
     for_ever = sum(one.asked_memo for one in protocols)
-    return f"{said}; all reports of values that never change: {_factor(for_ever)}."
+    return f"{text}; all reports of values that never change: {_factor(for_ever)}."
 
 
 def _most(campaigns: Collection[Campaign], limit: float | None) -> str:

@@ -140,12 +140,12 @@ class Courier:
         self, enrolment: Enrolment, round: int, message: str, answer: Answer, fates: _Fates
     ) -> bool:
         """Do what an answer says of a report; whether it settles it."""
-        found, why = fate(answer, json.loads(message)["reporter"])
-        if found is Fate.WAITING:
+        outcome, why = fate(answer, json.loads(message)["reporter"])
+        if outcome is Fate.WAITING:
             fates.reason = why
             return False
         self.state.settle(enrolment, round, message)
-        if found is Fate.COUNTED:
+        if outcome is Fate.COUNTED:
             fates.sent.append(round)
         else:
             fates.refused[round] = why

@@ -80,9 +80,9 @@ class Ledger:
             spent = amount(rest.pop("spent"))
             # Release 0.2.0 kept what was spent alone.
             committed = amount(rest.pop("committed", spent))
-            found = cls(spent, committed, rounds_of_plain(rest.pop("answered")))
+            ledger = cls(spent, committed, rounds_of_plain(rest.pop("answered")))
             nothing_else(rest)
-            return found
+            return ledger
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise StateError(
                 f"ledger must be what a sender wrote, {DAMAGED}; delete it only if the user "

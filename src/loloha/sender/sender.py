@@ -402,10 +402,10 @@ class Sender:
         if any(one.campaign.keys == "assigned" for one in before.enrolments):
             raise StateError("key must be assigned anew; withdraw, and agree again")
         ledger = before.entered(self._state.ledger())
-        after, said = before.reset(ledger, wait=wait)
+        after, meaning = before.reset(ledger, wait=wait)
         self._state.write_ledger(ledger)
         self._state.adopt(after)
-        return said
+        return meaning
 
     # -- state
 

@@ -191,8 +191,8 @@ def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
             f"tally must count whole answers (symbols, or a hash with a table), got one of "
             f"{protocol.name}, whose counts do not tell them; use project_simplex"
         )
-    found: _Values | _LinearCells | _PrimeCells = cells
-    return found
+    answers: _Values | _LinearCells | _PrimeCells = cells
+    return answers
 
 
 @for_encoding(CELLS.name, Symbols)

@@ -328,6 +328,6 @@ def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints
         Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = spread(Channel.realised(protocol), n, reach, np.clip(frequencies, 0, 1))
-    errors: Floats = np.sqrt(found)
+        variances = spread(Channel.realised(protocol), n, reach, np.clip(frequencies, 0, 1))
+    errors: Floats = np.sqrt(variances)
     return errors

@@ -116,10 +116,10 @@ def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = table.column(place).cast(kind)
-            told = compute.replace_substring_regex(text, pattern=_FORMULA, replacement=r"'\1")
+            quoted = compute.replace_substring_regex(text, pattern=_FORMULA, replacement=r"'\1")
             numbers = compute.match_substring_regex(text, pattern=_NUMBER)
-            told = compute.if_else(numbers, text, told)
-            table = table.set_column(place, field.name, told)
+            quoted = compute.if_else(numbers, text, quoted)
+            table = table.set_column(place, field.name, quoted)
     csv.write_csv(table, to, csv.WriteOptions(include_header=header))
 
 

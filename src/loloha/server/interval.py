@@ -93,15 +93,15 @@ class Inversion:
         """Which frequencies are above 0: each tested on its own, Holm's method over the bins."""
         tail = 1 - checks.level(level)
         known = np.isfinite(self.frequencies)
-        found: Bools = np.zeros(self.frequencies.shape, dtype=bool)
+        positive: Bools = np.zeros(self.frequencies.shape, dtype=bool)
         while True:
-            z = _deviate(tail / max(1, self._tested - int(found.sum())))
+            z = _deviate(tail / max(1, self._tested - int(positive.sum())))
             least = z * np.sqrt(self.scatter.at_0) + self.unit * self._margins(z, EACH_TAIL)[0]
             with np.errstate(invalid="ignore"):
                 more: Bools = known & (self.frequencies > least)
-            if (more == found).all():
+            if (more == positive).all():
                 return more
-            found = more
+            positive = more
 
     @property
     def _tested(self) -> int:
@@ -123,8 +123,8 @@ class Inversion:
         with np.errstate(invalid="ignore"):
             inside = at_0 + t * (rise - bend * t) + square * (bend * at_0 + rise**2 / 4)
             shifted = t + square * rise / 2 + z * np.sqrt(np.maximum(inside, 0))
-            found: Floats = np.where(inside < 0, t, shifted / (1 + square * bend))
-        return found
+            root: Floats = np.where(inside < 0, t, shifted / (1 + square * bend))
+        return root
 
 
 def _deviate(tail: float) -> float:

@@ -75,24 +75,24 @@ def mean(tallies: Sequence[Tally]) -> Mean:
         )
     if len({id(tally) for tally in given}) < len(given):
         raise MergeError("tallies must be of different rounds, got one twice; give each once")
-    held = [tally for tally in given if tally.n]
-    if not held:
+    counted = [tally for tally in given if tally.n]
+    if not counted:
         raise ParameterError("tallies must hold reports, got none; give at least one round")
-    protocol = held[0].protocol
-    if any(tally.protocol != protocol for tally in held):
+    protocol = counted[0].protocol
+    if any(tally.protocol != protocol for tally in counted):
         raise MergeError(
             "tallies must follow one protocol, got several; take the mean of each by itself"
         )
-    reach = np.sum([tally.reach() for tally in held], axis=0)
-    frequencies = unbiased(protocol, np.sum([tally.support() for tally in held], axis=0), reach)
-    reports = [tally.n for tally in held]
+    reach = np.sum([tally.reach() for tally in counted], axis=0)
+    frequencies = unbiased(protocol, np.sum([tally.support() for tally in counted], axis=0), reach)
+    reports = [tally.n for tally in counted]
     # As users of sampled buckets came, not as they are expected to.
     came = expected_reach(protocol, sum(reports)) / np.where(reach, reach, np.nan)
     scatter = Scatter.through(lambda f: mean_variance(protocol, reports, f) * came)
     errors = np.sqrt(scatter.at(np.clip(frequencies, 0, 1)))
     # The sum of m dependent rounds is as concentrated as m times one of them (Hoelder).
-    n = sum(reports) // len(held)
-    return Mean(protocol, n, frequencies, errors, reach // len(held), scatter)
+    n = sum(reports) // len(counted)
+    return Mean(protocol, n, frequencies, errors, reach // len(counted), scatter)
 
 
 def mean_variance(protocol: Protocol, reports: Sequence[int], f: Any = 0.0) -> Any:

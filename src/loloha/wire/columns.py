@@ -81,11 +81,11 @@ def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
     WireError
         If it is damaged, compressed, or has other columns than the campaign's reports.
     """
-    table, said = _open(body, most)
+    table, metadata = _open(body, most)
     reason = None
-    if said.get("version") != reportlog.VERSION or said.get("format") != reportlog.FORMAT:
+    if metadata.get("version") != reportlog.VERSION or metadata.get("format") != reportlog.FORMAT:
         reason = Refusal.VERSION
-    elif said.get("campaign") != campaign.fingerprint:
+    elif metadata.get("campaign") != campaign.fingerprint:
         reason = Refusal.CAMPAIGN
     if reason is not None:
         # The columns may be those of another protocol: only the number of rows means something.
@@ -99,7 +99,7 @@ def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
             nobody,
         )
     reporters, keys, ys = reportlog.from_arrow(campaign, table)
-    rounds = _rounds(table, said)
+    rounds = _rounds(table, metadata)
     outside = (rounds < 0) | (rounds > LARGEST_ROUND)
     codes = np.where(outside, Refusal.MALFORMED.code, 0).astype(np.int8)
     ticketed = campaign.keys == "assigned"
@@ -109,11 +109,11 @@ def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
     return Columns(codes, rounds, reporters, keys, ys, tickets)
 
 
-def _rounds(table: Any, said: dict[str, Any]) -> Any:
+def _rounds(table: Any, metadata: dict[str, Any]) -> Any:
     import pyarrow as pa
 
     if "round" not in table.schema.names:
-        round = said.get("round")
+        round = metadata.get("round")
         if not isinstance(round, int) or isinstance(round, bool) or not 0 <= round < 1 << 53:
             raise WireError("stream must tell its round, in its metadata or in a column; add it")
         return np.full(table.num_rows, round, dtype=np.int64)
@@ -129,17 +129,17 @@ def _open(body: bytes | bytearray, most: int) -> tuple[Any, dict[str, Any]]:
         with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
             table = _read(stream, most)
         table.validate(full=True)
-        said = json.loads((table.schema.metadata or {}).get(reportlog.arrow.METADATA, b""))
+        metadata = json.loads((table.schema.metadata or {}).get(reportlog.arrow.METADATA, b""))
     except UploadTooLarge:
         raise
     except (pa.ArrowException, OSError, ValueError, RecursionError, struct.error):
-        said = None
-    if not isinstance(said, dict):
+        metadata = None
+    if not isinstance(metadata, dict):
         raise WireError(
             "body must be an Arrow IPC stream of reports, uncompressed, without dictionaries, "
             "with the metadata of loloha.reportlog.schema; write it so"
         )
-    return table, said
+    return table, metadata
 
 
 def _read(stream: Any, most: int) -> Any:

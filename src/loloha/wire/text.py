@@ -83,16 +83,16 @@ def messages(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], byt
         return _single(body)
     if body.count(b",") > COMMAS * most:
         raise too_large(most)
-    found, codes = _array(body)
+    decoded, codes = _array(body)
     if len(codes) > most:
         raise too_large(most)
-    return found, codes
+    return decoded, codes
 
 
 def _array(body: Body) -> tuple[list[Message], bytearray]:
     try:
-        found = _many.decode(body)
-        return found, bytearray(len(found))
+        decoded = _many.decode(body)
+        return decoded, bytearray(len(decoded))
     except UNREADABLE:
         pass
     try:
@@ -113,8 +113,8 @@ def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytear
     if body.count(b"\n") > most - (not body.endswith(b"\n")):
         raise too_large(most)
     try:
-        found = _one.decode_lines(body)
-        return found, bytearray(len(found))
+        decoded = _one.decode_lines(body)
+        return decoded, bytearray(len(decoded))
     except UNREADABLE:
         return _each([line for line in body.split(b"\n") if line.strip()])
 
@@ -132,13 +132,13 @@ def _single(body: Body) -> tuple[list[Message], bytearray]:
 
 
 def _each(parts: list[Any]) -> tuple[list[Message], bytearray]:
-    found, codes = [], bytearray(len(parts))
+    decoded, codes = [], bytearray(len(parts))
     for position, part in enumerate(parts):
         try:
-            found.append(_one.decode(part))
+            decoded.append(_one.decode(part))
         except UNREADABLE:
             codes[position] = _why(part).code
-    return found, codes
+    return decoded, codes
 
 
 def _why(part: Any) -> Refusal:

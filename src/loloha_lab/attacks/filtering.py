@@ -91,8 +91,8 @@ class _Clouds:
         poor = np.flatnonzero(1 / (self.share**2).sum(axis=1) < PARTICLES / 2)
         if poor.size:
             kept = _resampled(self.share[poor], rng)
-            for held in (self.memo, self.begun, self.stayed, self.row, self.cell, chance):
-                held[poor] = held[poor[:, None], kept]
+            for array in (self.memo, self.begun, self.stayed, self.row, self.cell, chance):
+                array[poor] = array[poor[:, None], kept]
             self.share[poor] = 1 / PARTICLES
         steps = np.cumsum(chance, axis=2)
         at = rng.random(self.cell.shape) * steps[:, :, -1]

@@ -71,8 +71,8 @@ def linking(protocol: Protocol, reports: int, *, n: int, rng: int) -> Linking:
     reports = checks.integer("reports", reports, 1, LONGEST_STRETCH, "count those of one stretch")
     n = checks.integer("n", n, 2, 1 << 24, "join the reports of some users")
     values = np.random.default_rng(rng).integers(0, protocol.k, size=n)
-    held = np.repeat(values[:, None], 2 * reports, axis=1)
-    first, second = observe(protocol, held, [reports, reports], rng)
+    repeated = np.repeat(values[:, None], 2 * reports, axis=1)
+    first, second = observe(protocol, repeated, [reports, reports], rng)
     others = second.of(np.roll(np.arange(n), 1))
     pairs = [likeness(protocol, first, sent) for sent in (others, second)]
     targets = min(n, TARGETS)

@@ -117,9 +117,9 @@ class BitMemos(NamedTuple):
         """Pr[each bit that was sent | it is set], and | it is not, float64[2, n, cells]."""
         cells, size = self.prior.shape
         sent = np.unpackbits(ys, axis=1, count=size, bitorder="little").astype(bool)
-        told = np.ones((2, len(ys), cells))
-        told[:, :, :size] = [np.where(sent, chance, 1 - chance) for chance in self.second]
-        return told
+        likelihoods = np.ones((2, len(ys), cells))
+        likelihoods[:, :, :size] = [np.where(sent, chance, 1 - chance) for chance in self.second]
+        return likelihoods
 
     def by_symbol(self, evidence: Any) -> Any:
         size = self.prior.shape[1]

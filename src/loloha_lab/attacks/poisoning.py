@@ -79,7 +79,7 @@ def poisoning(
     ParameterError
         If a number is out of range or the protocol's encoding is unknown here.
     """
-    held = np.asarray(values)
+    honest_values = np.asarray(values)
     fakes = checks.integer("fakes", fakes, 1, 1 << 30, "count the fake users")
     trials = checks.integer("trials", trials, 2, 1 << 20, "repeat it")
     aimed = _targets(protocol, targets)
@@ -88,14 +88,16 @@ def poisoning(
     gains = []
     for _ in range(trials):
         draws = Draws(int(generator.integers(1 << 62)))
-        (honest,) = sample_reports(protocol, History(held[:, None], protocol.k), draws)
+        (honest,) = sample_reports(protocol, History(honest_values[:, None], protocol.k), draws)
         tally = protocol.tally()
         tally.update(honest.keys, honest.ys)
         before = tally.estimate().frequencies[aimed].sum()
         tally.update(*view.send(fakes, generator))
         gains.append(float(tally.estimate().frequencies[aimed].sum() - before))
-    share = float(np.isin(held.astype(np.int64) * protocol.bins // protocol.k, aimed).mean())
-    formula = poisoning_gain(protocol, len(held), fakes, targets, keys=keys, share=share)
+    share = float(
+        np.isin(honest_values.astype(np.int64) * protocol.bins // protocol.k, aimed).mean()
+    )
+    formula = poisoning_gain(protocol, len(honest_values), fakes, targets, keys=keys, share=share)
     return Poisoning(float(np.mean(gains)), float(np.std(gains) / math.sqrt(trials)), formula)
 
 
@@ -215,15 +217,15 @@ def _by_bits(encoding: OneHot, aimed: Ints, keys: Keys) -> Fakes:
 def _by_hash(encoding: Hashed, aimed: Ints, keys: Keys) -> Fakes:
     family = encoding.family
     known = _known_keys(family)
-    held = _covered(family, known, aimed)[1]
-    best = int(held.argmax())
+    covered = _covered(family, known, aimed)[1]
+    best = int(covered.argmax())
 
     def send(fakes: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         chosen = keys == "chosen"
         drawn = np.full(fakes, known[best]) if chosen else np.asarray(family.draw_many(fakes, rng))
         return drawn, _covered(family, drawn, aimed)[0]
 
-    return Fakes(1.0, float(held[best] if keys == "chosen" else held.mean()), send)
+    return Fakes(1.0, float(covered[best] if keys == "chosen" else covered.mean()), send)
 
 
 @for_encoding(FAKES.name, SampledBuckets)
@@ -244,8 +246,8 @@ def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> Fakes:
 def fakes_of(protocol: Protocol, aimed: Ints, keys: Keys) -> Fakes:
     """What fakes of these targets' bins can do."""
     checks.choice("keys", keys, ("chosen", "drawn"))
-    found: Fakes = FAKES.required(protocol.encoding)(protocol.encoding, aimed, keys)
-    return found
+    fakes: Fakes = FAKES.required(protocol.encoding)(protocol.encoding, aimed, keys)
+    return fakes
 
 
 def _known_keys(family: HashFamily) -> Ints:
@@ -259,10 +261,10 @@ def _known_keys(family: HashFamily) -> Ints:
 def _covered(family: HashFamily, keys: Ints, aimed: Ints) -> tuple[Ints, Ints]:
     """The cell that holds most targets under each key, and how many it holds."""
     cells = family.hash_many(keys[:, None], aimed[None])
-    held = (cells[:, :, None] == cells[:, None, :]).sum(axis=2)
-    best = held.argmax(axis=1)
+    covered = (cells[:, :, None] == cells[:, None, :]).sum(axis=2)
+    best = covered.argmax(axis=1)
     rows = np.arange(len(keys))
-    return cells[rows, best], held[rows, best]
+    return cells[rows, best], covered[rows, best]
 
 
 def _targets(protocol: Protocol, targets: Sequence[int]) -> Ints:

@@ -55,7 +55,7 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
     part = MEMOISED if protocol.longitudinal else FRESH
     read = part.required(protocol.encoding)
     sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))
-    found = []
+    stretches = []
     for length in lengths:
         keys, counts = None, None
         for _ in range(length):
@@ -63,8 +63,8 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
             keys = one.keys
             seen = read(protocol, one.keys, one.ys)
             counts = seen if counts is None else counts + seen
-        found.append(Stretch(keys if protocol.longitudinal else None, counts, length))
-    return found
+        stretches.append(Stretch(keys if protocol.longitudinal else None, counts, length))
+    return stretches
 
 
 @for_encoding(MEMOISED.name, Symbols, Hashed)

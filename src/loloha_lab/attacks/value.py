@@ -109,12 +109,12 @@ def guess_values(
     n = checks.integer("n", n, 1, 1 << 24, "attack some users")
     checks.choice("method", method, ("auto", "exact", "particles"))
     memos = SymbolMemos.of(protocol) if in_symbols else BitMemos.of(protocol)
-    held = len(memos.blind)
-    most = _STATES_AT_MOST // held
+    memo_states = len(memos.blind)
+    most = _STATES_AT_MOST // memo_states
     exact = method == "exact" or (method == "auto" and memos.tables <= most)
     if exact and memos.tables > 8 * most:
         raise ParameterError(
-            f"method must be 'particles' for {held} memos, got 'exact'; or lower k, g or d"
+            f"method must be 'particles' for {memo_states} memos, got 'exact'; or lower k, g or d"
         )
     if not exact and protocol.joint:
         raise ParameterError(
@@ -128,11 +128,11 @@ def guess_values(
     keys = sent[0].keys
     right, believed = np.zeros((2, rounds, n))
     crowd = filtering.CLOUDS * max(filtering.PARTICLES * memos.blind.size, protocol.k)
-    step = max(1, _NUMBERS // (memos.tables * held if exact else crowd))
+    step = max(1, _NUMBERS // (memos.tables * memo_states if exact else crowd))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         cells = _cells(protocol, None if keys is None else keys[part], part.stop - start)
-        weight = _cell_prior(cells, chances, held)
+        weight = _cell_prior(cells, chances, memo_states)
         run = filtering.exact if exact else filtering.particles
         for t, posterior in enumerate(run(memos, weight, change, ys[part], generator)):
             # Within a cell nothing is learned: its values keep their prior shares.

@@ -77,7 +77,7 @@ def reproduce(
         **{name: one for name, one in given.items() if one},
     )
     with _progress() as progress:
-        found = reproduction.reproduce(
+        result = reproduction.reproduce(
             chosen,
             grid,
             out,
@@ -86,7 +86,7 @@ def reproduce(
             progress=progress,
             command=shlex.join(["loloha", *sys.argv[1:]]),
         )
-    _tell(found, as_json=as_json)
+    _tell(result, as_json=as_json)
 
 
 @contextmanager
@@ -114,14 +114,14 @@ def _progress() -> Iterator[Progress]:
         disable=not terminal.is_terminal,
     )
     task = bar.add_task("cells", total=None)
-    told = -1
+    last_tenth = -1
 
     def advance(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal last_tenth
         bar.update(task, completed=done, total=total)
         tenth = 10 * done // max(total, 1)
-        if not terminal.is_terminal and tenth > told:
-            told = tenth
+        if not terminal.is_terminal and tenth > last_tenth:
+            last_tenth = tenth
             console.say(f"{done} of {total} cells")
         if done == total:
             console.say("figures and tables ...")
@@ -130,11 +130,11 @@ def _progress() -> Iterator[Progress]:
         yield advance
 
 
-def _tell(found: Reproduction, *, as_json: bool) -> None:
-    summary: dict[str, Any] = {"report": str(found.report), "seconds": found.seconds}
-    summary["data"] = {name: facts.source for name, facts in found.facts.items()}
-    if found.measurements is not None:
-        measurements = found.measurements
+def _tell(result: Reproduction, *, as_json: bool) -> None:
+    summary: dict[str, Any] = {"report": str(result.report), "seconds": result.seconds}
+    summary["data"] = {name: facts.source for name, facts in result.facts.items()}
+    if result.measurements is not None:
+        measurements = result.measurements
         summary |= {
             "cells": measurements.measured + measurements.found,
             "measured": measurements.measured,
@@ -142,16 +142,16 @@ def _tell(found: Reproduction, *, as_json: bool) -> None:
             "cells_per_second": measurements.rate,
             "peak_bytes": measurements.peak_bytes,
         }
-    if found.fit is not None:
-        summary["verdict"] = asdict(found.fit) | {"agrees": found.fit.agrees}
+    if result.fit is not None:
+        summary["verdict"] = asdict(result.fit) | {"agrees": result.fit.agrees}
     if as_json:
         console.show_json(summary)
         return
-    for facts in found.facts.values():
+    for facts in result.facts.values():
         if facts.source == "stand-in":
             console.warn(f"{facts.caption}: no figure of the paper can be reproduced from it")
-    if found.measurements is not None and found.fit is not None:
-        measurements, fit = found.measurements, found.fit
+    if result.measurements is not None and result.fit is not None:
+        measurements, fit = result.measurements, result.fit
         rate = f", {measurements.rate:.1f} cells/s" if measurements.rate else ""
         console.show(
             f"{measurements.measured} cells measured, {measurements.found} found{rate}; "
@@ -162,4 +162,4 @@ def _tell(found: Reproduction, *, as_json: bool) -> None:
             f"{fit.beyond} of {fit.points} points "
             f"(so many by chance: {fit.chance:.2f})"
         )
-    console.show(f"{found.report} ({found.seconds:.0f} s)")
+    console.show(f"{result.report} ({result.seconds:.0f} s)")

@@ -212,12 +212,12 @@ class DyadicLH:
 
     def sum_of(self, t: int) -> tuple[Piece, ...]:
         """The pieces that make up rounds 0..t, the longest first: at most one of each level."""
-        through, start, found = t + 1, 0, []
+        through, start, pieces = t + 1, 0, []
         for level in reversed(range(through.bit_length())):
             if through >> level & 1:
-                found.append(Piece(level, start >> level))
+                pieces.append(Piece(level, start >> level))
                 start += 1 << level
-        return tuple(found)
+        return tuple(pieces)
 
     def weight(self, piece: Piece) -> float:
         """What the mean answer of a piece is multiplied by, to estimate its share of a sum.

@@ -67,8 +67,8 @@ def simulate(protocol: DyadicLH, values: Array, *, rng: Seed) -> DyadicSimulatio
             f"{history.tau} rounds or gaps; repeat the value before in a gap"
         )
     tally = protocol.tally()
-    held = population(protocol, history, Draws(rng), tally)
-    return DyadicSimulation(tally, tally.estimate(), held)
+    used_up = population(protocol, history, Draws(rng), tally)
+    return DyadicSimulation(tally, tally.estimate(), used_up)
 
 
 def population(protocol: DyadicLH, history: History, draws: Draws, tally: DyadicTally) -> float:
@@ -76,7 +76,7 @@ def population(protocol: DyadicLH, history: History, draws: Draws, tally: Dyadic
     n = history.n
     seeds = draws.keys(protocol.family, n)
     levels = draws.below(protocol.levels, n).astype(np.int64)
-    bits, held = _counted(protocol, history, seeds)
+    bits, used_up = _counted(protocol, history, seeds)
     for level, law in enumerate(protocol.lies):
         users = np.flatnonzero(levels == level)
         ends = bits[(1 << level) - 1 :: 1 << level, users]
@@ -85,14 +85,14 @@ def population(protocol: DyadicLH, history: History, draws: Draws, tally: Dyadic
         keys = np.column_stack([seeds[users], levels[users]])
         for index, ys in enumerate(answers):
             tally.update(keys, ys, round=((index + 1) << level) - 1)
-    return held
+    return used_up
 
 
 def _counted(protocol: DyadicLH, history: History, seeds: Ints) -> tuple[Any, float]:
     """Bits of all rounds, uint8[tau, n], held once a user's changes are used up; their share."""
     bits = np.empty((history.tau, history.n), dtype=np.uint8)
     left = np.full(history.n, protocol.changes)
-    held = 0
+    used_up = 0
     for t, values in enumerate(history.rounds(protocol.k)):
         bits[t] = protocol.family.hash_many(seeds, values.astype(np.int64))
         if t:
@@ -100,8 +100,8 @@ def _counted(protocol: DyadicLH, history: History, seeds: Ints) -> tuple[Any, fl
             late = moved & (left == 0)
             bits[t, late] = bits[t - 1, late]
             left -= moved & ~late
-            held += int(np.count_nonzero(late))
-    return bits, held / max(bits.size, 1)
+            used_up += int(np.count_nonzero(late))
+    return bits, used_up / max(bits.size, 1)
 
 
 def _lies(law: Lies, n: int, draws: Draws) -> Any:
@@ -127,8 +127,8 @@ def _answers(ends: Any, lies: Array, draws: Draws) -> Any:
     news = np.ones(ends.shape, dtype=bool)
     news[1:] = ends[1:] != ends[:-1]
     used = np.cumsum(news, axis=0) - 1
-    told = ends ^ lies[np.arange(ends.shape[1]), np.where(news, used, 0)]
-    answers = np.where(news, told, 0).astype(np.uint8)
+    bits = ends ^ lies[np.arange(ends.shape[1]), np.where(news, used, 0)]
+    answers = np.where(news, bits, 0).astype(np.uint8)
     quiet = int(np.count_nonzero(~news))
     answers[~news] = unpack(draws.bits(SCALE // 2, quiet), quiet)
     return answers

@@ -88,8 +88,8 @@ def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
     chosen = rng.choice(facts.n, size=attack.users, replace=False)
     values = np.asarray(material.values[np.sort(chosen)], dtype=np.int64)
     answers = record_answers(protocol, values, seed=int(rng.integers(1 << 62)))
-    held = values * facts.buckets // facts.k if protocol.bins != facts.k else values
-    return attack.point.row | asdict(detect_changes(answers, held))
+    buckets = values * facts.buckets // facts.k if protocol.bins != facts.k else values
+    return attack.point.row | asdict(detect_changes(answers, buckets))
 
 
 def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def attack_table(results: Results) -> Table:
             "protocol": METHODS[row["protocol"]].label,
             "eps_inf": row["eps_inf"],
             "alpha": row["alpha"],
-            "users with every change detected": 100 * found.share,
-            "changes followed by another report": 100 * found.hit_rate,
-            "unchanged rounds followed by another report": 100 * found.alarm_rate,
+            "users with every change detected": 100 * detection.share,
+            "changes followed by another report": 100 * detection.hit_rate,
+            "unchanged rounds followed by another report": 100 * detection.alarm_rate,
         }
-        for row, found in _detections(results)
+        for row, detection in _detections(results)
     ]
     users = max((row["users"] for row in results.attacks), default=0)
     return Table(
@@ -68,13 +68,13 @@ def attack_table(results: Results) -> Table:
 def best_test_table(results: Results) -> Table:
     """The printed test of changes beside the best one, at some values of eps_inf."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row, found in _detections(results):
+    for row, detection in _detections(results):
         name = row["data_set"], METHODS[row["protocol"]].label
         areas = results.change_areas(Point.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
-        told = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
-        told[f"{at}: printed, %"] = 100 * found.share
-        told |= {f"{at}: best, T = {t}": area for t, area in zip(REPORTS, areas, strict=True)}
+        entry = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
+        entry[f"{at}: printed, %"] = 100 * detection.share
+        entry |= {f"{at}: best, T = {t}": area for t, area in zip(REPORTS, areas, strict=True)}
     return Table(
         "table2-best",
         "Changes by the printed test and by the best one",

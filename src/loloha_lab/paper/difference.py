@@ -50,8 +50,8 @@ def differences(results: Results | None) -> list[Difference]:
         "memo of a bucket": evidence.memo_of_a_bucket(results),
     }  # fmt: skip
     return [
-        said._replace(evidence=(*exact.get(key, ()), *measured.get(key, ())))
-        for key, said in SAID.items()
+        correction._replace(evidence=(*exact.get(key, ()), *measured.get(key, ())))
+        for key, correction in SAID.items()
     ]
 
 

@@ -213,9 +213,9 @@ def draw_round_losses() -> Figure:
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.minorticks_off()
-        said = f"{' and '.join(dict.fromkeys(endless))}: infinite, no second round"
+        remark = f"{' and '.join(dict.fromkeys(endless))}: infinite, no second round"
         panel.annotate(
-            said, (0.02, 0.97), xycoords="axes fraction", va="top", color=GREY, fontsize=8
+            remark, (0.02, 0.97), xycoords="axes fraction", va="top", color=GREY, fontsize=8
         )
         shown = [one for one in PAPER if one.label not in endless]
         add_frame(

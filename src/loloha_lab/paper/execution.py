@@ -95,8 +95,8 @@ def measure_grid(
     if changes:
         tasks += map(Visibility, points(grid, facts))
     wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
-    found = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
-    rows: dict[Task, Row] = {task: row for task, row in found.items() if row is not None}
+    stored = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
+    rows: dict[Task, Row] = {task: row for task, row in stored.items() if row is not None}
     missing = [task for task in wanted if task not in rows]
     # Long and short ones mixed, so that the time left can be told.
     mixed = [missing[i] for i in np.random.default_rng(grid.seed).permutation(len(missing))]

@@ -210,12 +210,12 @@ def _calibrations(
     if method.ours:
         return [TIGHT]
     measured = results.grid.calibrations
-    found = [PUBLISHED] if PUBLISHED in measured else []
+    calibrations = [PUBLISHED] if PUBLISHED in measured else []
     if TIGHT in measured and (
-        not found or results.differs(workload, method, alpha, spending=spending)
+        not calibrations or results.differs(workload, method, alpha, spending=spending)
     ):
-        found.append(TIGHT)
-    return found
+        calibrations.append(TIGHT)
+    return calibrations
 
 
 def _draw_uniform(panel: Axes, results: Results, workload: str, alpha: float) -> None:

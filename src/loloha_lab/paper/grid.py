@@ -227,15 +227,15 @@ def _specification(point: Point, facts: Facts) -> str:
 
 def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
     """Every point of the grid once; a tight point that equals the published one is not repeated."""
-    found: dict[Point, None] = {}
+    distinct: dict[Point, None] = {}
     for workload in grid.workloads:
         for method in grid.methods:
             for eps_inf in grid.eps_inf:
                 for alpha in grid.alphas if method.two_rounds else (None,):
                     for calibration in grid.calibrations:
                         point = locate(facts[workload], method, calibration, eps_inf, alpha)
-                        found[point] = None
-    return list(found)
+                        distinct[point] = None
+    return list(distinct)
 
 
 @lru_cache(maxsize=1 << 14)

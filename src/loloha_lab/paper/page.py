@@ -47,7 +47,7 @@ class Section:
     tables: Sequence[Table] = ()
 
 
-def write_page(out: Path, sections: Sequence[Section], **told: Any) -> Path:
+def write_page(out: Path, sections: Sequence[Section], **context: Any) -> Path:
     """Write figures (PNG, SVG), tables (CSV) and the page that shows them all, which is returned.
 
     ``told`` is what else it says: grid, facts, measurements, fit, differences, seconds, command.
@@ -61,7 +61,7 @@ def write_page(out: Path, sections: Sequence[Section], **told: Any) -> Path:
     for section in sections:
         _save_tables(section, out / "tables")
     page = environment.from_string(source).render(
-        sections=sections, drawn=drawn, versions=versions(), **told
+        sections=sections, drawn=drawn, versions=versions(), **context
     )
     path = out / "report.html"
     draft = path.with_suffix(".draft")
@@ -71,13 +71,13 @@ def write_page(out: Path, sections: Sequence[Section], **told: Any) -> Path:
 
 def versions() -> dict[str, str]:
     """What the numbers were made with."""
-    found = {"loloha": __version__, "Python": platform.python_version()}
+    installed = {"loloha": __version__, "Python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "absent"
-    return found | {"machine": f"{platform.system()} {platform.machine()}"}
+            installed[package] = "absent"
+    return installed | {"machine": f"{platform.system()} {platform.machine()}"}
 
 
 def _save_figures(section: Section, folder: Path) -> list[dict[str, Any]]:

@@ -102,7 +102,7 @@ def _sequence(protocol: Protocol, cells: tuple[int, ...], ys: tuple[int, ...]) -
     """Chance of the reports ``ys`` of a user whose values lie in ``cells``, round by round."""
     chance = 1.0
     for cell in (0, 1):
-        own = [y for held, y in zip(cells, ys, strict=True) if held == cell]
+        own = [y for own_cell, y in zip(cells, ys, strict=True) if own_cell == cell]
         chance *= _likelihood(protocol, cell, own.count(0), len(own))
     return chance
 
@@ -123,11 +123,11 @@ def change_areas(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[f
     but more ``reports``, which rise, never show less: what is certain after some is not drawn again
     for more.
     """
-    found: list[float] = []
+    areas: list[float] = []
     least = 0.5
     for number in reports:
         if least <= SURE:
             area = change_area(protocol, number)
             least = math.nan if area is None else max(least, area.auc)
-        found.append(least)
-    return found
+        areas.append(least)
+    return areas

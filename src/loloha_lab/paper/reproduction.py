@@ -117,11 +117,11 @@ def reproduce(
         results = Results(grid, facts, measurements, out)
         results.save(out / "cells.parquet")
         judged = fit.fit_of(results)
-    told = sections.tell(chosen, results)
+    content = sections.tell(chosen, results)
     out.mkdir(parents=True, exist_ok=True)
     page = write_page(
         out,
-        told,
+        content,
         grid=grid,
         facts=list(facts.values()),
         measurements=measurements,
@@ -131,24 +131,24 @@ def reproduce(
         command=command,
     )
     seconds = time.perf_counter() - started
-    found = Reproduction(page, facts, results, measurements, judged, seconds)
-    _note_down(found, grid, out)
-    return found
+    reproduction = Reproduction(page, facts, results, measurements, judged, seconds)
+    _note_down(reproduction, grid, out)
+    return reproduction
 
 
-def _note_down(found: Reproduction, grid: Grid, out: Path) -> None:
+def _note_down(reproduction: Reproduction, grid: Grid, out: Path) -> None:
     """Leave grid, versions and times beside the results."""
     note = {
         "grid": asdict(grid),
-        "data": [asdict(facts) for facts in found.facts.values()],
+        "data": [asdict(facts) for facts in reproduction.facts.values()],
         "versions": versions(),
-        "seconds": found.seconds,
+        "seconds": reproduction.seconds,
     }
-    if found.measurements is not None:
-        measurements = asdict(found.measurements)
+    if reproduction.measurements is not None:
+        measurements = asdict(reproduction.measurements)
         for kind in ("rows", "attacks", "changes"):
             del measurements[kind]
         note["measurements"] = measurements
-    if found.fit is not None:
-        note["verdict"] = asdict(found.fit)
+    if reproduction.fit is not None:
+        note["verdict"] = asdict(reproduction.fit)
     (out / "run.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")

@@ -69,7 +69,7 @@ def at_best(k: int, rounds: int, eps: float) -> OLOLOHA:
 
 def _best(k: int, rounds: int, eps: float, g: int, changes: int, end: str) -> OLOLOHA:
     """Of each eps_inf that with the largest eps_2, by bisection: the loss rises with eps_2."""
-    found = []
+    protocols = []
     for share in _SHARES:
         low, high, best = eps / rounds / 4, 8 * eps / rounds, None
         for _ in range(_STEPS):
@@ -80,8 +80,8 @@ def _best(k: int, rounds: int, eps: float, g: int, changes: int, end: str) -> OL
             else:
                 high = middle
         if best is not None:
-            found.append(best)
-    return min(found, key=lambda one: one.noise)
+            protocols.append(best)
+    return min(protocols, key=lambda one: one.noise)
 
 
 def once(k: int, rounds: int, eps: float) -> float:
@@ -175,11 +175,11 @@ def seldom(column: Any, tau: int, change: float, rng: np.random.Generator) -> In
 def only_once(values: Ints, seed: int) -> Ints:
     """The values of which each user tells one, of a round drawn at enrolment; -1 elsewhere."""
     n, tau = values.shape
-    told = np.full_like(values, -1)
+    drawn_values = np.full_like(values, -1)
     # A stream of its own: that which drew the values must not choose when they are told.
     rows, drawn = np.arange(n), np.random.default_rng([seed, n, tau]).integers(0, tau, n)
-    told[rows, drawn] = values[rows, drawn]
-    return told
+    drawn_values[rows, drawn] = values[rows, drawn]
+    return drawn_values
 
 
 def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
@@ -187,7 +187,7 @@ def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
     n, tau = values.shape
     truth = np.stack([np.bincount(values[:, t], minlength=k) / n for t in range(tau)])
     protocol = DyadicLH(k=k, eps=eps, rounds=tau, changes=changes)
-    found = dyadic.simulate(protocol, values, rng=seed)
+    simulation = dyadic.simulate(protocol, values, rng=seed)
     alone = only_once(values, seed)
 
     def of(rule: Any, sent: Ints) -> float:
@@ -195,9 +195,9 @@ def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
         return _mean_square(unbiased(rule, counts.supports, counts.reach) - truth)
 
     return Errors(
-        budget=_mean_square(found.estimate.frequencies - truth),
+        budget=_mean_square(simulation.estimate.frequencies - truth),
         predicted=mean_noise(protocol) / n,
-        held=found.held,
+        held=simulation.held,
         ololoha=of(at_best(k, tau, eps), values),
         once=of(OLH(k=k, eps=eps), alone),
         uniform=_mean_square(1 / k - truth),
@@ -210,9 +210,15 @@ def measured() -> Section:
             "OLH, one round each", "always 1/k")  # fmt: skip
     rows = []
     for (name, values, k, changes), eps in itertools.product(_populations(), MEASURED):
-        found = errors(values, k, eps, changes, seed=1)
-        numbers = (found.budget, found.predicted, found.ololoha, found.once, found.uniform)
-        rows.append([name, f"{eps:g}", str(changes), f"{100 * found.held:.1f} %",
+        outcome = errors(values, k, eps, changes, seed=1)
+        numbers = (
+            outcome.budget,
+            outcome.predicted,
+            outcome.ololoha,
+            outcome.once,
+            outcome.uniform,
+        )
+        rows.append([name, f"{eps:g}", str(changes), f"{100 * outcome.held:.1f} %",
                      *(f"{one:.2g}" for one in numbers)])  # fmt: skip
     return f"Mean square error, {ROUNDS} rounds, one run", head, rows
 

@@ -51,7 +51,7 @@ class Coverage(NamedTuple):
 def coverage(
     protocol: Protocol,
     n: int,
-    held: Iterable[int],
+    users: Iterable[int],
     *,
     level: float = LEVEL,
     reach: int | None = None,
@@ -84,7 +84,7 @@ def coverage(
             test.scatter.at(np.clip(frequencies, 0, 1))
         )
         low, high = frequencies - width, frequencies + width
-    counts = list(held)
+    counts = list(users)
     chances = []
     for some in counts:
         first, law = _of_sample(n, some, reached, p, q)
@@ -106,9 +106,9 @@ def row(protocol: Protocol) -> list[str]:
     normal = coverage(protocol, 100, range(101), normal=True).chances.min()
     cells = []
     for n in SIZES:
-        found = coverage(protocol, n, grid(n)).chances
+        chances = coverage(protocol, n, grid(n)).chances
         mean = coverage(protocol, n, [round(n * step / 40) for step in range(41)]).chances.mean()
-        cells.append(f"{_down(found.min())} ({_down(mean)})")
+        cells.append(f"{_down(chances.min())} ({_down(mean)})")
     budgets = {name: value for name, value in protocol.get_params().items() if name[:3] == "eps"}
     sampled = {"b": protocol.bins, "d": protocol.d} if isinstance(protocol, DBitFlipPM) else {}
     named = {"k": protocol.k} | sampled | budgets
@@ -127,14 +127,14 @@ def _down(chance: float) -> str:
     return f"{math.floor(1000 * chance + 1e-9) / 1000:.3f}"
 
 
-def _of_sample(n: int, held: int, reached: int, p: float, q: float) -> tuple[int, Floats]:
+def _of_sample(n: int, users: int, reached: int, p: float, q: float) -> tuple[int, Floats]:
     """Law of the support among ``reached`` of n users, ``held`` of whom hold the value."""
     if reached == n:
-        return _law(n, held, p, q)
+        return _law(n, users, p, q)
     logs = _factorials(n)
-    some = np.arange(max(0, held - (n - reached)), min(held, reached) + 1)
+    some = np.arange(max(0, users - (n - reached)), min(users, reached) + 1)
     drawn = np.exp(
-        _ways(logs, held, some) + _ways(logs, n - held, reached - some) - _ways(logs, n, reached)
+        _ways(logs, users, some) + _ways(logs, n - users, reached - some) - _ways(logs, n, reached)
     )
     total = np.zeros(reached + 1)
     for ours in some[drawn > NEGLIGIBLE].tolist():
@@ -143,9 +143,9 @@ def _of_sample(n: int, held: int, reached: int, p: float, q: float) -> tuple[int
     return 0, total
 
 
-def _law(n: int, held: int, p: float, q: float) -> tuple[int, Floats]:
+def _law(n: int, users: int, p: float, q: float) -> tuple[int, Floats]:
     """Its smallest likely value, and the law from there on."""
-    (first, ours), (second, others) = _binomial(held, p), _binomial(n - held, q)
+    (first, ours), (second, others) = _binomial(users, p), _binomial(n - users, q)
     return first + second, np.convolve(ours, others)
 
 

@@ -35,12 +35,12 @@ def _optimum() -> Section:
         budgets: dict[str, Any] = {"k": k, "eps_inf": 2 * eps_1, "eps_1": eps_1}
         linear, prime = OLOLOHA(**budgets, hash="linear"), OLOLOHA(**budgets, hash="prime")
         best = limits.variance(k, eps_1)
-        found = [_noise(one) for one in (linear, LGRR(**budgets), LOSUE(**budgets), prime)]
-        above = min(found[0], found[1], found[3]) / best - 1
+        noises = [_noise(one) for one in (linear, LGRR(**budgets), LOSUE(**budgets), prime)]
+        above = min(noises[0], noises[1], noises[3]) / best - 1
         return [
             f"{k}, {eps_1}",
-            *(f"{one:.4g}" for one in found[:3]),
-            f"{found[3]:.4g} (g = {prime.g})",
+            *(f"{one:.4g}" for one in noises[:3]),
+            f"{noises[3]:.4g} (g = {prime.g})",
             f"{best:.4g}",
             f"{100 * above:.1f} %",
         ]

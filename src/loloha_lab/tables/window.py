@@ -65,11 +65,11 @@ def row(case: Case) -> list[str]:
         truth = np.bincount(values.ravel(), minlength=K) / values.size
         keys, ys = linked(protocol, values, rng=run)
         for method in squares:
-            found = decode(protocol, keys, ys, method=method)
-            squares[method] += float(((found.frequencies - truth) ** 2).sum())
+            decoded = decode(protocol, keys, ys, method=method)
+            squares[method] += float(((decoded.frequencies - truth) ** 2).sum())
         # The last one chose for itself.
-        gain, seen = found.gain or 0.0, seen + (found.seen or 0.0) / RUNS
-        kept += found.method == "likelihood"
+        gain, seen = decoded.gain or 0.0, seen + (decoded.seen or 0.0) / RUNS
+        kept += decoded.method == "likelihood"
     plain = squares["mean"]
     saved, chosen = (1 - squares[method] / plain for method in ("likelihood", "auto"))
     shares = [f"{100 * share:.1f} %" if abs(share) < 1 else f"{100 * share:.0f} %"

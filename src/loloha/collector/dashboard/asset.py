@@ -159,9 +159,9 @@ def _client_folder() -> Traversable:
 
 
 def _files(folder: Traversable) -> dict[str, Asset]:
-    found = {}
+    assets = {}
     for file in folder.iterdir():
         media_type = MEDIA_TYPES.get(file.name.rpartition(".")[2])
         if file.is_file() and media_type is not None:
-            found[file.name] = Asset(file.read_bytes(), media_type)
-    return found
+            assets[file.name] = Asset(file.read_bytes(), media_type)
+    return assets

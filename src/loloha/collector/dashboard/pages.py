@@ -76,29 +76,29 @@ def _packs(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
-def _page(request: Request, found: Asset) -> Response:
-    tag = _tag(found, _packs(request))
-    answer = not_modified(request, tag) or with_tag(_answer(request, found), tag)
+def _page(request: Request, page: Asset) -> Response:
+    tag = _tag(page, _packs(request))
+    answer = not_modified(request, tag) or with_tag(_answer(request, page), tag)
     answer.headers["Content-Security-Policy"] = POLICY
     return answer
 
 
 @cache
-def _tag(found: Asset, is_packed: bool) -> str:
-    return tag_of(found.body, is_packed)
+def _tag(page: Asset, is_packed: bool) -> str:
+    return tag_of(page.body, is_packed)
 
 
 def _named(request: Request, files: dict[str, Asset], digest: str, name: str) -> Response:
-    found = files.get(name)
-    if found is None or digest != asset.digest():
+    file = files.get(name)
+    if file is None or digest != asset.digest():
         raise Problem(404, "asset must be one of this release; load the page again")
-    return _answer(request, found, _FOR_EVER)
+    return _answer(request, file, _FOR_EVER)
 
 
-def _answer(request: Request, found: Asset, headers: dict[str, str] | None = None) -> Response:
+def _answer(request: Request, page: Asset, headers: dict[str, str] | None = None) -> Response:
     headers = {"Vary": "Accept-Encoding", **(headers or {})}
-    body = found.body
+    body = page.body
     if _packs(request):
-        body = found.packed
+        body = page.packed
         headers["Content-Encoding"] = "gzip"
-    return Shared(body, media=found.media_type, headers=headers)
+    return Shared(body, media=page.media_type, headers=headers)

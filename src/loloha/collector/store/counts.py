@@ -74,12 +74,12 @@ class Counts:
         rounds: dict[tuple[int, ...], list[int]] = {}
         for round, numbers in parts.items():
             rounds.setdefault(tuple(numbers), []).append(round)
-        found: dict[Place, bytes] = {}
+        counts: dict[Place, bytes] = {}
         for alike, those in rounds.items():
             asked = {"entry": stored.id, "rounds": those, "parts": list(alike)}
             rows = connection.execute(statement.PARTS[table], asked)
-            found |= {(row.round, row.part): row.counts for row in rows}
-        return found
+            counts |= {(row.round, row.part): row.counts for row in rows}
+        return counts
 
     def _write(
         self,

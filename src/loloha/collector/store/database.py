@@ -252,9 +252,9 @@ def _advice(cause: str) -> str:
 
 def _cause(error: BaseException | None) -> str:
     """What a driver complains of, in words of our own: its text may hold names and values."""
-    said = str(error).lower()
+    message = str(error).lower()
     for part, words in _CAUSES:
-        if part in said:
+        if part in message:
             return words
     # Codes of the database, which hold no value: SQLITE_TOOBIG, or 54000.
     code = getattr(error, "sqlite_errorname", None) or getattr(error, "sqlstate", None)

@@ -164,10 +164,10 @@ class Record:
     ) -> None:
         """Show a round that has ended, all at once, if it is large enough."""
         place = {"entry": stored.id, "at": round}
-        found = statement.by_first(connection.execute(statement.OUTCOMES, place))
-        if found[ACCEPTED] >= stored.terms.minimum_cohort:
+        outcomes = statement.by_first(connection.execute(statement.OUTCOMES, place))
+        if outcomes[ACCEPTED] >= stored.terms.minimum_cohort:
             self._counts.publish(connection, stored, round)
-            events = Counter({(round, WAITING): -found[WAITING]})
+            events = Counter({(round, WAITING): -outcomes[WAITING]})
             self._count(connection, stored, events)
 
     def _write_rounds(

@@ -46,8 +46,8 @@ def load(connection: sql.Connection, campaign_id: int, rounds: list[int]) -> dic
             rows = connection.execute(statement.GUARD_PIECE, {**here, **piece}).scalar_one()
             loaded[row.round].guard.add(*unpack(rows))
     for ends in _ranges([row for row in sizes if row.size <= LARGEST]):
-        found = connection.execute(statement.GUARDS, {**here, **ends}).all()
-        for round, same in groupby(found, lambda row: int(row.round)):
+        guards = connection.execute(statement.GUARDS, {**here, **ends}).all()
+        for round, same in groupby(guards, lambda row: int(row.round)):
             segments = {row.segment: row.rows for row in same}
             reporters, digests = unpack(b"".join(segments.values()))
             loaded[round].guard.add(reporters, digests)

@@ -133,8 +133,8 @@ class Store:
         with self.database.write() as connection:
             self._must_be_newest(connection)
             mine = schema.campaign.c.fingerprint == campaign.fingerprint
-            found = self._campaigns(connection, mine)
-            if not found:
+            existing = self._campaigns(connection, mine)
+            if not existing:
                 row = {
                     "fingerprint": campaign.fingerprint,
                     "document": campaign.to_json().decode(),
@@ -145,7 +145,7 @@ class Store:
                     "first_open": 0,
                 }
                 connection.execute(sql.insert(schema.campaign), row)
-            return self._campaigns(connection, mine)[0], not found
+            return self._campaigns(connection, mine)[0], not existing
 
     def close_rounds(self, now: float, *, most: int = 25) -> bool:
         """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
@@ -160,8 +160,8 @@ class Store:
         """
         if self._record.due is None:
             with self.database.read() as connection:
-                found = connection.execute(statement.GUARDED).scalars().all()
-            self._record.due = dict.fromkeys(found, -math.inf)
+                guarded = connection.execute(statement.GUARDED).scalars().all()
+            self._record.due = dict.fromkeys(guarded, -math.inf)
         due = [each for each, moment in self._record.due.items() if moment <= now]
         if due:
             with self.database.write() as connection:
@@ -196,10 +196,10 @@ class Store:
         first = sql.select(schema.campaign.c.id).order_by(schema.campaign.c.id).limit(1)
         with self.database.write() as connection:
             self._must_be_newest(connection)
-            found = connection.scalar(first)
-            if found is None:
+            campaign = connection.scalar(first)
+            if campaign is None:
                 return
-            place = {"campaign_id": found, "round": NO_ROUND, "segment": 0}
+            place = {"campaign_id": campaign, "round": NO_ROUND, "segment": 0}
             connection.execute(statement.DELETE_PROBE, place)
             row = {**place, "rows": secrets.token_bytes(PROBE_BYTES)}
             connection.execute(statement.INSERT_GUARD, row)
@@ -216,8 +216,8 @@ class Store:
     def seen(self) -> int:
         """The time that a collector saw last, 0 if none did; a while less if it has stopped."""
         with self.database.read() as connection:
-            found: int = connection.execute(sql.select(schema.writer.c.seen)).scalar_one()
-        return found
+            moment: int = connection.execute(sql.select(schema.writer.c.seen)).scalar_one()
+        return moment
 
     def drop_kept(self) -> int:
         """Delete reports that wait for a log no longer kept; of how many commits they were."""
@@ -294,8 +294,8 @@ class Store:
     def campaign(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None if there is none."""
         with self.database.read() as connection:
-            found = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
-        return found[0] if found else None
+            campaigns = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
+        return campaigns[0] if campaigns else None
 
     def fingerprints(self, *, before: str | None = None, newest: int = 1 << 30) -> list[str]:
         """Of the newest campaigns, or of those before one of them, the oldest first."""
@@ -329,9 +329,9 @@ class Store:
                 if oldest is None:
                     return []
                 select = select.where(table.c.round >= oldest)
-            found = connection.execute(select.order_by(table.c.round, table.c.kind)).all()
+            rows = connection.execute(select.order_by(table.c.round, table.c.kind)).all()
         by_round: dict[int, dict[str, int]] = {}
-        for number, kind, count in found:
+        for number, kind, count in rows:
             by_round.setdefault(number, {})[kind] = count
         return [
             Round(

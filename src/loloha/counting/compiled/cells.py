@@ -10,7 +10,13 @@ from loloha.counting.compiled.jit import njit, reciprocal
 
 @njit
 def number_visits(
-    values: Array, size: int, slots: Array, users: Array, held: Array, rounds: Array, visits: Array
+    values: Array,
+    size: int,
+    slots: Array,
+    users: Array,
+    visited: Array,
+    rounds: Array,
+    visits: Array,
 ) -> int:
     """Number the distinct (user, value) pairs in the order of their first visit.
 
@@ -31,7 +37,7 @@ def number_visits(
             if pair < first:
                 pair = count
                 newest[v] = pair
-                users[pair], held[pair], rounds[pair], visits[pair] = u, v, t, 0
+                users[pair], visited[pair], rounds[pair], visits[pair] = u, v, t, 0
                 count += 1
             slots[t, u] = pair
             visits[pair] += 1

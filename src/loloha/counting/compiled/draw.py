@@ -89,7 +89,7 @@ def settle(words: Array, undecided: Any, tails: Any, rest: Any) -> None:
 
 
 @njit
-def lie(truths: Array, kept: Array, others: Any, told: Array) -> None:
+def lie(truths: Array, kept: Array, others: Any, answers: Array) -> None:
     """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
     used = 0
     for i in range(len(truths)):
@@ -97,5 +97,5 @@ def lie(truths: Array, kept: Array, others: Any, told: Array) -> None:
         honest = kept[i >> 6] >> np.uint64(i & 63) & _ONE
         other = others[used]
         other += other >= x
-        told[i] = x if honest or x < 0 else other
+        answers[i] = x if honest or x < 0 else other
         used += 0 if honest else 1

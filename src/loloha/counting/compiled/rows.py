@@ -86,9 +86,9 @@ def _add(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 def _ripple(digits: Words, column: int, digit: int, carry: Any) -> None:
     """Add ``carry`` at ``digit`` of the number in each lane of a column."""
     while carry:
-        held = digits[digit, column]
-        digits[digit, column] = held ^ carry
-        carry &= held
+        before = digits[digit, column]
+        digits[digit, column] = before ^ carry
+        carry &= before
         digit += 1
 
 
@@ -112,7 +112,7 @@ def add_scattered(sums: Array, buckets: Array, words: Array, cell_of: Array, slo
 
 
 @njit
-def place(rows: Array, symbols: Array, width: int, told: Array) -> None:
+def place(rows: Array, symbols: Array, width: int, bits: Array) -> None:
     """Set bit ``symbols[i]`` of row i to the next bit of ``told``; rows without such a bit stay."""
     used = 0
     for i in range(len(symbols)):
@@ -120,9 +120,9 @@ def place(rows: Array, symbols: Array, width: int, told: Array) -> None:
         if symbols[i] >= width:
             continue
         lane = symbol & _LANES
-        bit = told[used >> 6] >> np.uint64(used & 63) & _ONE
-        held = rows[i, symbol >> _WORD]
-        rows[i, symbol >> _WORD] = held & ~(_ONE << lane) | bit << lane
+        bit = bits[used >> 6] >> np.uint64(used & 63) & _ONE
+        word = rows[i, symbol >> _WORD]
+        rows[i, symbol >> _WORD] = word & ~(_ONE << lane) | bit << lane
         used += 1
 
 

@@ -132,12 +132,12 @@ def _fold(table: Ints, high: int, last: int, low: int, times: Ints, folded: Ints
     folded[:] = 0
     for factor in range(1, g):
         counts = table[times[factor, high] * low + times[factor, last]]
-        told = 0
+        place = 0
         for x in range(g):
-            folded[x] += counts[told]
-            told += factor
-            if told >= g:
-                told -= g
+            folded[x] += counts[place]
+            place += factor
+            if place >= g:
+                place -= g
 
 
 @njit

@@ -73,10 +73,10 @@ def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterat
         yield from reporter(encoding, chain, history.visits(protocol.bins), draws)
     else:
         chain = Chain(protocol.first_channel, None)
-        for held in history.rounds(protocol.bins):
-            visits = Visits.of_round(held[held >= 0], protocol.bins)
+        for round_values in history.rounds(protocol.bins):
+            visits = Visits.of_round(round_values[round_values >= 0], protocol.bins)
             (sent,) = reporter(encoding, chain, visits, draws)
-            yield sent._replace(senders=held >= 0)
+            yield sent._replace(senders=round_values >= 0)
 
 
 def _takes_usual_steps(protocol: Protocol) -> bool:
@@ -93,8 +93,8 @@ def _one_round(
 ) -> Iterator[Ints]:
     """Nothing is kept: the users of every round are new ones, in their only round."""
     chain = Chain(protocol.first_channel, None)
-    for t, held in enumerate(history.rounds(protocol.bins)):
-        visits = Visits.of_round(held[held >= 0], protocol.bins)
+    for t, round_values in enumerate(history.rounds(protocol.bins)):
+        visits = Visits.of_round(round_values[round_values >= 0], protocol.bins)
         _, counts = sampler(encoding, chain, visits, draws, lambda _: None)
         yield next(counts)
         progress((t + 1) / history.tau)

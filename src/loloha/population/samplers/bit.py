@@ -41,8 +41,8 @@ def sample_bits(
         for block in visits.blocks:
             answers[block.part] = _sampled(ones, reach, block, d, chain, draws)
             progress(block.part.stop / visits.n)
-    told = _fresh(ones, reach, chain, draws)
-    return answers, (np.concatenate(both) for both in zip(told, reach, strict=True))
+    fresh = _fresh(ones, reach, chain, draws)
+    return answers, (np.concatenate(both) for both in zip(fresh, reach, strict=True))
 
 
 def report_bits(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
@@ -70,9 +70,9 @@ def report_bits(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> It
         packed = np.empty((int(senders.sum()), size), dtype=np.uint8)
         start = 0
         for slot, drawn, cell_of in zip(slots, memo, cells, strict=True):
-            told = rows.fresh_rows(drawn[cell_of[slot[slot >= 0]]], width, chain.second, draws)
-            packed[start : start + len(told)] = rows.octets(told)[:, :size]
-            start += len(told)
+            fresh = rows.fresh_rows(drawn[cell_of[slot[slot >= 0]]], width, chain.second, draws)
+            packed[start : start + len(fresh)] = rows.octets(fresh)[:, :size]
+            start += len(fresh)
         yield Reports(senders, None if keys is None else keys[senders], packed)
 
 
@@ -118,13 +118,13 @@ def _sampled(ones: Ints, reach: Ints, block: Block, d: int, chain: Chain, draws:
 
 
 def _memoise(
-    users: Array, held: Array, sampled: Bools, d: int, chain: Chain, draws: Draws
+    users: Array, values: Array, sampled: Bools, d: int, chain: Chain, draws: Draws
 ) -> tuple[Any, Any, Any, Any]:
     """Buckets of each user; cell of each (user, bucket) pair; a pair and the memo of each cell."""
     buckets = np.nonzero(sampled)[1].reshape(-1, d).astype(np.int32)
     position = np.full(sampled.shape, d, dtype=np.int32)
     np.put_along_axis(position, buckets, np.arange(d, dtype=np.int32)[None], axis=1)
-    symbols = position[users, held]
+    symbols = position[users, values]
     cell_of, firsts = merge(users, symbols, d + 1)
     return buckets, cell_of, firsts, rows.memo_rows(symbols[firsts], d, chain.first, draws)
 

@@ -136,9 +136,9 @@ class Draws:
         kept = self.bits(channel.keep, len(flat))
         lies = len(flat) - _count(kept, len(flat))
         others = self.below(channel.g - 1, lies)
-        told = np.empty_like(flat)
-        _lie(flat, kept, others, told)
-        return told.reshape(truths.shape)
+        answers = np.empty_like(flat)
+        _lie(flat, kept, others, answers)
+        return answers.reshape(truths.shape)
 
     def tables(self, channel: TableChannel, count: int) -> Any:
         """``count`` tables from the symbols to their answers, int32[count, g]."""
@@ -240,13 +240,13 @@ def _count(words: Words, count: int) -> int:
     return ones
 
 
-def _lie(truths: Array, kept: Words, others: Array, told: Array) -> None:
+def _lie(truths: Array, kept: Words, others: Array, answers: Array) -> None:
     """Where the bit in ``kept`` is 0, tell the next of the other symbols; -1 stays -1."""
     loops = compiled("draw", len(truths))
     if loops:
-        loops.lie(truths, kept, np.append(others, np.int32(0)), told)
+        loops.lie(truths, kept, np.append(others, np.int32(0)), answers)
         return
     lies = ~unpack(kept, len(truths))
-    told[:] = truths
-    told[lies] = others + (others >= truths[lies])
-    told[truths < 0] = -1
+    answers[:] = truths
+    answers[lies] = others + (others >= truths[lies])
+    answers[truths < 0] = -1

@@ -23,9 +23,9 @@ def replay(protocol: Protocol, values: Ints, draws: Draws, progress: Progress) -
     n, tau = values.shape
     loss = np.zeros(n)
     tallies = [protocol.tally() for _ in range(tau)]
-    for u, held in enumerate(values):
+    for u, history in enumerate(values):
         client = protocol.client(rng=SimulationRng(draws.seed()))
-        for t, report in _sent(client, held):
+        for t, report in _sent(client, history):
             tallies[t].add(report)
         loss[u] = client.loss
         progress((u + 1) / n)
@@ -35,15 +35,15 @@ def replay(protocol: Protocol, values: Ints, draws: Draws, progress: Progress) -
 def replay_reports(protocol: Protocol, values: Array, draws: Draws) -> Iterator[Reports]:
     """The same clients, and what they send, round by round."""
     rounds: list[list[Report]] = [[] for _ in range(values.shape[1])]
-    for held in values:
-        for t, report in _sent(protocol.client(rng=SimulationRng(draws.seed())), held):
+    for history in values:
+        for t, report in _sent(protocol.client(rng=SimulationRng(draws.seed())), history):
             rounds[t].append(report)
     for t, sent in enumerate(rounds):
         yield Reports(values[:, t] >= 0, *protocol.encoding.arrays(sent))
 
 
-def _sent(client: Client, held: Ints) -> Iterator[tuple[int, Report]]:
+def _sent(client: Client, history: Ints) -> Iterator[tuple[int, Report]]:
     """What a user sends who holds these values, -1 for nothing."""
-    for t, v in enumerate(held.tolist()):
+    for t, v in enumerate(history.tolist()):
         if v >= 0:
             yield t, client.report(v, round=t)

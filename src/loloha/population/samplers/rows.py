@@ -30,15 +30,15 @@ def memo_rows(symbols: Array, width: int, channel: BitChannel, draws: Draws) -> 
     draws : Draws
     """
     rows = draws.rows(channel.unset, len(symbols), width)
-    told = draws.bits(channel.set, int(np.count_nonzero(symbols < width)))
+    bits = draws.bits(channel.set, int(np.count_nonzero(symbols < width)))
     loops = compiled("rows", rows.size)
     if loops:
-        loops.place(rows, symbols, width, told)
+        loops.place(rows, symbols, width, bits)
         return rows
-    held = np.flatnonzero(symbols < width)
-    word, bit = symbols[held] >> 6, np.uint64(1) << (symbols[held] & 63).astype(np.uint64)
-    others = rows[held, word] & ~bit
-    rows[held, word] = np.where(unpack(told, len(held)), others | bit, others)
+    inside = np.flatnonzero(symbols < width)
+    word, bit = symbols[inside] >> 6, np.uint64(1) << (symbols[inside] & 63).astype(np.uint64)
+    others = rows[inside, word] & ~bit
+    rows[inside, word] = np.where(unpack(bits, len(inside)), others | bit, others)
     return rows
 
 

@@ -44,10 +44,10 @@ def report_symbols(encoding: Any, chain: Chain, visits: Visits, draws: Draws) ->
     """The draws of `sample_symbols`, round by round, and not counted."""
     keys, cells_of = _keyed(encoding, visits, draws)
     kept, _ = _memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
-    for held in kept:
-        senders = held >= 0
-        told = _told(chain, held[senders], draws).astype(np.int64)
-        yield Reports(senders, None if keys is None else keys[senders], told)
+    for round_memos in kept:
+        senders = round_memos >= 0
+        ys = _told(chain, round_memos[senders], draws).astype(np.int64)
+        yield Reports(senders, None if keys is None else keys[senders], ys)
 
 
 def _keyed(encoding: Any, visits: Visits, draws: Draws) -> tuple[Ints | None, _CellsOf]:
@@ -158,10 +158,10 @@ def _tabled(
     answers = _told_in_place(chain, kept, draws)
     step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
     for start in range(0, tau, step):
-        told = answers[start : start + step]
-        counts = np.zeros((len(told), encoding.cells), dtype=np.int64)
-        count_rounds(counts, keys, told, encoding.symbols)
-        progress(0.5 + (start + len(told)) / tau / 2)
+        block = answers[start : start + step]
+        counts = np.zeros((len(block), encoding.cells), dtype=np.int64)
+        count_rounds(counts, keys, block, encoding.symbols)
+        progress(0.5 + (start + len(block)) / tau / 2)
         yield from counts
 
 
@@ -176,11 +176,11 @@ def _folded(
     cells = family.line_rows * family.g
     step = max(1, min(CELLS_AT_ONCE // cells, REPORTS_AT_ONCE // max(1, n)))
     for start in range(0, tau, step):
-        told = answers[start : start + step]
-        counts = np.zeros((len(told), family.line_rows, family.g), dtype=np.int64)
-        count_lines(counts, lines, factors, told)
+        block = answers[start : start + step]
+        counts = np.zeros((len(block), family.line_rows, family.g), dtype=np.int64)
+        count_lines(counts, lines, factors, block)
         yield from line_support(counts, family)
-        progress(0.5 + (start + len(told)) / tau / 2)
+        progress(0.5 + (start + len(block)) / tau / 2)
 
 
 def _expanded(
@@ -195,15 +195,17 @@ def _expanded(
     step = max(1, WORDS_AT_ONCE // max(1, per_user))
     for start in range(0, n, step):
         part = slice(start, start + step)
-        told = answers[:, part]
+        observed = answers[:, part]
         if tau == 1:
-            sent = told[0] >= 0
-            count_preimages(counts[0], family, keys[part][sent], told[0, sent].astype(np.int64))
+            sent = observed[0] >= 0
+            count_preimages(counts[0], family, keys[part][sent], observed[0, sent].astype(np.int64))
         else:
-            reported = Visits(told.T, family.g)
+            reported = Visits(observed.T, family.g)
             for block in reported.blocks:
-                found = rows.preimages(family, keys[part][block.part], block.users, block.values)
-                add_rows(counts, found, np.arange(len(found), dtype=np.int32), block.slots)
+                preimages = rows.preimages(
+                    family, keys[part][block.part], block.users, block.values
+                )
+                add_rows(counts, preimages, np.arange(len(preimages), dtype=np.int32), block.slots)
         progress(0.5 + min(n, start + step) / n / 2)
     yield from counts
 

@@ -63,13 +63,13 @@ class Visits:
         self.blocks = _blocks(values, size) if blocks is None else blocks
 
     @classmethod
-    def of_round(cls, held: Array, size: int) -> Visits:
+    def of_round(cls, values: Array, size: int) -> Visits:
         """The only round of ``len(held)`` users, all of whom send."""
-        n = len(held)
+        n = len(values)
         users = np.arange(n, dtype=np.int32)
         never, once = np.zeros(n, dtype=np.int32), np.ones(n, dtype=np.int32)
-        block = Block(slice(0, n), users[None], users, int32(held), never, once)
-        return cls(held[:, None], size, [block] if n else [])
+        block = Block(slice(0, n), users[None], users, int32(values), never, once)
+        return cls(values[:, None], size, [block] if n else [])
 
     @cached_property
     def per_user(self) -> Ints:
@@ -148,10 +148,10 @@ def _block(part: slice, values: Array, size: int) -> Block:
         return Block(part, slots, *pairs[:, :count].copy())
     sent = values >= 0
     users, rounds = (indices.astype(np.int32) for indices in np.nonzero(sent))
-    held = values[sent]
-    pairs, firsts = merge(users, held, size)
+    visited = values[sent]
+    pairs, firsts = merge(users, visited, size)
     numbered = np.full((n, tau), -1, dtype=np.int32)
     numbered[sent] = pairs
     slots[:] = numbered.T
     visits = np.bincount(pairs, minlength=len(firsts)).astype(np.int32)
-    return Block(part, slots, users[firsts], held[firsts], rounds[firsts], visits)
+    return Block(part, slots, users[firsts], visited[firsts], rounds[firsts], visits)

@@ -156,6 +156,6 @@ def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
     """What is found of so many reports, which is no more than is known of ever more of them."""
     if reports > _LIMIT:
         return most._replace(bound=True)
-    found = find()
+    result = find()
     # What is exact is below it, but for rounding.
-    return found._replace(auc=min(found.auc, most.auc)) if found.bound else found
+    return result._replace(auc=min(result.auc, most.auc)) if result.bound else result

@@ -49,28 +49,28 @@ class _Cases:
 
     def by_bit(self, moved: bool) -> Any:
         """Bit by bit; of many, those of the user's value and of some others, which are told."""
-        told = min(self.k, _VALUES)
-        cases = int(np.clip(_NUMBERS // told, _FEWEST, _MOST))
-        before = self._drawn(cases, told, 0, None)
-        after = self._drawn(cases, told, int(moved), None if moved else before)
+        shown = min(self.k, _VALUES)
+        cases = int(np.clip(_NUMBERS // shown, _FEWEST, _MOST))
+        before = self._drawn(cases, shown, 0, None)
+        after = self._drawn(cases, shown, int(moved), None if moved else before)
         counts = [part[1] for part in (before, after)]
         places = counts[0] * (self.reports + 1) + counts[1]
-        found = log_own(
+        scores = log_own(
             self.tables.stayed.ravel()[places],
             self.tables.moved[counts[0]],
             self.tables.moved[counts[1]],
         )
         if self.memo[1]:
-            found += self.tables.common.ravel()[places].sum(axis=-1)
-            found += self._rest(cases, self.k - told, moved)
-        return found
+            scores += self.tables.common.ravel()[places].sum(axis=-1)
+            scores += self._rest(cases, self.k - shown, moved)
+        return scores
 
-    def _drawn(self, cases: int, told: int, value: int, kept: Any) -> tuple[Any, Any]:
+    def _drawn(self, cases: int, shown: int, value: int, kept: Any) -> tuple[Any, Any]:
         """Memos, drawn unless they are kept, and how often each bit was sent as 1."""
         if kept is None:
-            chances = np.full(told, self.memo[1])
+            chances = np.full(shown, self.memo[1])
             chances[value] = self.memo[0]
-            memo = self.rng.random((cases, told)) < chances
+            memo = self.rng.random((cases, shown)) < chances
         else:
             memo = kept[0]
         sent = np.empty(memo.shape, dtype=np.int64)
@@ -110,23 +110,23 @@ class _Cases:
         pairs = (self.reports + 1) ** 2
         cases = int(np.clip(2 * _NUMBERS // pairs, _FEWEST, _MOST))
         other = self._other()[int(moved)].ravel()
-        held = self.rng.multinomial(self.k - 1 - moved, other / other.sum(), size=cases)
+        counts = self.rng.multinomial(self.k - 1 - moved, other / other.sum(), size=cases)
         own, none = (self._alone(p) for p in self.memo)
         owned = (
             [np.outer(own, none), np.outer(none, own)] if moved else [self._together(self.memo[0])]
         )
         for law in owned:
             place = self.rng.choice(pairs, size=cases, p=law.ravel() / law.sum())
-            held[np.arange(cases), place] += 1
+            counts[np.arange(cases), place] += 1
         before, after = np.divmod(np.arange(pairs), self.reports + 1)
-        shape = held.shape
-        found = log_own(
+        shape = counts.shape
+        scores = log_own(
             np.broadcast_to(self.tables.stayed.ravel(), shape),
             np.broadcast_to(self.tables.moved[before], shape),
             np.broadcast_to(self.tables.moved[after], shape),
-            held,
+            counts,
         )
-        return found + held @ self.tables.common.ravel()
+        return scores + counts @ self.tables.common.ravel()
 
     def _alone(self, p: float) -> Floats:
         """Law of how often a bit is sent as 1, if its memo is set with this chance."""

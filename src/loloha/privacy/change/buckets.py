@@ -123,12 +123,12 @@ def _sampled(protocol: Protocol, buckets: Buckets) -> tuple[Ints, Floats]:
     mean = size * large / (small + large)
     reach = _REACH * math.sqrt(mean * small / (small + large) + 1)
     least = max(0, size - small, math.floor(mean - reach))
-    found = np.arange(least, min(size, large, math.ceil(mean + reach)) + 1)
-    one = found[:-1].astype(float)
+    numbers = np.arange(least, min(size, large, math.ceil(mean + reach)) + 1)
+    one = numbers[:-1].astype(float)
     steps = (large - one) * (size - one) / ((one + 1) * (small - size + one + 1))
     logs = np.append(0.0, np.cumsum(np.log(steps)))
     law = np.exp(logs - logs.max())
-    return found, law / law.sum()
+    return numbers, law / law.sum()
 
 
 def _log_ways(n: int) -> Any:

@@ -138,8 +138,8 @@ def _of_keys(family: HashFamily) -> Cells:
         return Cells(sizes, family.k, times / len(keys))
     values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
     keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
-    told = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
-    return Cells(_sizes(family, keys, told), values, np.full(len(keys), 1 / len(keys)), drawn=True)
+    shown = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
+    return Cells(_sizes(family, keys, shown), values, np.full(len(keys), 1 / len(keys)), drawn=True)
 
 
 def _of_linear_keys(family: LinearHash) -> Cells:

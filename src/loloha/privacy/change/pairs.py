@@ -86,22 +86,22 @@ def hashes(protocol: Protocol, reports: int) -> Area:
     encoding: Any = protocol.encoding
     channel: Any = protocol.first_channel
     family, rng = encoding.family, np.random.default_rng(_SEED)
-    told = min(protocol.k, max(2, min(_VALUES, _HASHES // (2 * reports * _FEWEST))))
-    cases = int(np.clip(_HASHES // (2 * reports * told), _FEWEST, _MOST))
+    shown = min(protocol.k, max(2, min(_VALUES, _HASHES // (2 * reports * _FEWEST))))
+    cases = int(np.clip(_HASHES // (2 * reports * shown), _FEWEST, _MOST))
     # Which value is the user's matters where not all pairs of them are alike under the keys.
-    values = np.tile(np.arange(told), (cases, 1))
-    if told < protocol.k:
+    values = np.tile(np.arange(shown), (cases, 1))
+    if shown < protocol.k:
         values = np.stack(
-            [rng.choice(protocol.k, told, replace=False, shuffle=False) for _ in values]
+            [rng.choice(protocol.k, shown, replace=False, shuffle=False) for _ in values]
         )
     values = rng.permuted(values, axis=1)
 
     def supports(own: int) -> Ints:
-        total = np.zeros((cases, told), dtype=np.int64)
+        total = np.zeros((cases, shown), dtype=np.int64)
         for _ in range(reports):
             if type(family) is XXHash:
                 # Taken as a random function, as its collision probability is.
-                cells = rng.integers(0, family.g, size=(cases, told))
+                cells = rng.integers(0, family.g, size=(cases, shown))
             else:
                 cells = family.hash_many(family.draw_many(cases, rng)[:, None], values)
             lie = rng.integers(1, channel.g, cases)
@@ -115,7 +115,7 @@ def hashes(protocol: Protocol, reports: int) -> Area:
         scores = scores_of_counts(supports(0), supports(moved), log_ratio)
         # The score is ln of sums: of what moved, and of what stayed again.
         with np.errstate(over="ignore"):
-            ratio = np.maximum(np.expm1(scores), 0.0) / (told - 1)
+            ratio = np.maximum(np.expm1(scores), 0.0) / (shown - 1)
         stayed.append(1 / (1 + ratio))
     shares = np.stack(stayed, axis=1)
     return best_area(shares, 1 - shares, drawn=True)

@@ -116,10 +116,10 @@ def _likelihoods(chain: Chain, cells: Cells, sent: _Sent, users: bool) -> tuple[
         return q * q * alone + q * (p - q) * crossed + (p - q) ** 2 * total(power, 0, 1)
 
     plain = total(0, 0), total(0, 1)
-    held = total(1, 0), total(1, 1)
+    own_cell = total(1, 0), total(1, 1)
     once, twice, both = total(1, 0, 1), total(2, 0, 1), total(0, 0, 1)
     stayed = q * both + (p - q) * once
-    memos = [q * one + (p - q) * own for one, own in zip(plain, held, strict=True)]
+    memos = [q * one + (p - q) * own for one, own in zip(plain, own_cell, strict=True)]
     if users:
         return stayed, np.maximum(k * memos[0] * memos[1] - by_cell(1), 0.0) / (k - 1)
     collide = (k * total(2) - 1) / (k - 1)
@@ -128,7 +128,7 @@ def _likelihoods(chain: Chain, cells: Cells, sent: _Sent, users: bool) -> tuple[
         across = k * (memos[0] * memos[1] - by_cell(2)) / (k - 1)
     else:
         identity, constant, permuted = chain.table
-        across = identity * k * (held[0] * held[1] - twice) / (k - 1)
+        across = identity * k * (own_cell[0] * own_cell[1] - twice) / (k - 1)
         apart = (plain[0] * plain[1] - both) / (chain.g * (chain.g - 1))
         across += (1 - collide) * (constant * both / chain.g + permuted * apart)
     return stayed, np.maximum(within, 0.0) + np.maximum(across, 0.0)
@@ -145,8 +145,8 @@ def _single(chain: Chain, cells: Cells, users: bool) -> Area:
     apart = _Sent(own, pairs, np.array([1, 0]), np.array([0, 1]), np.ones(pairs.shape))
     laws = []
     for sent, times in ((alike, g), (apart, g * (g - 1) / 2)):
-        found = _likelihoods(chain, cells, sent._replace(shown=sent.shown == 1), users)
-        laws.append([law * (times if even else 1) for law in found])
+        likelihoods = _likelihoods(chain, cells, sent._replace(shown=sent.shown == 1), users)
+        laws.append([law * (times if even else 1) for law in likelihoods])
     stayed, moved = (np.concatenate(parts, axis=1) for parts in zip(*laws, strict=True))
     return _area(cells, stayed, moved)
 
@@ -180,12 +180,12 @@ def _area(cells: Cells, stayed: Array, moved: Array) -> Area:
     return _seen(cells, best_area(weight * stayed, weight * moved, drawn=cells.drawn))
 
 
-def _seen(cells: Cells, found: Area) -> Area:
+def _seen(cells: Cells, area: Area) -> Area:
     """At most, if the keys that were not drawn tell all."""
     if not cells.drawn:
-        return found
+        return area
     unseen = min(1.0, 2 * _UNSEEN / len(cells.weight))
-    return found._replace(auc=found.auc + unseen * (1 - found.auc))
+    return area._replace(auc=area.auc + unseen * (1 - area.auc))
 
 
 def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
@@ -214,11 +214,11 @@ def _by_parts(chain: Chain, cells: Cells, rows: Array, sent: list[Any], users: b
     """`_likelihoods` of cases, as many at a time as stay in the cache."""
     before, after = sent
     step = max(1, AT_ONCE // before.shape[1])
-    found = [
+    pieces = [
         _likelihoods(chain, cells, _sent(chain, rows[part], before[part], after[part]), users)
         for part in (slice(first, first + step) for first in range(0, len(rows), step))
     ]
-    return (np.concatenate(law) for law in zip(*found, strict=True))
+    return (np.concatenate(law) for law in zip(*pieces, strict=True))
 
 
 def _memos(
