@@ -94,7 +94,7 @@ def test_the_price_stands_beside_the_gain() -> None:
     assert "cap = 4.179" in said
     assert "2, 3.501, 4.179, 4.179 where 1, 2, ... distinct ones are visited" in said
     assert "can be 3.501 where two are visited, and up to 4.179" in said
-    assert "exchanged = 4.179: the price of that cap" in said
+    assert "exchanged = 4.179: price of that cap" in said
     assert "times the number of distinct" not in said
     apart = str(loloha.privacy.explain(loloha.OLOLOHA(k=96, eps_inf=2.0, eps_1=1.0, g=4)))
     assert "ointly" not in apart

@@ -220,13 +220,7 @@ Domain = Labels | Range
 
 
 def domain_from_plain(labels: Any, other: Any) -> Domain:
-    """The domain that a document describes by ``labels`` and, or None, ``other``.
-
-    Raises
-    ------
-    CampaignError
-        If these are neither a list of labels nor a range with bins.
-    """
+    """The domain that a document describes by ``labels`` and, or None, ``other``."""
     if isinstance(labels, list):
         return Labels.agreed(tuple(labels), other)
     if isinstance(labels, Mapping) and set(labels) == {"range", "bins"}:
@@ -250,13 +244,7 @@ def _check_other(other: Any, labels: Container[str]) -> None:
 
 
 def check_text(name: str, text: Any, longest: int) -> None:
-    """Refuse a text that people could not read or compare.
-
-    Raises
-    ------
-    CampaignError
-        Unless it is 1 to ``longest`` printable characters without spaces at the ends.
-    """
+    """Refuse a text that people could not read or compare."""
     # A lone surrogate has no UTF-8 form, hence no fingerprint.
     if (
         not isinstance(text, str)

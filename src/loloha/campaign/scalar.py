@@ -113,13 +113,7 @@ def exact(value: Any) -> Fraction | None:
 
 
 def spellings(value: Any) -> tuple[str, ...]:
-    """The texts by which a label may be known that ``value`` is, the most literal first.
-
-    Raises
-    ------
-    DomainError
-        If the value is missing, or of a type that no label can stand for. It is never shown.
-    """
+    """The texts by which a label may be known that ``value`` is, the most literal first."""
     if is_missing(value):
         raise DomainError(
             "value must be there, got a missing or blank one; send nothing for such a round"

@@ -86,13 +86,7 @@ def to_text(moment: int) -> str:
 
 
 def from_text(text: Any) -> int:
-    """Unix seconds of a moment written with its offset from UTC.
-
-    Raises
-    ------
-    CampaignError
-        If it is not such a text, has no offset, or a fraction of a second.
-    """
+    """Unix seconds of a moment written with its offset from UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):

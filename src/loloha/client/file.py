@@ -34,25 +34,12 @@ def resolved(path: str | os.PathLike[str]) -> str:
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Replace a file that only its owner can read, durably.
-
-    Raises
-    ------
-    StateError
-        If it cannot be written: the file holds what it held, or, if only its name could not be made
-        durable, the new content.
-    """
+    """Replace a file that only its owner can read, durably."""
     _release(_write(path, content), os.getpid())
 
 
 def read_private(path: str) -> bytes:
-    """The content of a file.
-
-    Raises
-    ------
-    StateError
-        If it cannot be read, or is too large.
-    """
+    """The content of a file."""
     try:
         with _open(path) as file:
             return _content(file, path)
@@ -61,13 +48,7 @@ def read_private(path: str) -> bytes:
 
 
 def read_json(path: str, content: bytes, advice: str) -> Any:
-    """The JSON data of a file, whose name goes into the error, followed by what to do.
-
-    Raises
-    ------
-    StateError
-        If it is none. Nothing of it is shown.
-    """
+    """The JSON data of a file, whose name goes into the error, followed by what to do."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -90,16 +71,6 @@ class StateFile:
 
     Locked are a file beside it, which exists before the state does, and the state itself, which
     cannot be deleted unnoticed. Where the platform has no such locks (Windows), nothing is.
-
-    Parameters
-    ----------
-    path : path
-        The file need not exist; a link stands for what it points to.
-
-    Raises
-    ------
-    StateError
-        If somebody else has it, or its folder cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -121,13 +92,7 @@ class StateFile:
             raise
 
     def read(self) -> bytes | None:
-        """The content, None if there is no file; what is read is on the disk.
-
-        Raises
-        ------
-        StateError
-            If it cannot be read, or somebody else uses it under another name.
-        """
+        """The content, None if there is no file; what is read is on the disk."""
         self.must_be_ours()
         self._let_go()
         try:
@@ -159,13 +124,7 @@ class StateFile:
             _release(before, self._process)
 
     def delete(self) -> None:
-        """Delete the file and all that was left beside it; it need not exist.
-
-        Raises
-        ------
-        StateError
-            If it cannot be deleted.
-        """
+        """Delete the file and all that was left beside it; it need not exist."""
         self.must_be_ours()
         self._let_go()
         try:
@@ -179,13 +138,7 @@ class StateFile:
         sweep(self.path)
 
     def check(self) -> None:
-        """Refuse to go on with a file that is not ours alone any more.
-
-        Raises
-        ------
-        StateError
-            If it was closed, deleted, replaced, or its lock was, or this is a fork.
-        """
+        """Refuse to go on with a file that is not ours alone any more."""
         self.must_be_ours()
         if self._state is None:
             same = not os.path.lexists(self.path)

@@ -40,23 +40,7 @@ def least(protocol: Protocol) -> float:
 def agreed(
     limit: Any, before: float, protocols: Sequence[Protocol], claims: Iterable[float] | None = None
 ) -> float | None:
-    """A limit that covers what was committed before and what clients claim; None for no limit.
-
-    Parameters
-    ----------
-    limit : float or None
-    before : float
-        What the same user committed before.
-    protocols : sequence of Protocol
-        One of each client.
-    claims : iterable of float, optional
-        What each client needs; by default `least` of a new one.
-
-    Raises
-    ------
-    ParameterError
-        If it is no number above 0 or covers too little; says what would fit.
-    """
+    """A limit that covers what was committed before and what clients claim; None for no limit."""
     if limit is None:
         return None
     need = sum(map(least, protocols) if claims is None else claims, before)
@@ -118,13 +102,7 @@ def _alternatives(protocol: Protocol) -> Iterable[tuple[str, float]]:
 def may_reset(
     limit: float, committed: float, protocols: Sequence[Protocol], known: float | None
 ) -> None:
-    """Refuse new clients that a limit does not cover, in addition to what was committed.
-
-    Raises
-    ------
-    BudgetError
-        If it does not, or if it is not known what was committed.
-    """
+    """Refuse new clients that a limit does not cover, in addition to what was committed."""
     need = sum(map(least, protocols), committed)
     if known is None or not covers(limit, committed):
         raise BudgetError(ANEW)

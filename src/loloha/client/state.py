@@ -41,18 +41,7 @@ UNREADABLE = (
 
 
 class Account(NamedTuple):
-    """What outlives a reset and a withdrawal: no key, no memo, no report.
-
-    Attributes
-    ----------
-    spent : float
-        Budget spent before.
-    answered : Rounds
-        Rounds that are not to be answered again.
-    committed : float or None
-        What a limit has to cover of it, whatever the values were: the caps of earlier clients, and
-        of one-round rules what they spent. By default ``spent``.
-    """
+    """What outlives a reset and a withdrawal: no key, no memo, no report."""
 
     spent: float = 0.0
     answered: Rounds = ()
@@ -60,26 +49,7 @@ class Account(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is known of a user beside the memo.
-
-    Attributes
-    ----------
-    key : int, tuple of int or None
-    table : tuple of Answer or None
-        The answers to all memo symbols, where they were drawn together at enrolment.
-    spent_before : float
-        Budget spent before this key.
-    committed_before : float or None
-        What was committed before this key; None if that is not known, in a state of release 0.2.0.
-    secret : bytes
-        Makes the pseudonyms of rounds.
-    answered : Rounds
-        All rounds that were answered, forgotten ones included.
-    sent : tuple of (int, Report)
-        The newest `KEPT_ROUNDS` rounds and the report of each, in the order of answering.
-    reports : int
-        Answers given with this key.
-    """
+    """What is known of a user beside the memo."""
 
     key: Key
     table: tuple[Answer, ...] | None
@@ -124,17 +94,6 @@ class State:
 
     A run makes the usual step, the next round, as cheap as its answer: the record is brought up to
     date when it is read, or when the run grows long.
-
-    Attributes
-    ----------
-    memo : dict of int to Answer
-        The permanent answer to each memo symbol that was asked for.
-    before : Record
-        All else, as it was before the run.
-    last : int
-        The largest round that was answered, -1 if none was.
-    run : Run or None
-        What was sent in the rounds up to the last one.
     """
 
     memo: Mapping[int, Answer]
@@ -162,13 +121,7 @@ class State:
         return self.before.including(self.last + 1 - len(reports), reports[::-1])
 
     def report_of(self, round: int) -> Report:
-        """The report of a round that was answered.
-
-        Raises
-        ------
-        StateError
-            If it is forgotten.
-        """
+        """The report of a round that was answered."""
         for one, report in self.record.sent:
             if one == round:
                 return report
@@ -215,13 +168,7 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
 def from_plain(
     plain: Mapping[str, Any], protocol: Protocol | None
 ) -> tuple[Protocol, float | None, State]:
-    """What `to_plain` wrote, of either version.
-
-    Raises
-    ------
-    StateError
-        If it is damaged, foreign, or of another version. Nothing of it is shown.
-    """
+    """What `to_plain` wrote, of either version."""
     try:
         return _read(dict(plain), protocol)
     except StateError:

@@ -22,17 +22,7 @@ _TEXT = "cells must be scalars, and text UTF-8"
 
 @dataclass(frozen=True, repr=False)
 class Cells:
-    """Cells of some columns, each by the number of its content among all contents seen.
-
-    Parameters
-    ----------
-    symbols : int32[rows, columns]
-        Index into ``seen``; -1 for null.
-    seen : list
-        Contents as Python scalars, in order of appearance within one type; text is cleaned.
-    is_text : bool
-        Contents come from a CSV, so that their type is not known.
-    """
+    """Cells of some columns, each by the number of its content among all contents seen."""
 
     symbols: Symbols
     seen: list[Any]
@@ -40,13 +30,7 @@ class Cells:
 
 
 def read_cells(columns: Sequence[Any], is_text: bool, fields: Sequence[Any] = ()) -> Cells:
-    """Number the different contents of Arrow columns of one length.
-
-    Raises
-    ------
-    DataError
-        If a column is of a type that has no plain scalars, or a cell has none.
-    """
+    """Number the different contents of Arrow columns of one length."""
     pyarrow = extra("pyarrow", PURPOSE)
     named = fields or [None] * len(columns)
     plain = [_plain(column, field, pyarrow) for column, field in zip(columns, named, strict=True)]
@@ -88,13 +72,7 @@ def scalars(array: Any) -> list[Any]:
 
 
 def refuse_rounded(role: str, column: Any) -> None:
-    """Refuse floats too large to be told from their neighbours, as users or rounds are.
-
-    Raises
-    ------
-    DataError
-        If one is there.
-    """
+    """Refuse floats too large to be told from their neighbours, as users or rounds are."""
     pyarrow = extra("pyarrow", PURPOSE)
     kind = column.type
     if pyarrow.types.is_dictionary(kind):
@@ -114,21 +92,7 @@ def refuse_rounded(role: str, column: Any) -> None:
 def declared(
     columns: Sequence[Any], fields: Sequence[Any], categorical: Collection[str], certain: bool
 ) -> Domain | None:
-    """The domain that all columns declare by their type, in its order; None where they do not.
-
-    Parameters
-    ----------
-    columns, fields : sequences of pyarrow.ChunkedArray and pyarrow.Field
-    categorical : collection of str
-        Columns whose dictionary is a domain, though nothing in Arrow says so.
-    certain : bool
-        Those domains were declared by somebody, as DuckDB's ENUM.
-
-    Notes
-    -----
-    A categorical of pandas can have been found in the data: then its categories are sorted, without
-    an order of their own.
-    """
+    """The domain that all columns declare by their type, in its order; None where they do not."""
     pyarrow = extra("pyarrow", PURPOSE)
     domains: list[list[Any]] = []
     for column, field in zip(columns, fields, strict=True):

@@ -23,22 +23,7 @@ Opener = Callable[[], IO[bytes]]
 
 
 def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
-    """Columns of a CSV file, as an Arrow table.
-
-    Parameters
-    ----------
-    opener : callable
-        Opens the file for reading bytes; called several times. A header line comes first; the
-        delimiter is comma, semicolon or tab, whichever the header has most of.
-    types : dict of str to pyarrow type, optional
-        The only columns to read, with their types; by default all, as text.
-
-    Raises
-    ------
-    DataError
-        If the file is no UTF-8 text, a row has too few or too many fields, or a cell is not of the
-        type asked for. The message shows no cell.
-    """
+    """Columns of a CSV file, as an Arrow table."""
     pyarrow, reader = extra("pyarrow", PURPOSE), extra("pyarrow.csv", PURPOSE)
     names, delimiter = read_header(opener)
     if types is None:

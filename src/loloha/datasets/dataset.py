@@ -29,13 +29,7 @@ class PrivacyWarning(UserWarning):
 
 @contextmanager
 def foreign(requirement: str, advice: str) -> Iterator[None]:
-    """The door for errors of other libraries: their texts quote cells, so none is passed on.
-
-    Raises
-    ------
-    DataError
-        In place of whatever is raised inside, but for our own errors and the end of the process.
-    """
+    """The door for errors of other libraries: their texts quote cells, so none is passed on."""
     try:
         yield
     except (LolohaError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
@@ -192,11 +186,5 @@ def generator(rng: int | np.random.SeedSequence | np.random.Generator) -> np.ran
 
 
 def extra(module: str, purpose: str) -> Any:
-    """Import a library of the extra ``cli``.
-
-    Raises
-    ------
-    ExtraError
-        If it is not installed.
-    """
+    """Import a library of the extra ``cli``."""
     return checks.library(module, purpose, "cli")

@@ -16,17 +16,7 @@ from loloha.errors import ParameterError
 
 @dataclass(frozen=True)
 class Domain:
-    """Labels in the order of their index.
-
-    Parameters
-    ----------
-    labels : tuple of at least two labels
-        Hashable, all different, none missing.
-    is_text : bool
-        Labels come from a text file, so that their type is not known.
-    is_certain : bool
-        Somebody wrote them down, and no program found them in the data.
-    """
+    """Labels in the order of their index."""
 
     labels: tuple[Hashable, ...]
     is_text: bool = False
@@ -34,22 +24,7 @@ class Domain:
 
 
 def read_domain(domain: Any) -> Domain:
-    """Take a list of labels, or read one from a file.
-
-    Parameters
-    ----------
-    domain : list of labels, str or Path
-        A list (tuple, range, array, series), or a file. JSON: a list, or an object with
-        ``labels``; CSV with a header line: the column ``label``, else the first; any other: a label
-        a line.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read.
-    ParameterError
-        If there are not at least two labels, all different, hashable and not empty.
-    """
+    """Take a list of labels, or read one from a file."""
     is_text = False
     if isinstance(domain, (str, Path)):
         listed, is_text = _read(Path(domain))

@@ -101,13 +101,7 @@ def cache_folder(cache: str | Path | None = None) -> Path:
 
 
 def find_cached(state: str) -> Path:
-    """Return the file of the census that `fetch` downloaded for a state before, verified.
-
-    Raises
-    ------
-    DataError
-        If it was not fetched, or is not what was fetched.
-    """
+    """Return the file of the census that `fetch` downloaded for a state before, verified."""
     file = cache_folder() / "acs" / f"csv_p{state.lower()}.zip"
     if not file.is_file():
         raise DataError(

@@ -44,25 +44,7 @@ class _Column(NamedTuple):
 def refuse_identifiers(
     cells: Cells, roles: Roles, outside: Any = None, agreed: Agreed | None = None
 ) -> None:
-    """Refuse columns that would count as rounds, or as values, and hold ids.
-
-    Parameters
-    ----------
-    cells : Cells
-        Of all columns of values.
-    roles : Roles
-        What the columns are.
-    outside : bool[rows, columns], optional
-        Which cells no label of the given domain stands for; None where labels were read off the
-        data.
-    agreed : Labels or Range, optional
-        The domain of a campaign, if one was given.
-
-    Raises
-    ------
-    DataError
-        With the name of the first such column.
-    """
+    """Refuse columns that would count as rounds, or as values, and hold ids."""
     columns, labels = _looks(cells, roles.values)
     suspects = [one for one in columns if _stands_out(one, columns, labels)]
     # Numbers of a range can all differ, in every round.

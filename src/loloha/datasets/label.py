@@ -50,25 +50,7 @@ def gap_words(labels: Iterable[Hashable]) -> list[str]:
 
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
-    """Sorted distinct labels of the cells.
-
-    Parameters
-    ----------
-    cells : Cells
-        Those of a CSV become numbers if all read back as they are written (or mark a gap).
-    natural : bool
-        Sort numbers inside text by value: "week 2" before "week 10".
-
-    Raises
-    ------
-    DataError
-        If the labels are of several kinds, or times whose text does not sort as they do.
-
-    Warns
-    -----
-    UserWarning
-        If ``natural`` and the order is a guess: text with no number, or with several that vary.
-    """
+    """Sorted distinct labels of the cells."""
     contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
     kinds = sorted({kind(content) for content in contents.values()})
     if len(kinds) > 1:
@@ -111,16 +93,7 @@ def _must_sort(texts: Sequence[str]) -> None:
 
 
 def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
-    """Indices of the cells into ``labels``: -1 for missing ones, -2 for those outside.
-
-    Parameters
-    ----------
-    cells : Cells
-    labels : sequence of k labels
-    loose : bool
-        Labels or cells are text from a file: numbers are compared with plain numbers, everything
-        else by its text. Otherwise equal contents match, and True is not 1.
-    """
+    """Indices of the cells into ``labels``: -1 for missing ones, -2 for those outside."""
     key = _loose_key if loose else identity
     index = {key(label): i for i, label in enumerate(labels)}
     has_numbers = any(kind(label) == "numbers" for label in labels)
@@ -141,13 +114,7 @@ def encode(cells: Cells, labels: Sequence[Hashable], loose: bool) -> Indices:
 
 
 def encode_for(cells: Cells, domain: CampaignDomain) -> Indices:
-    """Indices of the cells among a campaign's values: -1 for missing ones, -2 for those outside.
-
-    Raises
-    ------
-    DomainError
-        If no value can stand for the type of a cell.
-    """
+    """Indices of the cells among a campaign's values: -1 for missing ones, -2 for those outside."""
 
     def place(content: Any) -> int:
         if is_missing(content):

@@ -39,22 +39,7 @@ def choose_roles(
     round_: str | None,
     value: str | None,
 ) -> Roles:
-    """Choose the layout, and the column for each role.
-
-    Parameters
-    ----------
-    names : list of str
-        All columns, those of the index included.
-    index : sequence of str
-        Columns that are a named index of pandas: the user of a wide table, and never its rounds.
-
-    Raises
-    ------
-    DataError
-        If no column is left for rounds, or it cannot be told which one is the user.
-    ParameterError
-        If an argument names no column, or does not go with the layout.
-    """
+    """Choose the layout, and the column for each role."""
     asked = {"user": user, "round": round_, "value": value}
     for role, column in asked.items():
         if column is not None and column not in names:
@@ -123,20 +108,6 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
     """Number the users in order of appearance, and count them.
 
     Users are told apart as values are: text without blanks around and with its accents composed.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-    field : pyarrow.Field
-    is_text : bool
-        The column comes from a CSV.
-    once : bool
-        Each row must be another user, as in a wide table.
-
-    Raises
-    ------
-    DataError
-        If a row has no user, or one that must be new is not.
     """
     refuse_rounded("user", column)
     cells = read_cells([column], is_text, [field])
@@ -169,32 +140,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
 def arrange(
     users: Symbols, n: int, columns: Columns, name: str, reports: Indices
 ) -> tuple[list[Hashable], Indices]:
-    """Sort the rounds, and lay out rows (user, round, report) as users x rounds.
-
-    Parameters
-    ----------
-    users : int32[rows]
-    n : int
-        Number of users.
-    columns : Columns
-    name : str
-        The column with the round of each row; where its type declares an order, rounds keep it.
-    reports : int[rows]
-        Index of the label, or -1.
-
-    Returns
-    -------
-    list of tau labels
-        The rounds in order.
-    int[n, tau]
-        Of the type of ``reports``; -1 where there is none.
-
-    Raises
-    ------
-    DataError
-        If a row has no round, rounds are dates that do not sort, a user has two values for one, or
-        there are too many rounds.
-    """
+    """Sort the rounds, and lay out rows (user, round, report) as users x rounds."""
     column, field = columns.table[name], columns.table.schema.field(name)
     refuse_rounded("round", column)
     cells = read_cells([column], columns.is_text, [field])

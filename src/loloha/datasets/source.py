@@ -38,21 +38,7 @@ UNNAMED = re.compile(r"\s*|__index_level_.*|Unnamed: [0-9]+(_level_[0-9]+)?")
 
 @dataclass(frozen=True, repr=False)
 class Columns:
-    """The columns of a table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        At least one row; names are distinct, columns without a name are left out.
-    index : tuple of str
-        Those columns that are a named index of pandas: never a round of their own.
-    is_text : bool
-        The cells come from a CSV, so that their type is not known.
-    categorical : frozenset of str
-        Those columns whose dictionary is a domain, and not a way to save memory.
-    certain : bool
-        Such a domain was declared: DuckDB's ENUM, where pandas may have found it in the data.
-    """
+    """The columns of a table."""
 
     table: Any
     index: tuple[str, ...]
@@ -67,19 +53,7 @@ class Columns:
 
 
 def read_columns(source: Any) -> Columns:
-    """All columns of a table.
-
-    Parameters
-    ----------
-    source : path, frame, lazy frame, Arrow stream or 2-D array
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read, is empty, or repeats a column name.
-    ExtraError
-        If pyarrow, or narwhals where a frame needs it, is not installed.
-    """
+    """All columns of a table."""
     pyarrow = extra("pyarrow", PURPOSE)
     is_text = False
     is_duckdb = "duckdb" in type(source).__module__

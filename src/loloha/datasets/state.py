@@ -75,13 +75,7 @@ STATES = {
 
 
 def find_state(state: Any) -> State:
-    """Find a state by postal code or full name, whatever the case.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """Find a state by postal code or full name, whatever the case."""
     wanted = state.strip().lower() if isinstance(state, str) else None
     for place in STATES.values():
         if wanted in (place.code.lower(), place.name.lower()):

@@ -7,18 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one family of databases writes what the statements need.
-
-    Attributes
-    ----------
-    half : str
-        The byte 80 hexadecimal, half of all pseudonyms come before it.
-    quotient, pair, item, hexadecimal, ascending : str
-        Templates: a / b in whole numbers, an array of two, an item of an array counted from 1, a
-        binary's digits in upper case, whether the halves of an array's items ascend.
-    series, each : str
-        Templates: the numbers from a to b - 1 as a table, an array and -1 as rows.
-    """
+    """How one family of databases writes what the statements need."""
 
     name: str
     half: str

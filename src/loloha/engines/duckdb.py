@@ -22,15 +22,7 @@ TABLE_BITS = 22
 
 
 class DuckDB(Engine):
-    """In this process, on all cores; what does not fit in memory goes to a temporary folder.
-
-    Parameters
-    ----------
-    threads : int, optional
-        By default one a core.
-    memory : str, optional
-        Most that DuckDB may take, such as "4GB"; by default 80 % of the machine's.
-    """
+    """In this process, on all cores; what does not fit in memory goes to a temporary folder."""
 
     name: ClassVar[str] = "duckdb"
     summary: ClassVar[str] = "SQL in this process; the default"

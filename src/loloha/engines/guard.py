@@ -38,20 +38,7 @@ def among(starts: Array, few: Array) -> Bools:
 
 
 def admit(reporters: Bytes, keys: Array | None, ys: Array) -> Admitted:
-    """Choose one report of each reporter.
-
-    Parameters
-    ----------
-    reporters : uint8[n, 16]
-        All rows of a reporter must be here.
-    keys, ys : arrays
-        Valid reports, in the array form of the protocol's encoding.
-
-    Returns
-    -------
-    Admitted
-        In whatever order the rows come, the same reports are counted.
-    """
+    """Choose one report of each reporter."""
     rows = np.zeros(len(reporters), dtype=bool)
     if not len(rows):
         return Admitted(rows, 0, 0)

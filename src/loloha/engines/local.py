@@ -33,13 +33,7 @@ MOST_SHARES = 1 << 16
 
 
 class Local(Engine):
-    """In this process, with threads; also for hashes that SQL does not know.
-
-    Parameters
-    ----------
-    threads : int, optional
-        By default one a core.
-    """
+    """In this process, with threads; also for hashes that SQL does not know."""
 
     name: ClassVar[str] = "local"
     summary: ClassVar[str] = "pyarrow and the library's kernels in this process"

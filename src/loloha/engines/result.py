@@ -18,22 +18,7 @@ TOTAL = "total"
 
 
 def by_round(protocol: Protocol, table: Any, *, total: bool = False) -> Iterator[RoundCounts]:
-    """Counts of each round.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    table : pyarrow.Table
-        What `loloha.engines.sql.statement` asks for, in any order.
-    total : bool
-        Whether it was asked for a row of totals: a result that has been elsewhere may lack rows.
-
-    Raises
-    ------
-    WireError
-        If a column is missing, is no whole number, or holds what no log of the protocol gives; if a
-        row comes twice, or rows do not add up to the total.
-    """
+    """Counts of each round."""
     columns = _checked(table, total)
     if any(len(column) and int(column.min()) < 0 for column in columns[2:]):
         raise WireError("n, duplicates and conflicts must not be negative; keep what was counted")

@@ -28,11 +28,6 @@ class Spark(Engine):
     """On a Spark cluster, or in this machine's Java.
 
     Only data frames and SQL are used, so a session of Spark Connect serves as well.
-
-    Parameters
-    ----------
-    session : SparkSession, optional
-        By default the active one, else one on this machine alone. The caller stops it.
     """
 
     name: ClassVar[str] = "spark"

@@ -21,13 +21,7 @@ ROOM = 60
 
 
 def plot_lines(series: Series, top: int, ax: Axes | None = None) -> Axes:
-    """The ``top`` most frequent values over the rounds; solid estimate, band interval, dots truth.
-
-    Raises
-    ------
-    ParameterError
-        If ``top`` is no number of lines that can be told apart.
-    """
+    """The ``top`` most frequent values over the rounds: estimate, interval and truth."""
     top = checks.integer("top", top, 1, len(COLOURS), "to_frame() has all of them")
     axes: Any = new_axes() if ax is None else ax
     times = np.arange(len(series.rounds))

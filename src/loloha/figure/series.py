@@ -15,22 +15,7 @@ from loloha.errors import ParameterError
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Estimated frequencies over rounds.
-
-    Parameters
-    ----------
-    labels : sequence of bins labels
-    rounds : sequence of tau labels
-    frequencies, lower, upper : float64[tau, bins]
-        Estimates with the ends of their intervals; nan where there is none.
-    truth : float64[tau, bins], optional
-        What the estimates are held against, where it is known.
-
-    Raises
-    ------
-    ParameterError
-        If the shapes do not fit each other.
-    """
+    """Estimated frequencies over rounds."""
 
     labels: Sequence[Any]
     rounds: Sequence[Any]

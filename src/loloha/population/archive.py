@@ -22,20 +22,7 @@ _RENAMED = {
 
 
 class Archive:
-    """Measurements that are kept, by name.
-
-    Parameters
-    ----------
-    path : Path or None
-        Made with the first measurement; None keeps nothing. A line that a killed process left
-        half-written, or that was damaged, is no measurement: it is made anew, and the newest line
-        of a name counts.
-
-    Notes
-    -----
-    A line is ``[name, seal, row]``. The seal is a digest of the row and of all that decides it, so
-    a row of other data, rules or seeds is as absent as a damaged one.
-    """
+    """Measurements that are kept, by name."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

@@ -11,22 +11,7 @@ if TYPE_CHECKING:
 
 
 def assign(cost: Floats) -> Ints:
-    """Column of each row, all different, such that the costs add up to the least.
-
-    Parameters
-    ----------
-    cost : float64[m, m]
-        Finite.
-
-    Returns
-    -------
-    int64[m]
-
-    Notes
-    -----
-    Shortest augmenting paths with dual prices, O(m^3) in m^2 array steps (R. Jonker and
-    A. Volgenant 1987).
-    """
+    """Column of each row, all different, such that the costs add up to the least."""
     m = len(cost)
     # Every row starts at its cheapest column: what is left free costs a path each.
     row_price, column_price = np.min(cost, axis=1), np.zeros(m)

@@ -36,18 +36,7 @@ _NOTHING = 0.01
 
 
 class Others(NamedTuple):
-    """What others send.
-
-    Attributes
-    ----------
-    user : Classes
-        The user's answers, and those of others who hold a third value: given ``base``, what tells
-        these is independent of what tells the user's two values.
-    base : float[classes]
-        Answers that bear nobody's mark.
-    own : sequence of float[classes]
-        Answers of others who hold one of the user's two values, if these leave marks of their own.
-    """
+    """What others send."""
 
     user: Classes
     base: Any

@@ -30,15 +30,7 @@ Evidence = Callable[[int, Any], "Floats"]
 
 
 def exact_loss(protocol: Protocol, pairs: Pairs) -> float | None:
-    """Largest absolute log-ratio of the laws of all that is sent; None where it is too much.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        That memoises.
-    pairs : Pairs
-        Of the memo cells that the two histories visit.
-    """
+    """Largest absolute log-ratio of the laws of all that is sent; None where it is too much."""
     law = HISTORIES.of(protocol.encoding)
     if law is None:
         return None

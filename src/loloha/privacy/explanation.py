@@ -174,12 +174,12 @@ def _numbers(explanation: Explanation) -> list[str]:
         if explanation.protocol.joint:
             answers = f"by up to {cells} permanent responses, which are drawn jointly"
         lines += [
-            f"eps_inf = {explanation.eps_inf:.4g}: loss of all reports of one value, ever, at most.",
+            f"eps_inf = {explanation.eps_inf:.4g}: loss of all reports of one value for ever.",
             f"cap = {explanation.cap:.4g}: lifetime bound on the budget spent, {answers}.",
         ]
         if explanation.exchanged > explanation.eps_inf:
             lines.append(
-                f"exchanged = {explanation.exchanged:.4g}: the price of that cap, the loss when one "
+                f"exchanged = {explanation.exchanged:.4g}: price of that cap, the loss when one "
                 f"cell is exchanged for another; {explanation.eps_inf:.4g} if independent."
             )
     else:

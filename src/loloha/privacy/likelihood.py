@@ -24,34 +24,14 @@ AT_ONCE = 1 << 15
 
 
 def scores_of_counts(before: Array, after: Array, log_ratio: float, rest: int = 0) -> Floats:
-    """Scores that rise with the likelihood of a change, from how often each symbol was sent.
-
-    Parameters
-    ----------
-    before, after : int[..., symbols]
-        Reports of each symbol, or that support each value.
-    log_ratio : float
-        ln r: how much likelier a report is from its own symbol.
-    rest : int
-        Symbols beside these that were never sent.
-    """
+    """Scores that rise with the likelihood of a change, from how often each symbol was sent."""
     joint = _log_sum(log_ratio * (before + after), rest)
     scores: Floats = _log_sum(log_ratio * before, rest) + _log_sum(log_ratio * after, rest) - joint
     return scores
 
 
 def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int) -> Floats:
-    """ln of the likelihood ratio of a change, from how often each bit was sent as 1.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        One bit a value.
-    before, after : int[..., k]
-        0..reports.
-    reports : int
-        In each stretch.
-    """
+    """ln of the likelihood ratio of a change, from how often each bit was sent as 1."""
     tables = bit_tables(protocol, reports)
     places = before * (reports + 1) + after
     common = tables.common.ravel()[places].sum(axis=-1)
@@ -115,17 +95,7 @@ def second_bits(protocol: Protocol) -> tuple[float, float]:
 
 
 class BitTables(NamedTuple):
-    """Of one bit, by how often it was sent as 1 before and after: 0..reports each.
-
-    Attributes
-    ----------
-    common : float64[reports + 1, reports + 1]
-        ln of the likelihood ratio of a change, of a bit of neither value.
-    stayed : float64[reports + 1, reports + 1]
-        ln of how much likelier it is the value's own bit than another, if the value stayed.
-    moved : float64[reports + 1]
-        The same of one stretch.
-    """
+    """Of one bit, by how often it was sent as 1 before and after: 0..reports each."""
 
     common: Any
     stayed: Any
@@ -153,13 +123,7 @@ def bit_tables(protocol: Protocol, reports: int) -> BitTables:
 
 
 def binomial(n: int, p: float, q: float, times: Ints | None = None) -> Floats:
-    """C(n, m) p^m q^(n - m), without overflow.
-
-    Parameters
-    ----------
-    times : int[], optional
-        Each m, in a row without gaps; by default 0..n. Beyond 0..n there is nothing.
-    """
+    """C(n, m) p^m q^(n - m), without overflow."""
     times = np.arange(n + 1) if times is None else times
     law = np.zeros(len(times))
     known = (times >= 0) & (times <= n)

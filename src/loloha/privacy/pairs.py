@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The different pairs (c_t, c'_t), each with the number of its rounds.
-
-    Attributes
-    ----------
-    one, two, times : int64[m]
-    """
+    """The different pairs (c_t, c'_t), each with the number of its rounds."""
 
     one: Ints
     two: Ints

@@ -42,20 +42,7 @@ ALLOWED = 4
 
 
 def best_area(stayed: Array, moved: Array, *, drawn: bool = False) -> Area:
-    """Area of the likelihood-ratio test of two laws, exactly or bounded from above.
-
-    Parameters
-    ----------
-    stayed, moved : float64[rows, outcomes]
-        How likely each outcome is, up to a factor of each law.
-    drawn : bool
-        Whether the rows are a sample, each as likely, of what they stand for.
-
-    Notes
-    -----
-    The area is 1/2 + 1/4 of the sum over pairs x, y of |stayed(x) moved(y) - moved(x) stayed(y)|,
-    whatever their order: no outcome needs to be merged with another one that is as likely.
-    """
+    """Area of the likelihood-ratio test of two laws, exactly or bounded from above."""
     absent, present = (law.ravel() / law.sum() for law in (stayed, moved))
     together = absent + present
     share = np.divide(present, together, out=np.zeros_like(present), where=together > 0)

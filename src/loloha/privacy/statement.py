@@ -80,16 +80,7 @@ def _in_name_only(protocol: Protocol) -> bool:
 def leaks(
     protocol: Protocol, change: Sequence[tuple[int, Area | None]], link: Area | None
 ) -> tuple[str, ...]:
-    """What the reports of a user show, a statement each.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    change : sequence of (int, Area or None)
-        How surely a change shows after so many reports.
-    link : Area or None
-        How surely two single reports show that they come from one user.
-    """
+    """What the reports of a user show, a statement each."""
     sentences = [_changes(protocol, change)]
     if protocol.joint:
         sentences.append(_price(protocol))

@@ -120,13 +120,7 @@ _COLUMNS: dict[Kind, _Columns] = {
 
 
 def one(data: Any, name: str, kind: Any) -> Any:
-    """One column of a record batch or table as one array, without nulls.
-
-    Raises
-    ------
-    WireError
-        If it is missing, of another type, or holds a null.
-    """
+    """One column of a record batch or table as one array, without nulls."""
     import pyarrow as pa
 
     places = data.schema.get_all_field_indices(name)

@@ -29,13 +29,7 @@ BEYOND_REPAIR = f"{DAMAGED}; delete it (AgreementFile.erase), and agree again on
 
 
 def fingerprint_of(url: str) -> str:
-    """The fingerprint that the address of a campaign ends with.
-
-    Raises
-    ------
-    ParameterError
-        If it ends otherwise.
-    """
+    """The fingerprint that the address of a campaign ends with."""
     match = _FINGERPRINT.search(path_of(url))
     if match is None:
         raise ParameterError(
@@ -46,19 +40,7 @@ def fingerprint_of(url: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Enrolment:
-    """One user in one campaign.
-
-    Attributes
-    ----------
-    url : str
-    token, ticket : str or None
-        The campaign's submit token, and what the collector gave with an assigned key.
-    campaign : Campaign
-    client : Client
-        Never changed: a step is made by a twin of it.
-    queue : dict of int to str
-        For each round the message that the collector has not settled yet.
-    """
+    """One user in one campaign."""
 
     url: str
     token: str | None
@@ -133,23 +115,7 @@ def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger
 
 @dataclass(frozen=True, repr=False)
 class Agreement:
-    """One consent: to one campaign, or to several under one limit.
-
-    Attributes
-    ----------
-    enrolments : tuple of Enrolment
-        Of campaigns with different names.
-    limit : float or None
-        Hard limit on `loss`, which covers all that can be spent: see `loloha.client.limit`.
-    spent_before : float
-        What the same user spent under agreements before this one.
-    committed_before : float or None
-        What a limit has to cover of it, whatever the values were; None if that is not known, in a
-        state of release 0.2.0.
-    answered_before : dict of str to Rounds
-        The rounds that were answered under agreements before this one, or before a reset, for each
-        campaign by fingerprint.
-    """
+    """One consent: to one campaign, or to several under one limit."""
 
     enrolments: tuple[Enrolment, ...]
     limit: float | None
@@ -286,13 +252,7 @@ class Agreement:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
-        """What `to_bytes` wrote.
-
-        Raises
-        ------
-        StateError
-            If it is damaged, foreign, or of another version. Nothing of it is shown.
-        """
+        """What `to_bytes` wrote."""
         try:
             return cls._read(dict(plain))
         except StateError:

@@ -36,16 +36,6 @@ class AgreementFile:
 
     Every step computes the next agreement, writes it, and only then adopts it. Whatever fails or
     interrupts a step, the next one starts from what the file holds.
-
-    Parameters
-    ----------
-    path : path
-        It need not exist. ``~`` is expanded, links are followed.
-
-    Raises
-    ------
-    StateError
-        If the file is in use, damaged, or of another version.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

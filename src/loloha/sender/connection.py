@@ -48,15 +48,7 @@ class Unreachable(LolohaError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a collector said.
-
-    Attributes
-    ----------
-    status : int
-    headers : mapping
-        Names in lower case.
-    body : bytes
-    """
+    """What a collector said."""
 
     status: int
     headers: Mapping[str, str]
@@ -311,15 +303,7 @@ def _split(url: str) -> SplitResult:
 
 
 def seconds_asked(headers: Mapping[str, str], now: float) -> float | None:
-    """How long `Retry-After` asks to wait, as RFC 9110 has it: seconds or a date. None for neither.
-
-    Parameters
-    ----------
-    headers : mapping
-        Of an answer, names in lower case.
-    now : float
-        Unix seconds of this device, whose clock may be wrong: the answer's own `Date` comes first.
-    """
+    """How long `Retry-After` asks to wait, in seconds or by a date (RFC 9110); None for neither."""
     text = headers.get("retry-after", "").strip(" \t")
     if text.isascii() and text.isdigit():
         return min(float(text), _LONGEST_WAIT)

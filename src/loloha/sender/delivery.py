@@ -53,14 +53,7 @@ class _Fates:
 
 @dataclass(frozen=True)
 class Courier:
-    """Sends the queues of an agreement; its file is free for others while a request is on its way.
-
-    Parameters
-    ----------
-    state : AgreementFile
-    connect : callable
-        Opens a connection to the collector of an enrolment.
-    """
+    """Sends the queues of an agreement; its file is free while a request is on its way."""
 
     state: AgreementFile
     connect: Callable[[Enrolment], Connection]

@@ -19,17 +19,7 @@ LEDGER_TYPE, LEDGER_VERSION = "loloha-spent", 1
 
 @dataclass(frozen=True)
 class Ledger:
-    """What outlives a withdrawal, in a file of its own: no key, no memo, no report.
-
-    Attributes
-    ----------
-    spent : float
-        Everything that was spent with this state file.
-    committed : float
-        What a limit has to cover of it, whatever the values were.
-    answered : dict of str to Rounds
-        For each campaign, by fingerprint, the rounds that were answered.
-    """
+    """What outlives a withdrawal, in a file of its own: no key, no memo, no report."""
 
     spent: float = 0.0
     committed: float = 0.0
@@ -61,13 +51,7 @@ class Ledger:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
-        """What `to_bytes` wrote.
-
-        Raises
-        ------
-        StateError
-            If it is damaged, foreign, or of another version.
-        """
+        """What `to_bytes` wrote."""
         try:
             if (plain["type"], plain["version"]) != (LEDGER_TYPE, LEDGER_VERSION):
                 raise StateError(

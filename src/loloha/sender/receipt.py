@@ -27,16 +27,7 @@ class Fate(Enum):
 
 
 def fate(answer: Answer, reporter: str) -> tuple[Fate, str]:
-    """What an answer means for one report, and why.
-
-    Parameters
-    ----------
-    answer : Answer
-        To an upload of this report alone.
-    reporter : str
-        Its pseudonym, which no other report has: an answer that does not name it is not to this
-        report, perhaps an old one, out of somebody's cache.
-    """
+    """What an answer means for one report, and why."""
     media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     plain = _read(answer.body)
     if isinstance(plain, dict) and plain.get("reporter") == reporter:

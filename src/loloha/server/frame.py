@@ -35,21 +35,7 @@ def to_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
 
 
 def as_kind(table: Any, backend: str | None = None) -> Any:
-    """An Arrow table as a frame of another library.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    backend : {"pandas", "polars", "pyarrow"}, optional
-        pyarrow by default, which pandas, polars and DuckDB read.
-
-    Raises
-    ------
-    ParameterError
-        If the backend is unknown.
-    ExtraError
-        If a library is not installed.
-    """
+    """An Arrow table as a frame of another library."""
     kind: Any = checks.choice("backend", backend or "pyarrow", BACKENDS)
     if kind == "pyarrow":
         return table
@@ -82,13 +68,7 @@ class Framed(ABC):
         """A dict a row."""
 
     def to_frame(self, *, backend: str | None = None) -> Any:
-        """The records as a table.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Kind of the frame; pyarrow by default.
-        """
+        """The records as a table."""
         return records_to_frame(self.records(), backend)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -101,13 +81,6 @@ def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
     A text that begins with =, +, -, @, a tab or a carriage return, after apostrophes or none, gets
     one more apostrophe in front: a spreadsheet shows it, and runs nothing. Texts that are numbers,
     and numbers, stay. Parquet and JSON hold texts as they are.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    to : path or file
-    header : bool
-        Whether names of the columns come first.
     """
     import pyarrow as pa
     from pyarrow import compute, csv

@@ -257,13 +257,7 @@ def _integers(name: str, array: Any) -> Ints:
 
 
 def opened(message: bytes) -> tuple[Mapping[str, Any], bytes]:
-    """The header and the packed counts of a message of `Tally.to_bytes`.
-
-    Raises
-    ------
-    WireError
-        If the message is damaged or of another version.
-    """
+    """The header and the packed counts of a message of `Tally.to_bytes`."""
     import hashlib
 
     head, _, body = message[:-_DIGEST_BYTES].partition(_SEPARATOR)

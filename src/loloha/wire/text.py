@@ -70,15 +70,7 @@ class UploadTooLarge(WireError):
 
 
 def messages(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
-    """The messages of an object or array, and a code for each element: 0 or why it is none.
-
-    Raises
-    ------
-    UploadTooLarge
-        If there are more than ``most``.
-    WireError
-        If ``body`` is neither an object nor an array.
-    """
+    """The messages of an object or array, and a code for each element: 0 or why it is none."""
     if body[:_START].lstrip()[:1] != b"[":
         return _single(body)
     if body.count(b",") > COMMAS * most:
@@ -103,13 +95,7 @@ def _array(body: Body) -> tuple[list[Message], bytearray]:
 
 
 def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
-    """The messages of NDJSON, and a code for each line that is not blank.
-
-    Raises
-    ------
-    UploadTooLarge
-        If there are more than ``most`` lines, blank ones too.
-    """
+    """The messages of NDJSON, and a code for each line that is not blank."""
     if body.count(b"\n") > most - (not body.endswith(b"\n")):
         raise too_large(most)
     try:

@@ -111,14 +111,7 @@ class _Clouds:
         return moved * self.memos.foreseen(self.memo, self.row, evidence)
 
     def exchange(self, rng: np.random.Generator) -> Any:
-        """The present cell exchanges its row with that of another (Metropolis), some times.
-
-        Returns
-        -------
-        float64[n, cells]
-            Posterior of the present cell, averaged over the exchanges and what they might have
-            been.
-        """
+        """The present cell exchanges its row with that of another (Metropolis), some times."""
         cells = self.row.shape[2]
         rows, time, cell = self.row.reshape(-1), np.zeros(self.row.size), self.cell
         for _ in range(_EXCHANGES):

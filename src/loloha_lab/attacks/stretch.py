@@ -21,18 +21,7 @@ MEMOISED, FRESH = (
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """What n users sent in some rounds.
-
-    Attributes
-    ----------
-    keys : int64[n] or int64[n, d] or None
-        Where users carry one from round to round.
-    counts : int[n, width]
-        How often each user sent each symbol, or each bit as 1; one-round rules: how often the
-        user's reports supported each value.
-    reports : int
-        Rounds.
-    """
+    """What n users sent in some rounds."""
 
     keys: Any
     counts: Any
@@ -45,13 +34,7 @@ class Stretch:
 
 
 def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) -> list[Stretch]:
-    """Run a population, int[n, tau] without gaps, and sum up consecutive stretches of rounds.
-
-    Raises
-    ------
-    ParameterError
-        If the encoding is unknown here.
-    """
+    """Run a population, int[n, tau] without gaps, and sum up consecutive stretches of rounds."""
     part = MEMOISED if protocol.longitudinal else FRESH
     read = part.required(protocol.encoding)
     sent = sample_reports(protocol, History(values, protocol.k), Draws(rng))

@@ -91,13 +91,7 @@ def nth_choice(number: int, size: int, at_most: int) -> int:
 
 @cache
 def best_lies(eps: float, size: int) -> Lies:
-    """The law of the largest gap whose realised loss is at most ``eps``.
-
-    Notes
-    -----
-    Best among all laws that treat the answers alike, where there are 2 size - 1 of them at least.
-    Source: docs/budget.md.
-    """
+    """The law of the largest gap whose realised loss is at most ``eps``."""
     ratio = exp_below(Fraction(eps))
     tried = []
     for most in range(size):

@@ -32,30 +32,7 @@ def measure_visibility(task: Visibility, material: Material, seed: int) -> Row:
 
 
 def measure(cell: Cell, material: Material, seed: int) -> Row:
-    """Simulate all clients of one cell and compare the estimates with the truth.
-
-    Returns
-    -------
-    dict
-        The point, what was in force, and:
-
-        mse, mse_clipped
-            MSE_avg of the unbiased estimates, and after clipping at 0 and renormalising.
-        mse_last_truth
-            MSE_avg of the unbiased estimates if every round is held against the last one's truth.
-        mse_top
-            Mean over rounds of the squared error of the most frequent value.
-        mean_estimate
-            Mean of all estimates; 1/bins without bias.
-        largest_error
-            Mean over rounds of the largest absolute error of any value.
-        rounds_beyond
-            Rounds in which some error exceeds the Hoeffding bound of level 0.95.
-        eps_avg, eps_max
-            Budget spent by a user, mean and largest.
-        exposed
-            Share of users of whom every change shows; only where memoised answers are sent.
-    """
+    """Simulate all clients of one cell and compare the estimates with the truth."""
     started = time.perf_counter()
     facts = material.facts
     protocol = cell.point.protocol(facts)

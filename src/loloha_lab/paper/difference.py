@@ -10,18 +10,7 @@ from loloha_lab.paper.results import Results
 
 
 class Difference(NamedTuple):
-    """One point on which the paper and we differ.
-
-    Attributes
-    ----------
-    title : str
-    theirs, ours : str
-        In our own words.
-    where : str
-        The page of mathematics, and the figure or table that shows it.
-    evidence : tuple of Evidence
-        What was computed, and the numbers.
-    """
+    """One point on which the paper and we differ."""
 
     title: str
     theirs: str

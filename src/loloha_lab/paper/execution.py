@@ -31,23 +31,7 @@ MEASURES: dict[type[Task], Callable[[Any, Material, int], Row]] = {
 
 @dataclass(frozen=True)
 class Measurements:
-    """All of a grid.
-
-    Attributes
-    ----------
-    rows, attacks, changes : list of dict
-        One a cell, one an attack, and one a point of which it was asked what changes show: of the
-        whole grid and in its order.
-    measured, found : int
-        Cells and attacks measured now, and undamaged results of earlier runs.
-    damaged : int
-        Of those measured now, the ones that were there, but damaged or stale.
-    seconds : float
-        Wall time of measuring.
-    peak_bytes : int
-        Sum of the largest resident sizes of all processes, an upper bound of what was in use.
-    jobs : int
-    """
+    """All of a grid."""
 
     rows: list[Row]
     attacks: list[Row]
@@ -74,22 +58,7 @@ def measure_grid(
     jobs: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Measurements:
-    """Measure every cell that is not there yet.
-
-    Parameters
-    ----------
-    grid : Grid
-    facts : mapping
-        What `loloha_lab.paper.workload.prepare` laid down in ``out``.
-    out : Path
-        Results are kept in ``out/results.ndjson``, each as soon as it is there.
-    changes : bool
-        Whether to find what the best test sees of a change, too, at every point.
-    jobs : int
-        Processes.
-    progress : callable
-        Called with the number of cells done and of all cells, after each.
-    """
+    """Measure every cell that is not there yet."""
     kept = Archive(out / archive.FILE)
     tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
     if changes:

@@ -18,15 +18,7 @@ LIMIT = 3.0
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether theory and measurement agree over all points.
-
-    Attributes
-    ----------
-    points, beyond : int
-        All, and those with |z| > 3.
-    chance : float
-        Probability of so many or more if theory is right.
-    """
+    """Whether theory and measurement agree over all points."""
 
     points: int
     beyond: int

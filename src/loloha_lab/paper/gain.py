@@ -20,16 +20,7 @@ independent memos."""
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two means.
-
-    Attributes
-    ----------
-    measured : float
-    error : float
-        Standard error; nan if there was a single run.
-    expected : float
-        What theory says; nan if it was not asked.
-    """
+    """A ratio of two means."""
 
     measured: float
     error: float

@@ -26,26 +26,7 @@ ATTACKED_USERS = 50
 
 @dataclass(frozen=True)
 class Grid:
-    """Size of the evaluation; the defaults are the paper's.
-
-    Parameters
-    ----------
-    runs : int
-        Repetitions of each point of the grid.
-    eps_inf, alphas : tuple of float
-    calibrations : tuple of {"published", "tight"}
-    workloads : tuple of str
-        Keys of `loloha_lab.paper.workload.WORKLOADS`.
-    users, rounds : int, optional
-        Keep only the first ones: a reduced evaluation, which every figure says.
-    seed : int
-        Equal seeds give equal numbers.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    """
+    """Size of the evaluation; the defaults are the paper's."""
 
     runs: int = 20
     eps_inf: tuple[float, ...] = tuple(step / 2 for step in range(1, 11))
@@ -110,16 +91,7 @@ CELL = ("data_set", "protocol", "calibration", "eps_inf", "alpha")
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """One point of a curve: what all its runs share.
-
-    Parameters
-    ----------
-    workload, method : str
-    calibration : {"published", "tight"}
-    eps_inf : float
-    alpha : float or None
-        None for rules with one round, which are drawn in every panel.
-    """
+    """One point of a curve: what all its runs share."""
 
     workload: str
     method: str

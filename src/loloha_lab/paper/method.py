@@ -14,29 +14,7 @@ PUBLISHED, TIGHT = "published", "tight"
 
 @dataclass(frozen=True)
 class Method:
-    """One curve of the figures.
-
-    Parameters
-    ----------
-    key : str
-        Name in file names and tables.
-    label : str
-        Name in legends, the paper's spelling.
-    protocol : str
-        Name in the registry; decides the colour.
-    two_rounds : bool
-        Whether eps_1, and so alpha, is a parameter.
-    calibrated : bool
-        Whether the published and the tight calibration can differ.
-    sampled : int, optional
-        Buckets that a user samples; 0 is all of them. None where nothing is sampled.
-    ours : bool
-        Not in the paper: measured beside it, under the tight calibration only.
-    hash, memo : str, optional
-        Of the protocol, where it is not the usual one.
-    look : tuple of pairs
-        What is drawn otherwise than the protocol usually is: matplotlib's names and values.
-    """
+    """One curve of the figures."""
 
     key: str
     label: str
@@ -59,22 +37,7 @@ class Method:
         buckets: int | None = None,
         **more: Any,
     ) -> Protocol:
-        """The protocol of one cell.
-
-        Parameters
-        ----------
-        k : int
-            Domain size.
-        eps_inf : float
-        alpha : float or None
-            eps_1/eps_inf; None for a rule with one round.
-        calibration : {"published", "tight"}
-            Ours have the tight one, whatever is asked for.
-        buckets : int, optional
-            Buckets of the domain where they are sampled; k by default.
-        **more
-            Further parameters of the protocol, such as ``hash``.
-        """
+        """The protocol of one cell."""
         own = {name: getattr(self, name) for name in ("hash", "memo") if getattr(self, name)}
         params: dict[str, Any] = {"k": k, "eps_inf": eps_inf} | own | more
         if self.two_rounds and alpha is not None:

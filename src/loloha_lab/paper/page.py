@@ -23,21 +23,7 @@ TEMPLATE = "page.html.j2"
 
 @dataclass
 class Section:
-    """A figure or a table, with what there is to say about it.
-
-    Parameters
-    ----------
-    name : str
-        Stem of its files, and its anchor.
-    title : str
-    claim : str
-        What the paper says, in our own words.
-    finding : str
-        What we measured.
-    figures : mapping of str to Figure
-        File stem -> figure.
-    tables : sequence of Table
-    """
+    """A figure or a table, with what there is to say about it."""
 
     name: str
     title: str

@@ -22,31 +22,7 @@ WORST_REPORTS = 7
 
 
 def pattern_losses(protocol: Protocol, most: int) -> Floats:
-    """Exact loss between a user who stays in one of two hash cells and one who alternates.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        Two rounds over g = 2 symbols: BiLOLOHA.
-    most : int
-        Largest number of reports.
-
-    Returns
-    -------
-    float64[most]
-        Largest log-ratio of the two laws of the reports, after 1, 2, ... of them, for the worse of
-        the two cells to stay in.
-
-    Raises
-    ------
-    ParameterError
-        If the protocol has more than two symbols, or one round.
-
-    Notes
-    -----
-    Given a memoised answer the reports are independent, so only how many of them are 0 matters: i
-    of the even rounds and j of the odd ones. Source: MATH section 8.
-    """
+    """Exact loss between a user who stays in one of two hash cells and one who alternates."""
     _check(protocol)
     losses = []
     for reports in range(1, most + 1):
@@ -62,25 +38,7 @@ def pattern_losses(protocol: Protocol, most: int) -> Floats:
 
 
 def worst_losses(protocol: Protocol, most: int) -> Floats:
-    """Exact loss between the two sequences of hash cells that differ most.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        BiLOLOHA.
-    most : int
-        Largest number of reports, 1..7.
-
-    Returns
-    -------
-    float64[most]
-        After 1, 2, ... reports; every pair of sequences over two cells is tried.
-
-    Raises
-    ------
-    ParameterError
-        If the protocol has another form, or ``most`` is out of range.
-    """
+    """Exact loss between the two sequences of hash cells that differ most."""
     _check(protocol)
     checks.integer("most", most, 1, WORST_REPORTS, "more would take long")
     losses = []

@@ -24,21 +24,7 @@ MEASURED = {"fig3", "fig4", "table2"}
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` found.
-
-    Attributes
-    ----------
-    report : Path
-        The page.
-    facts : dict
-        Data sets that were used.
-    results : Results or None
-        None where no part needed the grid; so for the next two.
-    measurements : Measurements or None
-    fit : Fit or None
-    seconds : float
-        Wall time.
-    """
+    """What `reproduce` found."""
 
     report: Path
     facts: dict[str, Facts]
@@ -49,13 +35,7 @@ class Reproduction:
 
 
 def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
-    """Parts in the paper's order; ``all`` stands for every one.
-
-    Raises
-    ------
-    ParameterError
-        If a part is unknown.
-    """
+    """Parts in the paper's order; ``all`` stands for every one."""
     asked = set(parts) or {"all"}
     if not asked <= {*PARTS, "all"}:
         raise ParameterError(
@@ -75,29 +55,7 @@ def reproduce(
     progress: Progress = lambda done, total: None,
     command: str = "",
 ) -> Reproduction:
-    """Make parts of the paper anew.
-
-    Parameters
-    ----------
-    parts : iterable of str
-        Of `PARTS`, or "all".
-    grid : Grid
-    out : Path
-        Folder for everything; what is measured there already is not measured again.
-    data_dir : Path, optional
-        Folder with the real data sets.
-    jobs : int
-        Processes.
-    progress : callable
-        Called with cells done and all cells.
-    command : str
-        The command line, for the page.
-
-    Raises
-    ------
-    ParameterError
-        If a part is unknown.
-    """
+    """Make parts of the paper anew."""
     started = time.perf_counter()
     chosen = check_parts(parts)
     facts: dict[str, Facts] = {}

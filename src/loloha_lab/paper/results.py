@@ -24,18 +24,7 @@ from loloha_lab.paper.workload import Facts, Material, material
 
 
 class Results:
-    """Measurements of all cells, and what theory expects of them.
-
-    Parameters
-    ----------
-    grid : Grid
-    facts : mapping
-        Workload -> its facts.
-    measurements : Measurements
-        Of the whole grid.
-    out : Path
-        Where the populations lie.
-    """
+    """Measurements of all cells, and what theory expects of them."""
 
     def __init__(
         self,

@@ -19,17 +19,7 @@ LONG = 40
 
 @dataclass(frozen=True)
 class Table:
-    """Rows below a header.
-
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    title, note : str
-    rows : sequence of mappings
-        What stands under each column, the same ones in every row: text, numbers, or None where
-        there is nothing to say.
-    """
+    """Rows below a header."""
 
     name: str
     title: str

@@ -38,17 +38,7 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
 
 @dataclass(frozen=True)
 class Deviation:
-    """Measured against expected at one point of the grid.
-
-    Attributes
-    ----------
-    measured : float
-        Mean over the runs.
-    expected : float
-    runs : int
-    z : float
-        Distance in standard errors, as a standard normal deviate; nan for a single run.
-    """
+    """Measured against expected at one point of the grid."""
 
     measured: float
     expected: float

@@ -32,17 +32,7 @@ class Workload(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is worth telling about a prepared population.
-
-    Attributes
-    ----------
-    name : str
-    source, provenance : str
-        As in `loloha.datasets.Dataset`.
-    n, k, tau, buckets : int
-    digest : str
-        SHA-256 of the values: cells measured on other values are not these.
-    """
+    """What is worth telling about a prepared population."""
 
     name: str
     source: str
@@ -98,27 +88,7 @@ def prepare(
     users: int | None = None,
     rounds: int | None = None,
 ) -> dict[str, Facts]:
-    """Load populations and lay their values down for all processes.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `WORKLOADS`.
-    seed : int
-        Decides the made-up values and the permutations.
-    out : Path
-        Values go to ``out/data``.
-    data_dir : Path, optional
-        Folder with the files of Adult and of the census; without them the shipped histogram of
-        Adult and a stand-in for the census are used, and every `Facts.caption` says so.
-    users, rounds : int, optional
-        Keep only the first ones.
-
-    Returns
-    -------
-    dict
-        Name -> `Facts`.
-    """
+    """Load populations and lay their values down for all processes."""
     folder = out / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     prepared = {}

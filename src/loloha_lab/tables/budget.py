@@ -141,17 +141,7 @@ def by_horizon() -> Section:
 
 
 class Errors(NamedTuple):
-    """Mean square errors over all rounds and values.
-
-    Attributes
-    ----------
-    budget, ololoha, once, uniform : float
-        Of `DyadicLH`, of `at_best`, of one OLH report a user, and of always answering 1/k.
-    predicted : float
-        Of `DyadicLH`, by formula.
-    held : float
-        Share of rounds in which a user's changes are used up.
-    """
+    """Mean square errors over all rounds and values."""
 
     budget: float
     predicted: float

@@ -57,21 +57,7 @@ def coverage(
     reach: int | None = None,
     normal: bool = False,
 ) -> Coverage:
-    """Exact coverage of the interval of one value that so many of n users hold.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    n : int
-        Reports.
-    held : iterable of int
-        Users who hold the value, 0..n.
-    level : float
-    reach : int, optional
-        Users who sampled the bucket; by default all n, or as many as are expected to.
-    normal : bool
-        Whether of estimate +- z standard errors, for comparison.
-    """
+    """Exact coverage of the interval of one value that so many of n users hold."""
     p, q, _ = Channel.realised(protocol)
     reached = round(protocol.encoding.expected_reach(n)) if reach is None else reach
     support = np.arange(reached + 1)

@@ -61,18 +61,7 @@ def change_area(protocol: Protocol, reports: int) -> Area | None:
 
 @lru_cache(maxsize=256)
 def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
-    """How surely ever more reports show a change under the hash key that shows it most.
-
-    Parameters
-    ----------
-    protocol : Protocol
-
-    Returns
-    -------
-    (Area, bool) or None
-        No number of reports shows more under any key, or, where the flag is set, under any of the
-        keys that were drawn to find it. None without a memo or a hash.
-    """
+    """How surely ever more reports show a change under the hash key that shows it most."""
     if type(protocol.encoding) is not Hashed or not protocol.longitudinal:
         return None
     chain, cells = Chain.of(protocol), Cells.of(protocol)

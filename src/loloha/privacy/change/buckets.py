@@ -42,18 +42,7 @@ class Buckets(NamedTuple):
 def likelihoods(
     protocol: Protocol, sampled: Any, ones: Any, ways: Any = 0.0, *, users: bool = False
 ) -> tuple[Any, Any]:
-    """Chances that an answer is sent twice: if the value stayed, and if it moved.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    sampled, ones : pair of int64[...]
-        Small and large buckets that are sampled, and how many of them are 1 in the answer.
-    ways : float64[...]
-        ln of the number of such answers.
-    users : bool
-        Whether two users sent them, instead of one whose value moved. They hold different values.
-    """
+    """Chances that an answer is sent twice: if the value stayed, and if it moved."""
     k = protocol.k
     p, q = (max(float(one), _LEAST) for one in (protocol.first_channel.p, protocol.first_channel.q))
     kinds = list(zip(Buckets.of(protocol).values, sampled, ones, strict=True))

@@ -26,20 +26,7 @@ CERTAIN = 1e4
 
 
 class Chain(NamedTuple):
-    """From a cell to its memo, and from a memo to a report.
-
-    Attributes
-    ----------
-    g : int
-    p1, q1 : float
-        Pr[the memo is the cell], Pr[it is one given other symbol].
-    log_ratio : float
-        ln(p2 / q2) of the second round.
-    p2 : float
-    table : (float, float, float) or None
-        Chances of the identity, of one symbol for all and of a permutation, where the memos of all
-        cells are drawn together.
-    """
+    """From a cell to its memo, and from a memo to a report."""
 
     g: int
     p1: float
@@ -70,19 +57,7 @@ class Chain(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """How many values each cell holds under some keys.
-
-    Attributes
-    ----------
-    sizes : int64[rows, g] or None
-        None: one value in each.
-    values : int
-        In all cells of a key.
-    weight : float64[rows]
-        How often a key has such cells.
-    drawn : bool
-        Whether these keys were drawn.
-    """
+    """How many values each cell holds under some keys."""
 
     sizes: Any
     values: int

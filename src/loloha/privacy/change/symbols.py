@@ -61,17 +61,7 @@ def limit(chain: Chain, cells: Cells, *, users: bool = False) -> Area:
 
 
 class _Sent(NamedTuple):
-    """How often symbols were sent in two stretches; those that are not among them never were.
-
-    Attributes
-    ----------
-    rows : int[...]
-        Under which key.
-    symbols : int[..., width]
-    before, after : int[..., width]
-    shown : bool[..., width]
-        Whether the column is one.
-    """
+    """How often symbols were sent in two stretches; those that are not among them never were."""
 
     rows: Any
     symbols: Any
@@ -286,18 +276,7 @@ def _sent(chain: Chain, rows: Array, before: Array, after: Array) -> _Sent:
 
 
 def log_ratios(chain: Chain, k: int, sizes: Array, before: Array, after: Array) -> Any:
-    """ln of the likelihood ratio of a move, of users of whom each has such cells: float64[n].
-
-    Parameters
-    ----------
-    chain : Chain
-    k : int
-        Values.
-    sizes : float64[n, g]
-        Of them, in each cell under a user's key.
-    before, after : int[n, g]
-        Reports of each symbol.
-    """
+    """ln of the likelihood ratio of a move, of users of whom each has such cells: float64[n]."""
     cells = Cells(sizes, k, np.ones(len(sizes)))
     shown = np.full(sizes.shape, True)
     sent = _Sent(np.arange(len(sizes)), np.broadcast_to(np.arange(chain.g), sizes.shape), before,
