@@ -311,7 +311,7 @@ def test_a_withdrawal_before_anything_happened_leaves_nothing(tmp_path: Path, cl
 
 @posix
 def test_what_killed_writers_left_is_swept(tmp_path: Path, clock: Clock) -> None:
-    secrets = [".loloha-abc12_de", ".loloha-0123456789abcdef"]
+    secrets = [".loloha-fedcba9876543210", ".loloha-0123456789abcdef"]
     others = [".loloha", "loloha-abcdefgh", ".loloha-ABC", "x.loloha-abcdefgh"]
     with sender(tmp_path / "state", clock) as one:
         one.agree(url())
