@@ -1,6 +1,7 @@
 """A million values and more: from clients to the few values that are surely there."""
 
 import json
+from csv import DictReader
 
 import numpy as np
 import pytest
@@ -49,5 +50,5 @@ def test_only_what_is_clear_is_printed(log, tmp_path, monkeypatch, capsys):
     assert main(["tally", "log", "--campaign", "p.json", "--out", "t"]) == 0
     capsys.readouterr()
     assert main(["estimate", "t", "--only-clear", "--out", "e.csv"]) == 0
-    lines = (tmp_path / "e.csv").read_text().splitlines()
-    assert [int(line.split(",")[1]) for line in lines[1:]] == list(COMMON)
+    with (tmp_path / "e.csv").open() as file:
+        assert [int(row["value"]) for row in DictReader(file)] == list(COMMON)

@@ -170,7 +170,7 @@ def from_plain(
 ) -> tuple[Protocol, float | None, State]:
     """What `to_plain` wrote, of either version."""
     try:
-        return _read(dict(plain), protocol)
+        return _read({**plain}, protocol)
     except StateError:
         raise
     except UNREADABLE:

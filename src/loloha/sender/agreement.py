@@ -67,7 +67,7 @@ class Enrolment:
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
         """What `to_plain` wrote."""
-        rest = dict(plain)
+        rest = {**plain}
         campaign = Campaign.from_dict(rest.pop("campaign"))
         client = Client.from_dict(rest.pop("client"), protocol=campaign.protocol)
         url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
@@ -254,7 +254,7 @@ class Agreement:
     def from_plain(cls, plain: Any) -> Self:
         """What `to_bytes` wrote."""
         try:
-            return cls._read(dict(plain))
+            return cls._read({**plain})
         except StateError:
             raise
         except UNREADABLE:

@@ -59,7 +59,7 @@ class Ledger:
                     "release of loloha that wrote it"
                 )
             # Releases up to 0.2.1 wrote no checksum.
-            unseal(rest := dict(plain))
+            unseal(rest := {**plain})
             del rest["type"], rest["version"]
             spent = amount(rest.pop("spent"))
             # Release 0.2.0 kept what was spent alone.
