@@ -12,6 +12,7 @@ import loloha
 from laws.device import exceeds, reporting
 from laws.variants import options
 from loloha import hashing
+from loloha.channels import table_loss
 from loloha.errors import ParameterError
 from loloha.hashing import modular
 from loloha.law import exact_law, log_of
@@ -404,6 +405,23 @@ def test_the_cap_of_one_table_for_life(
         assert loloha.variance(joint, n=1) == loloha.variance(apart, n=1)
         assert (joint.asked_first, joint.asked_memo) == (apart.asked_first, apart.asked_memo)
         assert joint.realised.eps_memo == pytest.approx(apart.realised.eps_memo, abs=1e-12)
+
+
+@pytest.mark.parametrize("eps_inf", [1e-6, 1e-5, 0.01, 0.3, 1.1, 4.0, 37.0, 300.0, 700.0])
+@pytest.mark.parametrize("g", [2, 3, 4, 37, 500])
+def test_what_a_table_spends_is_rounded_up_and_hardly(eps_inf: float, g: int) -> None:
+    """B_m of MATH section 15 in sixty digits, also where e^eps is nearly 1."""
+    with localcontext(prec=60):
+        odds = Decimal(eps_inf).exp()
+        q = 1 / (odds + g - 1)
+        for shared in (None, 0.0, 0.5, 1 - 1e-6):
+            m0 = None if shared is None else float(g * q) * shared
+            rest = q * (g - 2 + g * q) if m0 is None else g * q - Decimal(m0)
+            for answers in {2, min(3, g), g}:
+                exact = (1 + (odds - 1) * q * math.perm(g, answers) / rest).ln()
+                above = Decimal(table_loss(eps_inf, g, m0, answers)) / exact - 1
+                assert -Decimal("1e-50") <= above <= Decimal("1e-8" if shared else "1e-13")
+    assert table_loss(eps_inf, 2, None, 2) == 2 * eps_inf
 
 
 @pytest.mark.parametrize("eps_inf", [1.3, 5.0, 40.0, 300.0, 700.0])

@@ -16,7 +16,7 @@ import {
 } from "./exact.js";
 import { FAMILIES } from "./hashing.js";
 import { canonical } from "./json.js";
-import { sha256 } from "./number.js";
+import { sha256, sum } from "./number.js";
 
 // -- channels of bits: thresholds of a set and of an unset one
 
@@ -139,22 +139,22 @@ export class Protocol {
 
   /**
    * Budget that so many kept answers spend; for one-round rules so many reports. Those of one table
-   * spend B_m = ln(1 + w g! / ((g-m)! u)), rounded up.
+   * spend B_m = ln(1 + (e^eps - 1) g! / ((g-m)! (g - m0/q))), rounded up.
    */
   spentBy(answers) {
     const { spec, loss, encoding } = this;
-    if (!spec.memo || answers < 2) return answers * loss;
     const { m0 } = spec;
     const g = encoding.memoSymbols;
+    if (!spec.memo || answers < 2 || (g === 2 && m0 === undefined)) return answers * loss;
     const u = Math.exp(-loss);
-    const total = 1 + (g - 1) * u;
-    const [p, q] = [1 / total, u / total];
-    const permuted =
-      m0 === undefined ? Math.log(q) + Math.log(g - 2 + g * q) : Math.log(g * q - m0);
-    let odds = Math.log(p - q) - permuted;
-    for (let i = 0; i < answers; i++) odds += Math.log(g - i);
+    const q = u / (1 + (g - 1) * u);
+    const rest = m0 === undefined ? g - 2 + g * q : (g * q - m0) / q;
+    const terms = [loss, Math.log(-Math.expm1(-loss)), -Math.log(rest)];
+    for (let i = 0; i < answers; i++) terms.push(Math.log(g - i));
+    const off = 2 ** -52 * (terms.length + 8) * (sum(terms.map(Math.abs)) + g / rest);
+    const odds = sum(terms);
     const spent = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
-    return Math.max(loss, spent * (1 + 2 ** -50));
+    return Math.max(loss, spent * (1 + 2 ** -50) + Math.min(1, spent) * off);
   }
 
   /** The answers to all memo symbols, where they are drawn together, at enrolment. */

@@ -113,18 +113,24 @@ def second_oue_after_sue(eps_inf: float, eps_1: float) -> Pair:
     return Pair(0.5, constant / (linear + root))
 
 
-def table_loss(one: Pair, g: int, m0: float | None, answers: int) -> float:
-    """Loss of so many answers, at least 2, of one table of GRR over g symbols, rounded up.
+def table_loss(eps: float, g: int, m0: float | None, answers: int) -> float:
+    """Loss of so many answers, at least 2, of one table of ``grr(eps, g)``, rounded up.
 
-    B_m = ln(1 + w g! / ((g-m)! u)), w = p - q, u = g q - m0: by default q (g - 2 + g q). Source:
-    MATH section 15.
+    B_m = ln(1 + (e^eps - 1) g! / ((g-m)! u)), u = g - m0/q: by default g - 2 + g q. At g = 2 that
+    is 2 eps. Source: MATH section 15.
     """
-    p, q = one
-    permuted = math.log(q) + math.log(g - 2 + g * q) if m0 is None else math.log(g * q - m0)
-    ways = sum(math.log(g - i) for i in range(answers))
-    odds = math.log(p - q) + ways - permuted
+    if g == 2 and m0 is None:
+        return 2 * eps
+    q = grr(eps, g).q
+    rest = g - 2 + g * q if m0 is None else (g * q - m0) / q
+    ways = math.fsum(map(math.log, range(g - answers + 1, g + 1)))
+    # Nothing cancels in the terms, but for m0 near g q; their sum is as far off as they are.
+    terms = eps, math.log(-math.expm1(-eps)), ways, -math.log(rest)
+    off = 2**-49 * (sum(map(abs, terms)) + g / rest)
+    odds = math.fsum(terms)
     loss = max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
-    return loss * (1 + 2**-50)
+    # d loss is at most both d odds and loss d odds.
+    return loss * (1 + 2**-50) + min(1.0, loss) * off
 
 
 def _gap(eps_inf: float, eps_1: float) -> float:

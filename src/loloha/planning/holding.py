@@ -12,7 +12,7 @@ from loloha.errors import ParameterError
 from loloha.hashing import LinearHash, PrimeHash, admissible_primes, least_prime
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
-from loloha.protocols.choice import LEAST_SHARED, shared_by
+from loloha.protocols.choice import hides_keys
 from loloha.protocols.table import LOLOHA
 
 MOST_TRIED = 128
@@ -115,7 +115,7 @@ def _candidates(
         names.append(PrimeHash.name)
     for name in names:
         for g in symbols_tried(name, k):
-            if name == PrimeHash.name and n and shared_by(name, k, g, n) < LEAST_SHARED:
+            if n and not hides_keys(name, k, g, n):
                 continue
             yield g, {**params, "hash": name, "g": g}
 

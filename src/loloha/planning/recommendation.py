@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.planning import creation, limits
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
-from loloha.privacy.rounded import about, frequency, in_bytes, loss, percent
+from loloha.privacy.rounded import about, digits, frequency, in_bytes, loss, percent
 from loloha.privacy.statement import MEAN_OVER_KEYS, exchanged
 from loloha.server.frame import Framed, to_html
 
@@ -74,7 +74,9 @@ class Plan(Framed):
     def _rank(self, row: Prospect) -> tuple[float, float, float]:
         """What decides among equally good rows, the smallest first."""
         weight = getattr(row, WEIGHED[self.weigh])
-        return math.inf if weight is None else weight, row.report_bytes, row.server_operations
+        # To ten digits, so that rounding decides nothing.
+        rank = math.inf if weight is None else digits(weight, 10)
+        return rank, row.report_bytes, row.server_operations
 
     @property
     def _as_good(self) -> list[Prospect]:

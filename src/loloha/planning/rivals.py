@@ -13,10 +13,11 @@ from loloha.hashing import AffineHash, LinearHash, PrimeHash
 from loloha.planning.holding import symbols_tried, third
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
 from loloha.privacy.change import change_area
+from loloha.privacy.rounded import NEAR
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, Protocol
 from loloha.protocols.base import MEMOS
-from loloha.protocols.choice import noise, symbols_near
+from loloha.protocols.choice import hides_keys, noise, symbols_near
 
 CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
 """Families that compete; peers' xxHash is there to read their reports."""
@@ -59,6 +60,8 @@ def rivals(
     """
     families = CHOSEN if hash is None else (hash,)
     tried = sorted(_tried(k, fixed, families), key=lambda one: one[0])
+    if hash is None:
+        tried = [one for one in tried if hides_keys(one[1]["hash"], k, one[1]["g"], n)]
     if not tried:
         return
 
@@ -80,10 +83,14 @@ def rivals(
     for memo in MEMOS:
         made = [one for params in near if (one := _made(k, memo, params)) is not None]
         weights = [_WEIGHTS[weigh](one) for one in made]
-        # One table for life has its price: it must gain something.
-        if min(weights, default=math.inf) < lowest:
+        # One table for life has its price: it must gain something, and more than rounding does.
+        if min(weights, default=math.inf) < lowest * (1 - NEAR):
             lowest = min(weights)
-            tied = [row(one) for one, weight in zip(made, weights, strict=True) if weight == lowest]
+            tied = [
+                row(one)
+                for one, weight in zip(made, weights, strict=True)
+                if weight <= lowest * (1 + NEAR)
+            ]
             yield min(tied, key=lambda one: (one.report_bytes, one.server_operations))
 
 

@@ -36,6 +36,11 @@ def shared_by(family: str, k: int, g: int, n: int) -> float:
     return n / hash_family(family, k, g).members
 
 
+def hides_keys(family: str, k: int, g: int, n: int) -> bool:
+    """Whether a family may be chosen for its variance alone: of few keys, each names its user."""
+    return family == LinearHash.name or shared_by(family, k, g, n) >= LEAST_SHARED
+
+
 def symbols_near(family: str, k: int, eps: float) -> Iterable[int]:
     """All g up to those that may have the least V* where the first report spends ``eps``."""
     if family == LinearHash.name:

@@ -26,11 +26,10 @@ from loloha.hashing import PrimeHash, hash_family
 from loloha.protocols.base import JOINT, Protocol
 from loloha.protocols.choice import (
     LARGEST_G,
-    LEAST_SHARED,
+    hides_keys,
     least_variance_g,
     noise,
     published_g,
-    shared_by,
 )
 from loloha.protocols.rounds import (
     OPTIMISED,
@@ -280,7 +279,7 @@ class LOLOHA(TwoRound):
     def spent(self, answers: int) -> float:
         if self.memo != JOINT or answers < 2:
             return super().spent(answers)
-        return max(self.eps_inf, table_loss(self.first, cast("int", self.g), self.m0, answers))
+        return max(self.eps_inf, table_loss(self.eps_inf, cast("int", self.g), self.m0, answers))
 
     @property
     def noise(self) -> float:
@@ -330,7 +329,7 @@ class OLOLOHA(LOLOHA):
             k, eps, prime = self.k, self.eps_1, PrimeHash.name
             g = least_variance_g(k, eps, prime) if asked_g is None else asked_g
             usual = noise(str(self.hash), k, cast("int", self.g), eps)
-            if noise(prime, k, g, eps) < usual and shared_by(prime, k, g, n) >= LEAST_SHARED:
+            if noise(prime, k, g, eps) < usual and hides_keys(prime, k, g, n):
                 self._set("hash", prime)
                 self._set("g", g)
         super().__post_init__()
