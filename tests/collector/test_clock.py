@@ -64,6 +64,13 @@ def test_a_start_long_after_the_last_one_is_confirmed_by_somebody() -> None:
         keeper(clock, steady, seen=seen).now()
     assert keeper(clock, steady, seen=seen, accepted=True).now() == START
     assert keeper(clock, steady, seen=seen + 2).now() == START
+    # Behind the store, rounds that devices report in seem not to have begun.
+    with pytest.raises(StoreError, match="days behind"):
+        keeper(clock, steady, seen=START + 400 * 86_400).now()
+    with pytest.raises(StoreError, match="days behind"):
+        keeper(clock, steady, seen=START + HOUR + 1).now()
+    assert keeper(clock, steady, seen=START + HOUR).now() == START
+    assert keeper(clock, steady, seen=START + YEARS, accepted=True).now() == START
     # A new store has seen none.
     assert keeper(clock, steady, seen=0).now() == START
     wrong = keeper(clock, steady, seen=seen)

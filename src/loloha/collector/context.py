@@ -158,6 +158,12 @@ class Context:
         if log is not None:
             log.start()
 
+    def must_log(self) -> None:
+        """Refuse while kept reports cannot be written to their log."""
+        log = self._must_be_open().log
+        if log is not None:
+            log.must_work()
+
     def _warn_of_another(self, seen: int) -> None:
         """Tell of a collector that used the store a moment ago: it may run still."""
         ago = int(self.clock()) - seen

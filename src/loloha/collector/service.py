@@ -143,9 +143,13 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         responses={**described(shape.Health), **problems()},
     )
     async def health() -> Response:
-        """Answers 200 if the store answers, its last write succeeded and the clock is right."""
+        """Answers 200 if the store answers, its last write succeeded and the clock is right.
+
+        So has that of a log of reports, where there is one.
+        """
         context.timekeeper.now()
         context.committer.must_work()
+        context.must_log()
         await context.check(lambda: context.store.ping())
         health = shape.Health("ok", __version__)
         return Response(msgspec.json.encode(health), media_type="application/json")

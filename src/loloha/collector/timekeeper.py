@@ -85,12 +85,13 @@ class Timekeeper:
     def _error(self, now: float, steady: float) -> str | None:
         if self._believed is None:
             ahead = now - self._seen
-            if self._accepted or ahead <= MOST_GAP:
+            if self._accepted or -MOST_JUMP <= ahead <= MOST_GAP:
                 return None
+            off = f"{abs(ahead) / 86_400:.1f} days {'ahead of' if ahead > 0 else 'behind'}"
             return (
-                f"clock must be within {MOST_GAP / 86_400:g} days of the last time that the store "
-                f"has seen, it is {ahead / 86_400:.1f} days ahead; set it right, or start once "
-                "with accept_clock=True"
+                f"clock must be at most {MOST_GAP / 86_400:g} days ahead of the last time that the "
+                f"store has seen, and no more than {MOST_JUMP / 3600:g} h behind, it is {off} it; "
+                "set it right, or start once with accept_clock=True"
             )
         before, then = self._believed
         jump = now - before - (steady - then)

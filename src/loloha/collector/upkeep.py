@@ -47,13 +47,16 @@ class Upkeep:
                 # A fault of ours, or a damaged log.
                 _log.exception("no longer on time: %s", self._what)
             elif before is None:
-                # The path of a file stays out.
-                cause = error.strerror if isinstance(error, OSError) else error
-                _log.warning("no longer on time: %s: %s", self._what, cause or type(error).__name__)
+                _log.warning("no longer on time: %s: %s", self._what, _cause(error))
             return False
         if before is not None:
             _log.warning("on time again: %s", self._what)
         return more
+
+    def must_work(self) -> None:
+        """Refuse, with the cause, while the last time failed."""
+        if self.failed is not None:
+            raise StoreError(f"what waits must be written ({self._what}): {_cause(self.failed)}")
 
     def start(self) -> None:
         """Begin to do it in a thread of its own, so that no upload waits for it."""
@@ -72,3 +75,9 @@ class Upkeep:
                 return
             if not more:
                 self._stopping.wait(SECONDS)
+
+
+def _cause(error: Exception) -> str:
+    """What has failed; the path of a file stays out."""
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return said if said and isinstance(error, StoreError | OSError) else type(error).__name__
