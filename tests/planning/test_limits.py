@@ -260,8 +260,8 @@ def test_a_plan_holds_one_round() -> None:
     assert (found.eps_1, found.eps_2, found.least_eps_2) == (None, 1.4076, None)
     assert "eps_inf = 2, eps_2 = 1.408" in found.held
     rows = {row.label: row for row in found.rows}
-    assert rows["biloloha"].eps_first == pytest.approx(1.0, abs=1e-4)
-    assert rows["ololoha"].eps_first == pytest.approx(0.948, abs=1e-3)
+    assert rows["biloloha"].eps_1 == pytest.approx(1.0, abs=1e-4)
+    assert rows["ololoha"].eps_1 == pytest.approx(0.948, abs=1e-3)
     assert not rows["dbitflippm d=96"].eligible
     best: Any = found.recommendation
     assert best.error_one <= 1.1 * min(row.error_one for row in found.rows if row.eligible)

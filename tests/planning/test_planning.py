@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import loloha
 from loloha.errors import ParameterError
 from loloha.planning import planning
 from loloha.planning.prospect import Prospect, prospect
 from loloha.protocols import REGISTRY
-from loloha.server.estimate import normal_quantile, simultaneous_error, variance
+from loloha.server.estimate import inversion, normal_quantile, simultaneous_error, variance
 from loloha.server.variance import expected_reach
 
 SURVEYS = [
@@ -94,15 +95,47 @@ def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: floa
         assert row.error_all == simultaneous_error(protocol, reach, level=level)
         assert (row.eps_1, row.cap) == (protocol.asked_first, protocol.cap)
         assert row.g == protocol.g
-        for found, margin, quantile in (
-            (row.visible_one, 0.0, sum(both)),
-            (row.visible_all, row.error_all, both[1]),
-        ):
-            if math.isinf(found):
-                assert margin + quantile * math.sqrt(variance(protocol, n, 1.0)) > 1
-            else:
-                noise = quantile * math.sqrt(variance(protocol, n, found))
-                assert found == pytest.approx(margin + noise, rel=1e-9)
+        for found, tested in ((row.visible_one, None), (row.visible_all, protocol.bins)):
+            # The least that the test takes, and the noise that may hide it; a count is whole.
+            none = inversion(protocol, n, np.zeros(1), np.array([reach]))
+            least = none.threshold(level, tested).item()
+            unit = none.unit.item()
+            noise = both[1] * math.sqrt(variance(protocol, n, min(found, 1.0)))
+            assert least - 1.5 * unit + noise < min(found, 1.0) + unit or math.isinf(found)
+            if math.isfinite(found):
+                assert found < least + 1.5 * unit + noise
+
+
+@pytest.mark.parametrize(
+    ("protocol", "n"),
+    [
+        (loloha.LGRR(k=1000, eps_inf=5.0, eps_1=3.0), 300),
+        (loloha.LGRR(k=10, eps_inf=9.0, eps_1=8.0), 300),
+        (loloha.OLOLOHA(k=100, eps_inf=5.0, eps_1=4.0), 50),
+        (loloha.OLOLOHA(k=100, eps_inf=5.0, eps_1=4.0), 200),
+        (loloha.LOSUE(k=96, eps_inf=5.0, eps_1=4.0), 50),
+        (loloha.RAPPOR(k=10, eps_inf=2.0, eps_1=1.0), 500),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_visible_from_is_where_intervals_lie_above_0_as_often(
+    protocol: Any, n: int, level: float
+) -> None:
+    """By the exact law of the count: the least such number of users, but for one or two of them."""
+    stated = prospect(protocol, n, math.inf, math.inf, level=level).visible_one
+    p, q = (float(one) for one in (protocol.realised.p_star, protocol.realised.q_star))
+    estimates = (np.arange(n + 1) / n - q) / (p - q)
+    lower, _ = inversion(protocol, n, estimates[:, None], np.full((n + 1, 1), n)).interval(level)
+    above = lower[:, 0] > 0
+
+    def power(users: int) -> float:
+        holders = binom.pmf(np.arange(users + 1), users, p)
+        others = binom.pmf(np.arange(n - users + 1), n - users, q)
+        return float(np.convolve(holders, others)[above].sum())
+
+    needed = next(users for users in range(n + 1) if power(users) >= level)
+    assert abs(n * stated - needed) <= max(1.0, 0.025 * n * stated)
 
 
 def test_a_visible_frequency_is_seen_as_often_as_it_says() -> None:
@@ -119,10 +152,9 @@ def test_a_visible_frequency_is_seen_as_often_as_it_says() -> None:
     support = rng.binomial(held, protocol.p_star, 20_000)
     support += rng.binomial(n - held, protocol.q_star, 20_000)
     found = (support / n - protocol.q_star) / protocol.contrast
-    error = normal_quantile(0.975) * np.sqrt(
-        [variance(protocol, n, f) for f in np.clip(found, 0, 1)]
-    )
-    seen = float(np.mean(found > error))
+    reach = np.full((len(found), 1), n)
+    lower, _ = inversion(protocol, n, found[:, None], reach).interval(0.95)
+    seen = float(np.mean(lower > 0))
     assert seen == pytest.approx(0.95, abs=0.008)
 
 
@@ -424,7 +456,7 @@ def test_a_hidden_average_is_said() -> None:
         "With n = 50000 the 95 % error of one value, 1.69 %, is above the average frequency 1/96"
     )
     assert "where the true frequencies spread by less than 0.865 %" in warning
-    assert "picked beforehand from a frequency of 3.12 % on, or 5.15 % when all" in warning
+    assert "picked beforehand from a frequency of 3.12 % on, or 4.26 % when all" in warning
     assert "About 130 000 reports a round" in warning
     for one in (10**5, 10**6):
         enough = loloha.plan(96, one, 2.0, 1.0).recommendation
@@ -472,7 +504,7 @@ def test_nothing_visible_is_said() -> None:
     warning = loloha.plan(2, 10, 1.0, 0.5).warning
     assert warning is not None
     assert "Nothing can be seen with 95 % probability, not even a value that" in warning
-    warning = loloha.plan(10**6, 60, 4.0, 2.0).warning
+    warning = loloha.plan(10**6, 20, 4.0, 2.0).warning
     assert warning is not None
     assert "none when all values are looked at" in warning
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from loloha import checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import COST
@@ -18,7 +20,7 @@ from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
 from loloha.report import MOST_REPORTS
 from loloha.server.bound import simultaneous_error
-from loloha.server.estimate import normal_quantile
+from loloha.server.estimate import inversion, normal_quantile
 from loloha.server.variance import expected_reach, variance
 
 REPORTS_OF_A_CHANGE = 10
@@ -52,14 +54,15 @@ class Prospect:
         Spread of the true frequencies (standard deviation over the values) below which always
         answering 1/bins has the smaller mean squared error over all values.
     error_one : float
-        Half width of the interval of one rare value.
+        Standard errors of one rare value's estimate that its interval is wide on either side, where
+        many reports support it; wider where few do (docs/intervals.md).
     error_all : float
         Bound on the errors of all values at once (Hoeffding).
     visible_one : float
         Smallest frequency of a value picked beforehand whose interval lies above 0 with
         probability ``level``; ``inf`` if not even 1 is.
     visible_all : float
-        The same when all values are looked at, with `error_all` in place of the interval.
+        The same when all values are looked at: of a value that is `Estimate.significant`.
     first_bytes, report_bytes : float
         Whole numbers, both the same: key and answer of a report. Every message carries the key.
     server_cost : str
@@ -197,8 +200,10 @@ def prospect(
         uniform_below=math.sqrt(even / (1 + sampled)),
         error_one=interval * math.sqrt(rare),
         error_all=error_all,
-        visible_one=_visible(rare, whole, sampled, 0.0, interval + power),
-        visible_all=_visible(rare, whole, sampled, error_all, power),
+        visible_one=_visible(rare, whole, sampled, _margin(protocol, n, reach, level), power),
+        visible_all=_visible(
+            rare, whole, sampled, _margin(protocol, n, reach, level, protocol.bins), power
+        ),
         first_bytes=report_bytes,
         report_bytes=report_bytes,
         server_cost=cost,
@@ -235,6 +240,22 @@ def checked_population(population: int, n: int) -> int:
     return checks.integer(
         "population", population, n, MOST_REPORTS, "it holds at least those who report"
     )
+
+
+def _margin(
+    protocol: Protocol, n: int, reach: Any, level: float, tested: int | None = None
+) -> float:
+    """What a frequency must exceed beside its own noise for the test of an estimate to see it.
+
+    The least count that passes the test, by the half that corrects for its continuity, and the
+    third order of Cornish and Fisher at the frequency where that is least.
+    """
+    test = inversion(protocol, n, np.zeros(1), np.array([reach]))
+    p, q = float(protocol.realised.p_star), float(protocol.realised.q_star)
+    z = normal_quantile(level)
+    unit, by_noise = float(np.ravel(test.unit)[0]), reach * q
+    least = math.floor(by_noise + float(np.ravel(test.threshold(level, tested))[0]) / unit) + 1
+    return float(unit * (least - 0.5 - by_noise - (z * z - 1) / 6 * (1 - 2 * p)))
 
 
 def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: float) -> float:

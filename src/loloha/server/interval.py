@@ -91,17 +91,25 @@ class Inversion:
 
     def significant(self, level: float) -> Bools:
         """Which frequencies are above 0: each tested on its own, Holm's method over the bins."""
-        tail = 1 - checks.level(level)
         known = np.isfinite(self.frequencies)
         positive: Bools = np.zeros(self.frequencies.shape, dtype=bool)
         while True:
-            z = _deviate(tail / max(1, self._tested - int(positive.sum())))
-            least = z * np.sqrt(self.scatter.at_0) + self.unit * self._margins(z, EACH_TAIL)[0]
+            least = self.threshold(level, max(1, self._tested - int(positive.sum())))
             with np.errstate(invalid="ignore"):
                 more: Bools = known & (self.frequencies > least)
             if (more == positive).all():
                 return more
             positive = more
+
+    def threshold(self, level: float, tested: int | None = None) -> Any:
+        """Estimates above it have intervals above 0, or are `significant` of so many ``tested``."""
+        tail = 1 - checks.level(level)
+        z, tails = (
+            (_deviate(tail / 2), BOTH_TAILS)
+            if tested is None
+            else (_deviate(tail / tested), EACH_TAIL)
+        )
+        return z * np.sqrt(self.scatter.at_0) + self.unit * self._margins(z, tails)[0]
 
     @property
     def _tested(self) -> int:
