@@ -4,6 +4,7 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import loloha
@@ -145,3 +146,35 @@ def answers(tables: Any, cells: tuple[int, ...]) -> dict[Any, float]:
         seen = tuple(table[cell] for cell in cells)
         law[seen] = law.get(seen, 0.0) + float(chance)
     return law
+
+
+@pytest.mark.parametrize("m0", [None, 0.0])
+@pytest.mark.parametrize(("eps_inf", "eps_1"), [(2.0, 1.0), (5.0, 4.0), (5.0, 4.9)])
+def test_swaps_under_joint_memos_differ_by_more_than_two_rounds_do(
+    eps_inf: float, eps_1: float, m0: float | None
+) -> None:
+    """Half of the users swap values with the others: over every table, against MATH section 13."""
+    g = 3
+    joint = loloha.OLOLOHA(k=g, g=g, eps_inf=eps_inf, eps_1=eps_1, memo="joint", m0=m0)
+    p1, q1, p2, q2 = (joint.numbers[name] for name in ("p1", "q1", "p2", "q2"))
+    same = 2 * p1 * q1 + (g - 2) * q1**2 if m0 is None else m0
+    ways = {
+        table: same / g * (len(set(table)) == 1) for table in itertools.product(range(g), repeat=g)
+    }
+    ways |= {
+        table: (1 - p1 + q1 - same) / math.factorial(g)
+        for table in itertools.permutations(range(g))
+    }
+    ways[tuple(range(g))] += p1 - q1
+    assert sum(ways.values()) == pytest.approx(1)
+    # Whether the reports of two rounds support value 0, of who goes from 0 to 1 or comes back.
+    law = [[p2 if table[cell] == 0 else q2 for cell in (0, 1)] for table in ways]
+    chances = np.array(list(ways.values()))
+    first, second = chances @ np.array(law)
+    covariance = chances @ np.prod(law, axis=1) - first * second
+    contrast = joint.numbers["p_star"] - joint.numbers["q_star"]
+    single = (first * (1 - first) + second * (1 - second)) / 2 / contrast**2
+    difference = 2 * single - 2 * covariance / contrast**2
+    more = 2 * max(0.0, p1 * q1 - same / g) * ((p2 - q2) / contrast) ** 2
+    assert 2 * single * 1.01 < difference == pytest.approx(2 * single + more, rel=1e-3)
+    assert single == pytest.approx(loloha.variance(joint, 1, 0.5), rel=1e-3)
