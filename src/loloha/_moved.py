@@ -21,6 +21,7 @@ MOVED = {
     "limits": "loloha.planning.limits",
     "loss": "loloha.privacy.loss",
     "paper": "loloha_lab.paper",
+    "paper.contender": "loloha_lab.paper.method",
     "prospect": "loloha.planning.prospect",
     "samplers": "loloha.population.samplers",
     "sizing": "loloha.planning.sizing",
@@ -70,6 +71,7 @@ MOVED = {
     "study.dyadic": "loloha_lab.dyadic",
     "study.figure": "loloha.figure",
     "study.paper": "loloha_lab.paper",
+    "study.paper.contender": "loloha_lab.paper.method",
     "study.window_table": "loloha_lab.tables.window",
     "cli.reproduce": "loloha_lab.cli.reproduce",
 }

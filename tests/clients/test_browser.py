@@ -282,7 +282,7 @@ def test_withdrawn_consent(tab: Tab) -> None:
     assert "stays spent" in tab.run("return make().withdraw()")
     assert tab.run("return make().deliver().catch(name)") == "StateError"
     kept = tab.run("return indexedDbStorage('hours').read().then(JSON.parse)")
-    assert kept.keys() == {"type", "version", "spent", "committed", "answered"}
+    assert kept.keys() == {"type", "version", "spent", "committed", "answered", "checksum"}
     assert tab.world.rounds() == []
 
 

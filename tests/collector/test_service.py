@@ -456,7 +456,7 @@ def test_keys_that_may_isolate_a_value_are_not_assigned(
 ) -> None:
     protocol = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0, g=4, hash="affine")
     client, one = serve(), campaign(protocol=protocol, keys="assigned")
-    with pytest.raises(AssertionError, match="some of these keys isolate a value"):
+    with pytest.raises(AssertionError, match="some of these keys put all values"):
         created(client, one)
     # One that 0.2.0 created.
     with monkeypatch.context() as before:

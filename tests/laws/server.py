@@ -102,6 +102,16 @@ def many_reports_count_what_each_supports(protocol: Any) -> None:
     assert at_once.support().tolist() == np.sum(each, axis=0).tolist()
 
 
+def columns(protocol: Any, reports: list[Report]) -> tuple[Any, Any]:
+    """The array forms of reports."""
+    keyless = protocol.encoding.key_bits == 0
+    keys = None if keyless else np.array([report.key for report in reports], dtype=np.int64)
+    ys = [report.y for report in reports]
+    if oracle.bits(protocol):
+        return keys, np.frombuffer(b"".join(ys), dtype=np.uint8).reshape(len(ys), -1)
+    return keys, np.array(ys, dtype=np.int64)
+
+
 @law(FLAGSHIPS)
 def what_clients_do_goes_out_with_every_estimate(protocol: Any) -> None:
     """PAINS 16: realised noise rates, equal to those of the enumerated client."""

@@ -62,8 +62,8 @@ BUDGETS = [
     Mutant(
         "a server looks at no bit of the values themselves",
         "privacy/change/bits.py",
-        "return found + held @ self.tables.common.ravel()",
-        "return held @ self.tables.common.ravel()",
+        "return scores + counts @ self.tables.common.ravel()",
+        "return counts @ self.tables.common.ravel()",
         "privacy/test_change.py -k 'best_tests and LOSUE'",
     ),
     Mutant(

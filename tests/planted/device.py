@@ -161,8 +161,8 @@ CLIENTS = [
     Mutant(
         "a state's checksum is not compared",
         "client/state.py",
-        "found is not None and found != checksum(plain)",
-        "found is not None and not checksum(plain)",
+        "stated is not None and stated != checksum(plain)",
+        "stated is not None and not checksum(plain)",
         CLIENT + " -k 'changed_bit or forged'",
     ),
     Mutant(
@@ -231,8 +231,8 @@ CLIENTS = [
     Mutant(
         "the odometer of a table counts one cell less",
         "channels/formula.py",
-        "ways = sum(math.log(g - i) for i in range(answers))",
-        "ways = sum(math.log(g - i) for i in range(answers - 1))",
+        "ways = math.fsum(map(math.log, range(g - answers + 1, g + 1)))",
+        "ways = math.fsum(map(math.log, range(g - answers + 2, g + 1)))",
         law("odometer"),
     ),
 ]

@@ -20,8 +20,8 @@ WINDOWS = [
     Mutant(
         "scores are centred on those of who holds the value",
         "engines/window.py",
-        "table[reports.counts[users]], found.other",
-        "table[reports.counts[users]], found.held",
+        "table[reports.counts[users]], moments.other",
+        "table[reports.counts[users]], moments.held",
         "engines/test_window.py -k without_bias",
     ),
     Mutant(

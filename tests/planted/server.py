@@ -274,8 +274,8 @@ SERVER = [
     Mutant(
         "others who hold the second of two symbols are not looked at",
         "privacy/blanket.py",
-        "held = np.arange(0, m + 1, part)",
-        "held = np.arange(m, m + 1, part)",
+        "low_part = np.arange(0, m + 1, part)",
+        "low_part = np.arange(m, m + 1, part)",
         "privacy/test_shuffling.py -k no_data_set",
     ),
     Mutant(

@@ -29,8 +29,8 @@ POPULATIONS = [
     Mutant(
         "a population's lies may equal the truth",
         "population/samplers/draws.py",
-        "    told[lies] = others + (others >= truths[lies])\n",
-        "    told[lies] = others\n",
+        "    answers[lies] = others + (others >= truths[lies])\n",
+        "    answers[lies] = others\n",
         DRAWS,
     ),
     Mutant(
@@ -117,8 +117,8 @@ DOORS = [
     Mutant(
         "times are read in a zone that must be known here",
         "datasets/column.py",
-        'column.cast(pyarrow.timestamp("us", found.tz and "UTC"))',
-        'column.cast(pyarrow.timestamp("us", found.tz))',
+        'column.cast(pyarrow.timestamp("us", dtype.tz and "UTC"))',
+        'column.cast(pyarrow.timestamp("us", dtype.tz))',
         "datasets/test_datasets_doors.py -k zones",
     ),
     Mutant(

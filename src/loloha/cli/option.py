@@ -37,7 +37,7 @@ OPTIONS = {
     "assign_keys": Option(
         bool,
         "The collector draws the devices' keys; not of the affine family, some of whose keys "
-        "isolate a value.",
+        "put all values in one cell.",
         panel=TERMS,
     ),
     "attributes": Option(

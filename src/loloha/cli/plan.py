@@ -41,8 +41,8 @@ def plan(
 ) -> None:
     """Compare protocols for one survey before anything is collected, and recommend one.
 
-    Of all protocols, and of OLOLOHA with all g, hash families and memos, those whose error of one
-    value is at most 1.1 times the least within both budgets are equally good; of these the smallest
+    Of all protocols, and of OLOLOHA with each g to about k, hash family and memo, those whose error
+    of one value is at most 1.1 times the least within both budgets are equally good; of these the smallest
     cap is recommended (or what --weigh names), then the fewest bytes a report, then the cheapest
     server. Reports above 64 kB are left out unless --protocol names them.
 

@@ -116,7 +116,7 @@ def weaknesses(protocol: Protocol) -> tuple[str, ...]:
 
 
 def require_fit_keys(campaign: Campaign) -> None:
-    """Refuse to assign keys of a family some of which isolate a value, or tell no values apart.
+    """Refuse to assign keys of a family some of which put all values in one cell.
 
     To leave these out would bias the estimates: the others' collision probability depends on the
     pair of values.
@@ -131,7 +131,7 @@ def require_fit_keys(campaign: Campaign) -> None:
         return
     raise CampaignError(
         f"keys must be 'drawn' for hash={encoding.family.name!r} and g = {encoding.symbols}, got "
-        "'assigned': some of these keys isolate a value or put all values in one cell; to leave "
+        "'assigned': some of these keys put all values in one cell; to leave "
         "them out would bias the estimates. Take hash='prime' or 'linear', and g at most k"
     )
 
