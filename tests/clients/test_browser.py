@@ -185,7 +185,7 @@ def test_a_page_closed_in_the_middle_of_a_delivery(tab: Tab, context: Any, world
     tab.run(f"{AGREE} await sender.report('a'); sender.deliverOnHide(); await sender.status()")
     tab.page.close(run_before_unload=False)
     other = Tab(context, world)
-    for _ in range(100):
+    for _ in range(1000):
         if world.rounds():
             break
         other.page.wait_for_timeout(50)

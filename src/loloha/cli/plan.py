@@ -42,9 +42,9 @@ def plan(
     """Compare protocols for one survey before anything is collected, and recommend one.
 
     Of all protocols, and of OLOLOHA with each g to about k, hash family and memo, those whose error
-    of one value is at most 1.1 times the least within both budgets are equally good; of these the smallest
-    cap is recommended (or what --weigh names), then the fewest bytes a report, then the cheapest
-    server. Reports above 64 kB are left out unless --protocol names them.
+    of one value is at most 1.1 times the least within both budgets are equally good; of these the
+    smallest cap is recommended (or what --weigh names), then the fewest bytes a report, then the
+    cheapest server. Reports above 64 kB are left out unless --protocol names them.
 
     Of --eps-inf, --eps-1 and --eps-2 give two. With --error or --visible it solves for the one of
     --k, --n and --eps-inf that is left out, at an eps_1 of half of eps_inf unless both are given.
