@@ -169,7 +169,9 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self._unsent.grow(self.transport.get_write_buffer_size())
         except Problem:
+            # What it refuses is thrown away at once, and takes no room from others until it is.
             self.transport.abort()
+            self._unsent.release()
             return
         self._writes = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
 
