@@ -221,7 +221,8 @@ def test_answers_that_nobody_reads_take_little_room(
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             reader.sendall(ask * 3)
         until = time.monotonic() + 300
-        while len(served.open()) > 8 and time.monotonic() < until:
+        # One that is over the bound is ended; its thread may just be about to.
+        while (len(served.open()) > 8 or bound.held > bound.most // 4) and time.monotonic() < until:
             assert get(url, "/healthz").status == 200
         waiting = [one.transport.get_write_buffer_size() for one in served.open()]
         assert 0 < len(waiting) <= 8
