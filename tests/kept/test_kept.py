@@ -35,11 +35,13 @@ MESSAGES, LOGS = read("messages.json"), read("logs.json")
 @pytest.mark.parametrize("kept", CLIENTS, ids=lambda kept: kept["name"])
 def test_a_client_goes_on_as_it_would_have(kept: dict[str, Any]) -> None:
     client = Client.from_dict(kept["state"], rng=Draws(kept["draws"]))
-    assert (client.loss, client.reporter(3)) == (kept["loss"], kept["reporter"])
+    # Later releases round bounds up more closely.
+    assert client.loss == pytest.approx(kept["loss"], rel=1e-13)
+    assert client.reporter(3) == kept["reporter"]
     for round, v, key, y in kept["next"]:
         report = client.report(v, round=round)
         assert [plain(report.key), plain(report.y)] == [key, y]
-    assert client.loss == kept["loss_next"]
+    assert client.loss == pytest.approx(kept["loss_next"], rel=1e-13)
     sent = {round for round, _, _ in kept["state"]["sent"]}
     for first, last in kept["state"]["answered"]:
         for round in {*range(first, last + 1)} - sent:
