@@ -1,4 +1,4 @@
-"""Golden vectors of limits: who may enrol, how often one-round rules report, old states."""
+"""Golden vectors of limits: who may enrol, how often one-round protocols report, old states."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REPORTS: list[tuple[Protocol, Any, int]] = [
 
 
 def limit_vectors() -> Iterator[dict[str, Any]]:
-    """Enrolments; one-round rules; states, and whether they report and may be reset."""
+    """Enrolments; one-round protocols; states, and whether they report and may be reset."""
     for protocols, before, limit, fits in ENROLMENTS:
         plain = [one.to_dict() for one in protocols]
         yield {"protocols": plain, "committed_before": before, "limit": limit, "fits": fits}

@@ -66,6 +66,13 @@ def test_a_page_begins_with_its_readers(page: Path) -> None:
     assert re.match(r"# [^\n]+\n\nFor [a-z]", text), "begin with: For READERS: what the page gives"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
-def test_no_page_uses_a_retired_word(page: Path) -> None:
-    assert RETIRED.findall(page.read_text(encoding="utf-8")) == []
+def test_no_page_and_no_source_uses_a_retired_word() -> None:
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("clients/js/src/*.js")]
+    found = {
+        path.name: words
+        for path in (ROOT / "README.md", *PAGES, *sources)
+        # The collector's JSON of 0.2 has a member "withheld", and old names lead on.
+        if path.name != "_moved.py"
+        and (words := {*RETIRED.findall(path.read_text(encoding="utf-8"))} - {"withheld"})
+    }
+    assert found == {}

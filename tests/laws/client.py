@@ -65,7 +65,7 @@ def loss_counts_visited_cells_and_never_exceeds_the_cap(protocol: Any) -> None:
 
 @law(VARIANTS)
 def a_limit_is_kept_whatever_the_values(protocol: Any) -> None:
-    """MATH section 21: it covers the cap at enrolment, or ends one-round rules."""
+    """MATH section 21: it covers the cap at enrolment, or ends one-round protocols."""
     limit = protocol.cap if protocol.longitudinal else oracle.spent(protocol, 2)
     client = protocol.client(rng=SimulationRng(2), limit=limit)
     for round in range(30):

@@ -323,7 +323,7 @@ def test_the_recommendation_follows_the_rule(survey: Any) -> None:
         (
             (10, 500, 2.0, 1.0),
             "ololoha linear g=3 joint",
-            "told by up to 3.403, not by 2.",
+            "can lose up to 3.403 instead of 2.",
         ),
         ((2, 500, 2.0, 1.0), "l-grr", "biloloha: cap 4, 1 byte a report"),
         ((2, 500, 2.0, 1.0), "l-grr", "is the least within both budgets"),
@@ -456,7 +456,7 @@ def test_a_hidden_average_is_said() -> None:
         "With n = 50000 the 95 % error of one value, 1.69 %, is above the average frequency 1/96"
     )
     assert "where the true frequencies spread by less than 0.865 %" in warning
-    assert "picked beforehand from a frequency of 3.12 % on, or 4.26 % when all" in warning
+    assert "chosen beforehand with a frequency of at least 3.12 %, or 4.26 % when all" in warning
     assert "About 130 000 reports a round" in warning
     for one in (10**5, 10**6):
         enough = loloha.plan(96, one, 2.0, 1.0).recommendation
@@ -506,7 +506,7 @@ def test_nothing_visible_is_said() -> None:
     assert "Nothing can be seen with 95 % probability, not even a value that" in warning
     warning = loloha.plan(10**6, 20, 4.0, 2.0).warning
     assert warning is not None
-    assert "none when all values are looked at" in warning
+    assert "none when all values are tested at once" in warning
 
 
 @pytest.mark.parametrize("survey", SURVEYS)

@@ -89,7 +89,7 @@ export class Client {
     return { key: Array.isArray(key) ? [...key] : key, y: this.protocol.encoding.answerFrom(y) };
   }
 
-  /** Key and answer: drawn afresh from the kept answer to the memo symbol, or, of one-round rules, alone. */
+  /** Key and answer: drawn afresh from the kept answer to the memo symbol, or, of one-round protocols, alone. */
   #answer(value) {
     const { longitudinal, encoding, first, second } = this.protocol;
     const { memo, table } = this.#state;
@@ -165,7 +165,7 @@ export class Client {
     return this.#committed || this.#state.spent_before;
   }
 
-  /** What the key of this client commits: all that it can spend, or, of one-round rules, what its reports do. */
+  /** What the key of this client commits: all that it can spend, or, of one-round protocols, what its reports do. */
   get #own() {
     const { longitudinal, cap, loss } = this.protocol;
     return longitudinal ? cap : this.#state.reports * loss;

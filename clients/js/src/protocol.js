@@ -64,7 +64,7 @@ const PARAMETERS = {
 const ONE_ROUND = ["k", "eps"];
 const TWO_ROUNDS = ["k", "eps_inf", "eps_1"];
 
-/** Symbols; the first round may be a table for life. */
+/** Symbols; the first round may be drawn jointly. */
 const symbols = (...parameters) => ({
   parameters,
   encodingOf: symbolEncoding,
@@ -114,7 +114,7 @@ export class Protocol {
     const { type, k, eps, eps_inf, eps_1, memo } = spec;
     const encoding = encodingOf(spec);
     const { memoSymbols, memoCells } = encoding;
-    /** Bound on all reports of one value, for ever; for one-round rules on one report. */
+    /** Bound on all reports of one value, for ever; for one-round protocols on one report. */
     const loss = eps_inf ?? eps;
     /** Thresholds of both rounds, out of 2^53; the second is null where there is none. */
     const first = firstOf(spec, loss, memoSymbols);
@@ -138,7 +138,7 @@ export class Protocol {
   }
 
   /**
-   * Budget that so many kept answers spend; for one-round rules so many reports. Those of one table
+   * Budget that so many kept answers spend; for one-round protocols so many reports. Those of one table
    * spend B_m = ln(1 + (e^eps - 1) g! / ((g-m)! (g - m0/q))), rounded up.
    */
   spentBy(answers) {

@@ -146,7 +146,7 @@ export class Sender {
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number>} the round; one that was answered stays as it was
-   * @throws {BudgetError} if the limit leaves no more reports of one-round rules, or does not cover all that
+   * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
   report(value, options) {

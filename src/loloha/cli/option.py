@@ -28,7 +28,9 @@ TERMS, BACKWARDS = "The collector's terms", "Planning backwards"
 
 OPTIONS = {
     "accept_clock": Option(
-        bool, "The clock is right, although the store was last used more than 7 days before."
+        bool,
+        "The clock is right, although it is more than 7 days ahead of the last time that the store "
+        "has seen, or more than an hour behind it.",
     ),
     "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
     "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),

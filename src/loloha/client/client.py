@@ -38,7 +38,7 @@ class Client:
         A key that the server assigned; by default drawn here. Only where answers are memoised.
     limit : float, optional
         Hard limit on `loss`, checked here and never again: it has to cover the cap, since a client
-        that fell silent later would show when its user moved. One-round rules, which have no cap,
+        that fell silent later would show when its user moved. One-round ones, which have no cap,
         report as often as it allows; `BudgetError` ends them.
     rng : Rng, optional
         Source of randomness, for simulations only; by default the operating system's.
@@ -49,7 +49,7 @@ class Client:
     ------
     ParameterError
         For a key that is not in the protocol's family, or a limit that does not cover all that can
-        be spent: `Protocol.cap`, for one-round rules one report, and what ``account`` committed.
+        be spent: `Protocol.cap`, for one-round ones one report, and what ``account`` committed.
 
     Notes
     -----
@@ -191,7 +191,7 @@ class Client:
 
     @property
     def loss(self) -> float:
-        """Budget spent so far: eps_inf for each memoised answer; one-round rules, eps a report.
+        """Budget spent so far: eps_inf for each memoised answer; one-round protocols, eps a report.
 
         Where all answers were drawn in one table: what so many of them spend together.
         """
@@ -205,7 +205,7 @@ class Client:
     def committed(self) -> float:
         """What a limit has to cover so far, whatever the values were.
 
-        The caps of this user's clients before and after each reset; of one-round rules what their
+        The caps of this user's clients before and after each reset; of one-round ones what their
         reports spent.
         """
         return self._committed(self._state)

@@ -161,8 +161,8 @@ class Context:
     def must_log(self) -> None:
         """Refuse while kept reports cannot be written to their log."""
         log = self._must_be_open().log
-        if log is not None:
-            log.must_work()
+        if log is not None and log.cause is not None:
+            raise StoreError(f"log of reports must take what waits, it does not: {log.cause}")
 
     def _warn_of_another(self, seen: int) -> None:
         """Tell of a collector that used the store a moment ago: it may run still."""

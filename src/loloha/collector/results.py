@@ -76,8 +76,8 @@ def routes(context: Context) -> APIRouter:
     ) -> Response:
         """Unbiased frequencies with standard errors, intervals, and realised parameters.
 
-        Of the reports that are published: their number is n. Withheld below the minimum cohort and
-        before the first publication: JSON says so, the other forms answer 409.
+        Of the reports that are published: their number is n. Suppressed below the minimum cohort
+        and before the first publication: JSON says so, the other forms answer 409.
         """
         stored = await context.known(fingerprint)
         last = stored.campaign.schedule.last

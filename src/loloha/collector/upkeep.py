@@ -53,10 +53,10 @@ class Upkeep:
             _log.warning("on time again: %s", self._what)
         return more
 
-    def must_work(self) -> None:
-        """Refuse, with the cause, while the last time failed."""
-        if self.failed is not None:
-            raise StoreError(f"what waits must be written ({self._what}): {_cause(self.failed)}")
+    @property
+    def cause(self) -> str | None:
+        """Why the last time failed, if it did; the path of a file stays out."""
+        return None if self.failed is None else _cause(self.failed)
 
     def start(self) -> None:
         """Begin to do it in a thread of its own, so that no upload waits for it."""
@@ -78,6 +78,6 @@ class Upkeep:
 
 
 def _cause(error: Exception) -> str:
-    """What has failed; the path of a file stays out."""
+    """What a failure says of itself, without paths."""
     said = error.strerror if isinstance(error, OSError) else str(error)
     return said if said and isinstance(error, StoreError | OSError) else type(error).__name__

@@ -88,7 +88,7 @@ def _must_sort(texts: Sequence[str]) -> None:
     warnings.warn(
         "rounds are sorted as text, numbers in it by value, which may not be their order in time: "
         "number them, or write dates like 2026-01-05",
-        stacklevel=2,
+        stacklevel=5,  # whoever asked for the table
     )
 
 

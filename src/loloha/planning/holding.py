@@ -40,19 +40,18 @@ def check_held(**given: float | None) -> dict[str, float]:
     elif fixed["eps_2"] <= fixed.get("eps_1", 0.0):
         raise ParameterError(
             f"eps_2 must be above eps_1 = {fixed['eps_1']!r}, got {fixed['eps_2']!r}; one round "
-            "with "
-            "all others known loses more than a first report alone"
+            "with all others known loses more than a first report alone"
         )
     return fixed
 
 
 def hold(cls: type[Protocol], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Protocol:
-    """The protocol of this class that holds two numbers at least accuracy lost.
+    """The most accurate protocol of this class with two of the numbers fixed.
 
     Parameters
     ----------
     cls : type of Protocol
-    held : mapping
+    fixed : mapping
         What `check_held` gives.
     params : mapping
         All other parameters.

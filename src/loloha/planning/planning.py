@@ -64,7 +64,7 @@ def plan(
         one round, or how surely a change shows.
     protocols : iterable of str or Protocol, optional
         Names in the registry, or protocols of domain size k with parameters of your own; by
-        default the whole registry. One-round rules stand at eps = eps_1; dBitFlipPM has a bucket
+        default the whole registry. One-round ones stand at eps = eps_1; dBitFlipPM has a bucket
         for each value, of which a user samples 1, 16 and all.
     population : int, optional
         Users of whom the n of a round are drawn at random, by default just these n: errors are

@@ -224,9 +224,8 @@ def _over_time(row: Prospect) -> str:
     if row.protocol is not None and row.protocol.joint:
         price = loss(exchanged(row.protocol))
         sentences.append(
-            "One memo table for life is what makes the cap smaller; its price is that one value "
-            f"exchanged for another among several is told by up to {price}, not by "
-            f"{loss(row.eps_inf)}."
+            "Jointly drawn permanent responses lower the cap; in return, exchanging one value for "
+            f"another among several can lose up to {price} instead of {loss(row.eps_inf)}."
         )
     if row.change is not None:
         keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
@@ -286,7 +285,9 @@ def _still_visible(row: Prospect, level: float) -> str:
     often = f"with {100 * level:g} % probability"
     if math.isinf(one):
         return f"Nothing can be seen {often}, not even a value that everybody holds."
-    alone = f"Told from 0 {often}: a value picked beforehand from a frequency of {percent(one)} on"
+    alone = (
+        f"Significantly above 0 {often}: a value chosen beforehand with a frequency of at least "
+    )
     if math.isinf(every):
-        return f"{alone}; none when all values are looked at."
-    return f"{alone}, or {percent(every)} when all values are looked at."
+        return f"{alone}{percent(one)}; none when all values are tested at once."
+    return f"{alone}{percent(one)}, or {percent(every)} when all values are tested at once."

@@ -49,7 +49,7 @@ def rivals(
 
     Parameters
     ----------
-    k, n, held, hash, weigh
+    k, n, fixed, hash, weigh
         As for `loloha.plan`.
     least : float
         The least error of one value among other protocols.
@@ -83,7 +83,7 @@ def rivals(
     for memo in MEMOS:
         made = [one for params in near if (one := _made(k, memo, params)) is not None]
         weights = [_WEIGHTS[weigh](one) for one in made]
-        # One table for life has its price: it must gain something, and more than rounding does.
+        # Joint responses have their price: it must gain something, and more than rounding does.
         if min(weights, default=math.inf) < lowest * (1 - NEAR):
             lowest = min(weights)
             tied = [

@@ -145,7 +145,7 @@ def compare(
     ----------
     data : Dataset, or what `loloha.datasets.table` takes
     protocols : iterable of str or Protocol
-        Names in the registry. One-round rules stand at eps = eps_1; dBitFlipPM has rows for 1, 16
+        Names in the registry. One-round ones stand at eps = eps_1; dBitFlipPM has rows for 1, 16
         and all of its buckets. A protocol, as `loloha.plan` recommends it, stands once, at its own
         budgets.
     eps_inf : iterable of float

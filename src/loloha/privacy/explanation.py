@@ -45,13 +45,13 @@ class Explanation:
     growth : tuple of (int, float)
         (t, eps_t): loss of t reports of one value.
     eps_inf : float
-        Loss of all reports of one value, for ever; ``inf`` for one-round rules.
+        Loss of all reports of one value, for ever; ``inf`` for one-round protocols.
     cap : float
-        Most that `loss_of` can become; ``inf`` for one-round rules.
+        Most that `loss_of` can become; ``inf`` for one-round protocols.
     exchanged : float
         What tells two histories apart, at most, that differ in one of several memo cells and not in
-        their pattern of equalities: eps_inf, more with one memo table for life; ``inf`` for
-        one-round rules.
+        their pattern of equalities: eps_inf, more where responses are drawn jointly; ``inf`` for
+        one-round protocols.
     windows : tuple of (int, float)
         (w, eps): loss of any w rounds, all other rounds known; ``inf`` where nothing bounds it.
     change : tuple of (int, Area or None)

@@ -39,7 +39,7 @@ def growth(protocol: Protocol, reports: Any, *, realised: bool = False) -> Any:
     -------
     float or float64[...]
         In nats. Where answers are memoised it rises from eps_1 to eps_inf and never beyond; for
-        one-round rules it is t times the loss of one report.
+        one-round protocols it is t times the loss of one report.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def loss_of(protocol: Protocol, distinct: Any) -> Any:
     ----------
     protocol : Protocol
     distinct : int or int64[...]
-        Distinct memoised answers so far, at most the memo cells of one user; for one-round rules
+        Distinct memoised answers so far, at most the memo cells of one user; for one-round ones
         the number of reports.
 
     Returns
@@ -104,7 +104,7 @@ def loss_of(protocol: Protocol, distinct: Any) -> Any:
 
 
 def cap(protocol: Protocol) -> float:
-    """Most that `loss_of` can become; ``inf`` for one-round rules, which spend every round."""
+    """Most that `loss_of` can become; ``inf`` for one-round protocols, which spend every round."""
     return protocol.cap
 
 

@@ -150,8 +150,8 @@ def worst(area: Area, drawn: bool) -> str:
 def exchanged(protocol: Protocol) -> float:
     """What tells two histories apart, at most, that differ in one cell and not in their pattern.
 
-    eps_inf where answers are drawn independently, ``inf`` for one-round rules. With one table for
-    life B_m, m the cells that are visited; one more is left to exchange one for. MATH section 15.
+    eps_inf where answers are drawn independently, ``inf`` for one-round protocols. With
+    joint ones B_m, m the cells that are visited; one more is left to exchange one for. MATH 15.
     """
     if not protocol.longitudinal:
         return math.inf
@@ -161,7 +161,7 @@ def exchanged(protocol: Protocol) -> float:
 
 
 def _price(protocol: Protocol) -> str:
-    """What one table for life costs."""
+    """What jointly drawn responses cost."""
     text = (
         "Jointly drawn permanent responses: all responses of a user are drawn together, so knowing "
         "some of them reveals something about the others."

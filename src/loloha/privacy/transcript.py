@@ -82,7 +82,7 @@ def eps_2(protocol: Protocol) -> float:
     -------
     float
         In nats, from the thresholds that devices draw with; ``inf`` where the memoised answer is
-        sent as it is, and where the encoding is not one of this package. One-round rules: eps.
+        sent as it is, and where the encoding is not one of this package. One-round protocols: eps.
 
     Notes
     -----

@@ -77,7 +77,7 @@ class Realised:
     Attributes
     ----------
     p1, q1 : Fraction
-        First (permanent) round; `p2`, `q2` second (instantaneous) round, None for one-round rules.
+        First (permanent) round; `p2`, `q2` second (instantaneous) round, None for one-round ones.
     p_star, q_star : Fraction
         Pr[report supports v] if the user holds v, and if the user holds another value.
     eps_first : float
@@ -191,7 +191,7 @@ class Protocol:
 
     @property
     def asked_memo(self) -> float:
-        """Bound asked for on all reports of one value (one-round rules: on one report)."""
+        """Bound asked for on all reports of one value (one-round protocols: on one report)."""
         return self._asked("eps_inf", "eps")
 
     def _asked(self, *names: str) -> float:
@@ -261,11 +261,11 @@ class Protocol:
 
     @property
     def cap(self) -> float:
-        """Most that a user can ever spend; ``inf`` for one-round rules, which spend every round."""
+        """Most that a user can ever spend; ``inf`` for one-round ones."""
         return self.spent(self.encoding.memo_cells) if self.longitudinal else math.inf
 
     def spent(self, answers: int) -> float:
-        """Budget that so many memoised answers spend; for one-round rules, so many reports."""
+        """Budget that so many memoised answers spend; for one-round protocols, so many reports."""
         return answers * self.asked_memo
 
     @cached_property

@@ -145,7 +145,7 @@ class Sender:
     def committed(self) -> float:
         """What a limit has to cover so far, whatever the values were; see `Client.committed`.
 
-        The caps of all clients that this state file ever had; of one-round rules what they spent.
+        The caps of all clients that this state file ever had; of one-round ones what they spent.
         """
         agreement = self._state.now()
         return self._state.ledger().committed if agreement is None else agreement.committed
@@ -177,7 +177,7 @@ class Sender:
             Hard limit on `loss`: what this user spends on all these campaigns together, and has
             spent with this state file before. It is checked now and never again, since a device
             that fell silent later would show when its user moved: it has to cover the caps of
-            all campaigns, of one-round rules a report, and what was `committed` before. Agreeing
+            all campaigns, of one-round ones a report, and what was `committed` before. Agreeing
             again with one replaces it, with ``math.inf`` removes it.
         wait : bool
             After a withdrawal, whether to wait for rounds that were not answered yet. If not, a

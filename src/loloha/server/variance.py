@@ -95,12 +95,12 @@ def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
     """Covariance of the estimates of two rounds in which every user holds the same value.
 
     The memoised answers are shared, so averaging rounds stops at this floor; an alert that takes
-    rounds for independent cries wolf.
+    rounds for independent gives false alarms.
 
     Parameters
     ----------
     protocol : Protocol
-        One-round rules give 0: nothing is memoised.
+        One-round protocols give 0: nothing is memoised.
     n : int
         Reports in each round, by the same users, n >= 1.
     f : float or float64[bins]

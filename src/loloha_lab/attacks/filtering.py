@@ -21,7 +21,7 @@ _LEAST = 1e-300
 def exact(
     memos: Memos, weight: Any, change: float, ys: Any, rng: np.random.Generator
 ) -> Iterator[Any]:
-    """Posterior of the cell, float64[n, 1, cells], round by round: over (memo table, cell).
+    """Posterior of the cell, float64[n, 1, cells], round by round: over (table of memos, cell).
 
     Drawing all memos beforehand has the law of drawing each at its first visit. ``ys`` holds what
     each user sent, in order.

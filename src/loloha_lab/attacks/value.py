@@ -22,11 +22,11 @@ from loloha_lab.attacks.memo import BitMemos, SymbolMemos
 if TYPE_CHECKING:
     from loloha.arrays import Array
 
-# Memo tables times cells of one user that are kept exactly.
+# Tables of memos times cells of one user that are kept exactly.
 _STATES_AT_MOST = 1 << 11
 # Numbers that are held at once.
 _NUMBERS = 1 << 20
-# Cells of one table for life whose tables are still as few.
+# Cells of jointly drawn responses whose tables are still as few.
 _JOINT_AT_MOST = 4
 
 

@@ -93,9 +93,9 @@ def _fig3(results: Results) -> Section:
 def _fig4(results: Results) -> Section:
     beyond = (
         "Two curves are not in the paper: OLOLOHA with least-prime hashing, which spends as "
-        "OLOLOHA does at its own g, and OLOLOHA with one memo table for life, which spends B_m for "
-        "m cells instead of m ε∞. Both are held against OLOLOHA under the tight calibration "
-        "(dotted)."
+        "OLOLOHA does at its own g, and OLOLOHA with jointly drawn permanent responses, which "
+        "spends B_m for m cells instead of m ε∞. Both are compared with OLOLOHA under the tight "
+        "calibration (dotted)."
         if BEYOND[0] in results.grid.methods
         else ""
     )
@@ -133,15 +133,15 @@ def _table2(results: Results) -> Section:
 def _beyond(results: Results) -> Section:
     return Section(
         "beyond",
-        "Beyond the paper. Least-prime hashing, one memo table",
+        "Beyond the paper. Least-prime hashing, joint responses",
         "",
         "What is compared: OLOLOHA as 0.1.0 makes it (tight calibration, linear hashing, a memo of "
         "its own for each cell) with the same rules but for one thing, at the same ε∞ and ε₁. "
         'Hashing modulo the least prime (hash="prime") lowers the error; its price is that fewer '
         "users, often none, share a key, so that OLOLOHA takes it by itself only where five do. "
-        'One table of all answers for life (memo="joint") leaves the error as it is and lowers the '
-        "budget from m ε∞ to B_m; its price is that one value exchanged for another, among "
-        "several, is told by up to B_m instead of ε∞.",
+        'Jointly drawn permanent responses (memo="joint") leave the error as it is and lower the '
+        "budget from m ε∞ to B_m; in return, exchanging one value for another, among several, can "
+        "lose up to B_m instead of ε∞.",
         {"beyond": figures.draw_gains(results)},
         [tables.beyond_table(results)],
     )

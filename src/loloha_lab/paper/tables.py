@@ -50,7 +50,7 @@ def gain_table(results: Results) -> Table | None:
 
 
 def beyond_table(results: Results) -> Table:
-    """What least-prime hashing and one memo table gain on OLOLOHA as 0.1.0 makes it."""
+    """What least-prime hashing and joint responses gain on OLOLOHA as 0.1.0 makes it."""
     grid = results.grid
     rows = []
     for workload, method in itertools.product(grid.workloads, BEYOND):

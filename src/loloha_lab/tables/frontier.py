@@ -72,7 +72,7 @@ def _memo() -> Iterable[Section]:
         )
         shows.append([f"{eps_inf:g}, {g}", *(_area(one) for one in (apart, usual, bare))])
     yield (
-        "The cap of one table for life, eps_1 = eps_inf / 2",
+        "The cap of jointly drawn permanent responses, eps_1 = eps_inf / 2",
         (
             "eps_inf, g",
             "g eps_inf",

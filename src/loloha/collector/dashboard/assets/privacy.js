@@ -26,9 +26,9 @@ export function showPrivacy({ privacy, campaign }) {
     ["eps_inf", plain(privacy.eps_inf), forever ? "nothing is memoised: no bound holds for ever" : "all reports of one value, for ever"],
     ["cap", plain(privacy.cap), forever ? "every report spends again" : "most budget that a user can spend; not a bound on change patterns"],
     ...(privacy.exchanged > privacy.eps_inf
-      ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: at most; the price of that cap, ${plain(privacy.eps_inf)} without one table for life`]]
+      ? [["One value exchanged", plain(privacy.exchanged), `for another, among several: loss at most; the price of that cap, ${plain(privacy.eps_inf)} if responses were drawn independently`]]
       : []),
-    ["Any one round", once === null ? "none" : plain(once), once === null ? "the memoised answer is sent as it is: nothing bounds a changed round" : "loss, all other rounds known, for ever"],
+    ["Any one round", once === null ? "none" : plain(once), once === null ? "the permanent response is sent as it is: the loss of a changed round is unbounded" : "loss, all other rounds known, for ever"],
     ["A change shows", ten.auc === null ? "–" : share(ten), "best test of 10 reports before and after it, key known, values equally likely, on average over keys where users have them: 0.5 is chance, 1 certainty"],
     ["Minimum cohort", count(privacy.terms.minimum_cohort), "rounds with fewer reports are not shown"],
     ["Late reports", duration(privacy.terms.late_seconds), "accepted after a round's end"],
