@@ -227,8 +227,8 @@ NEW_ENCODINGS = [
     Mutant(
         "a visible frequency is one of f = 0",
         "planning/prospect.py",
-        "_visible(rare, whole, sampled, _margin(protocol, n, reach, level), power)",
-        "_margin(protocol, n, reach, level) + power * math.sqrt(rare)",
+        "_visible(rare, whole, sampled, alone, power)",
+        "alone + power * math.sqrt(rare)",
         "planning/test_verdict.py",
     ),
 ]

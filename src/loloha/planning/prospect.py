@@ -185,6 +185,7 @@ def prospect(
     ).tolist()
     sampled = (users - reach) / max(users - 1, 1) / reach
     error_all = simultaneous_error(protocol, reach, level=level)
+    alone, every = _margins(protocol, n, reach, level)
     report_bytes = -(-encoding.report_bits // 8)
     cost, operations = _server(protocol, n)
     return Prospect(
@@ -200,10 +201,8 @@ def prospect(
         uniform_below=math.sqrt(even / (1 + sampled)),
         error_one=interval * math.sqrt(rare),
         error_all=error_all,
-        visible_one=_visible(rare, whole, sampled, _margin(protocol, n, reach, level), power),
-        visible_all=_visible(
-            rare, whole, sampled, _margin(protocol, n, reach, level, protocol.bins), power
-        ),
+        visible_one=_visible(rare, whole, sampled, alone, power),
+        visible_all=_visible(rare, whole, sampled, every, power),
         first_bytes=report_bytes,
         report_bytes=report_bytes,
         server_cost=cost,
@@ -242,20 +241,24 @@ def checked_population(population: int, n: int) -> int:
     )
 
 
-def _margin(
-    protocol: Protocol, n: int, reach: Any, level: float, tested: int | None = None
-) -> float:
-    """What a frequency must exceed beside its own noise for the test of an estimate to see it.
+def _margins(protocol: Protocol, n: int, reach: Any, level: float) -> tuple[float, float]:
+    """How far a frequency must be above its own noise to pass the test of one value, and of all.
 
-    The least count that passes the test, by the half that corrects for its continuity, and the
-    third order of Cornish and Fisher at the frequency where that is least.
+    The least count that passes, with the continuity correction of a half, and the third order of
+    Cornish and Fisher at the frequency where that is least.
     """
     test = inversion(protocol, n, np.zeros(1), np.array([reach]))
     p, q = float(protocol.realised.p_star), float(protocol.realised.q_star)
+    unit, by_noise = float(np.ravel(test.unit)[0]), float(reach) * q
     z = normal_quantile(level)
-    unit, by_noise = float(np.ravel(test.unit)[0]), reach * q
-    least = math.floor(by_noise + float(np.ravel(test.threshold(level, tested))[0]) / unit) + 1
-    return float(unit * (least - 0.5 - by_noise - (z * z - 1) / 6 * (1 - 2 * p)))
+    skew = (z * z - 1) / 6 * (1 - 2 * p)
+
+    def margin(tested: int | None) -> float:
+        threshold = float(np.ravel(test.threshold(level, tested))[0])
+        least = math.floor(by_noise + threshold / unit) + 1
+        return unit * (least - 0.5 - by_noise - skew)
+
+    return margin(None), margin(protocol.bins)
 
 
 def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: float) -> float:
