@@ -105,13 +105,7 @@ def home(name: str) -> str | None:
 
 
 def attribute(module: str, name: str) -> Any:
-    """What ``module.name`` led to in 0.2.0, with a warning.
-
-    Raises
-    ------
-    AttributeError
-        If there never was one.
-    """
+    """What ``module.name`` led to in 0.2.0, with a warning."""
     old = f"{module}.{name}"
     place = NAMES.get(old)
     if place is not None:

@@ -138,13 +138,7 @@ def finite(number: Any) -> Any:
 
 
 def library(module: str, purpose: str, extra: str) -> Any:
-    """Import a library that only a part of loloha needs.
-
-    Raises
-    ------
-    ExtraError
-        If it is not installed; says what it is for and which extra brings it.
-    """
+    """Import a library that only a part of loloha needs."""
     try:
         return import_module(module)
     except ImportError as error:

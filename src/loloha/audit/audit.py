@@ -102,30 +102,6 @@ def audit(
 ) -> Audit:
     """Ask a client for reports of chosen histories, and bound from below what they reveal.
 
-    Parameters
-    ----------
-    protocol : Protocol
-        What the client claims to follow.
-    device : Device, optional
-        By default the shipped client.
-    users : int
-        Users under each history, 100..10^9. The client is asked some 30 times as often.
-    confidence : float
-        In [0.9, 1).
-    progress : callable, optional
-        Called with the share that is done.
-
-    Returns
-    -------
-    Audit
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range.
-    AuditError
-        If the device fails.
-
     Notes
     -----
     Histories: one value for 8 rounds, against another (first report, first two, the memo as told

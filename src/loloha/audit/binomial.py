@@ -8,21 +8,7 @@ import numpy as np
 
 
 def clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Bounds on a probability, each wrong with a chance of at most ``alpha``.
-
-    Parameters
-    ----------
-    successes, trials : int
-        0 <= successes <= trials.
-    alpha : float
-        In (0, 1), of each side.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper bound: where so many successes or more, or fewer, become as unlikely as
-        alpha (C. Clopper and E. Pearson 1934).
-    """
+    """Bounds on a probability, each wrong with a chance of at most ``alpha``."""
     if not trials:
         return 0.0, 1.0
     low = 0.0 if not successes else _where(successes, trials, alpha)

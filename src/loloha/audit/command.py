@@ -25,24 +25,7 @@ _LONGEST = 1 << 24
 
 
 class CommandDevice:
-    """Runs a command for as long as it is used in a ``with`` block, and never beyond it.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        What its answers are checked against.
-    command : str
-        Run without a shell.
-    timeout : float
-        Seconds to wait for an answer.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be started.
-    AuditError
-        Later, if it dies, is late, or answers what is no report.
-    """
+    """Runs a command for as long as it is used in a ``with`` block, and never beyond it."""
 
     def __init__(self, protocol: Protocol, command: str, *, timeout: float = 10.0) -> None:
         self.protocol, self.timeout = protocol, timeout
@@ -140,13 +123,7 @@ class CommandDevice:
 
 
 def report_of(protocol: Protocol, line: str) -> tuple[Any, Any]:
-    """Key and answer of a line ``key y``.
-
-    Raises
-    ------
-    AuditError
-        If it is no report of the protocol.
-    """
+    """Key and answer of a line ``key y``."""
     encoding = protocol.encoding
     try:
         key_text, answer_text = line.split()

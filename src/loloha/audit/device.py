@@ -23,15 +23,7 @@ class Device(Interface):
 
 
 class ClientDevice:
-    """Clients of this process.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    make : callable, optional
-        Gives a new user's client: anything with ``report(value, round=...)``. By default the
-        shipped client, on the operating system's randomness.
-    """
+    """Clients of this process."""
 
     def __init__(self, protocol: Protocol, make: Callable[[], Any] | None = None) -> None:
         self.make = protocol.client if make is None else make

@@ -25,13 +25,7 @@ _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(s
 
 
 def words_of(command: str) -> list[str]:
-    """A program and its arguments, split as a shell does.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, or a quote is left open.
-    """
+    """A program and its arguments, split as a shell does."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -44,20 +38,7 @@ def words_of(command: str) -> list[str]:
 
 
 class Program:
-    """A running command, in a session of its own where the platform has them (Windows has none).
-
-    Parameters
-    ----------
-    words : sequence of str
-        Program and arguments; run without a shell.
-    **pipes
-        Of `subprocess.Popen`: how its input and output are opened.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be started.
-    """
+    """A running command, in a session of its own where the platform has them (Windows has none)."""
 
     def __init__(self, words: Sequence[str], **pipes: Any) -> None:
         self._before: dict[int, Any] = {}

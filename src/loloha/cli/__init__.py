@@ -13,18 +13,7 @@ EXTRA = frozenset({"typer", "click", "rich", "pyarrow", "narwhals", "matplotlib"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows the program's name; by default what the process was started with.
-
-    Returns
-    -------
-    int
-        Exit code: 0 done, 1 failed, 2 the command line cannot be used, 130 interrupted.
-    """
+    """Run one command line."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that is not UTF-8 shows an escape, and no traceback after the work is done.
         if isinstance(stream, io.TextIOWrapper):

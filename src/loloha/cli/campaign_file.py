@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 def load(place: str) -> Campaign | Protocol:
-    """What was agreed on, as its collector or a file of its document says.
-
-    Raises
-    ------
-    CampaignError
-        If it cannot be read, or is neither a campaign nor a protocol.
-    """
+    """What was agreed on, as its collector or a file of its document says."""
     from loloha.campaign import Campaign
     from loloha.protocols import REGISTRY, protocol_from_dict
 

@@ -56,13 +56,7 @@ def fail(text: str) -> None:
 
 
 def show(text: str | bytes = "", *, nl: bool = True) -> None:
-    """Print a line of the result.
-
-    Raises
-    ------
-    LolohaError
-        If it cannot be written, as to a full disk.
-    """
+    """Print a line of the result."""
     try:
         typer.echo(text, nl=nl)
     except BrokenPipeError:
@@ -227,11 +221,6 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
 
     In a terminal a bar shows the share that is done; elsewhere a line says what took a second or
     more.
-
-    Yields
-    ------
-    callable
-        To be called with the share that is done, 0..1; without a call the bar just moves.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -248,13 +237,7 @@ def working(task: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def counting(task: str, total: int) -> Iterator[Callable[[int], None]]:
-    """The same for pieces of work, which may end in several threads.
-
-    Yields
-    ------
-    callable
-        To be called with how many of ``total`` are done beside those before.
-    """
+    """The same for pieces of work, which may end in several threads."""
     done, lock = 0, Lock()
     with working(task) as progress:
 

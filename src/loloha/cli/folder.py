@@ -23,28 +23,7 @@ FILES = (
 
 @contextmanager
 def new_folder(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
-    """A draft folder beside ``out`` that takes its place if all goes well, and else vanishes.
-
-    Parameters
-    ----------
-    out : Path
-        Where the results go; folders above it are made.
-    names : collection of str
-        Files that a command writes. ``force`` replaces a folder that holds nothing else: it must
-        not cost the user what another program put there.
-    force : bool
-        Whether to replace what an earlier run left.
-
-    Yields
-    ------
-    Path
-        The draft, empty.
-
-    Raises
-    ------
-    LolohaError
-        If ``out`` exists and is not to be replaced, or cannot be written.
-    """
+    """A draft folder beside ``out`` that takes its place if all goes well, and else vanishes."""
     out = out.resolve()
     _check(out, names, force)
     token = secrets.token_hex(4)

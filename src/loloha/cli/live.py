@@ -61,13 +61,7 @@ class Running:
 
 @contextmanager
 def collector() -> Iterator[Running]:
-    """A collector on a free port of this machine, over a store that vanishes with it.
-
-    Raises
-    ------
-    LolohaError
-        If it does not start.
-    """
+    """A collector on a free port of this machine, over a store that vanishes with it."""
     key = secrets.token_urlsafe(32)
     # Settings of a collector that really runs here must not reach this one.
     environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
@@ -135,13 +129,7 @@ def hourly(name: str, protocol: Protocol, dataset: Dataset) -> Campaign:
 
 
 def create(running: Running, campaign: Campaign, rounds: int) -> str:
-    """Create the campaign so that all its past rounds take reports; its URL.
-
-    Raises
-    ------
-    LolohaError
-        If the collector refuses it.
-    """
+    """Create the campaign so that all its past rounds take reports; its URL."""
     from loloha.sender.collector import Collector
 
     terms = {"late_seconds": rounds * HOUR + DAY}
@@ -150,13 +138,7 @@ def create(running: Running, campaign: Campaign, rounds: int) -> str:
 
 
 def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None) -> int:
-    """Let every user report every round; how many reports were counted.
-
-    Raises
-    ------
-    LolohaError
-        Unless the collector counts each of them once.
-    """
+    """Let every user report every round; how many reports were counted."""
     from loloha.population.fleet import run_fleet
 
     total = int((dataset.values >= 0).sum())

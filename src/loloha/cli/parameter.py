@@ -22,13 +22,7 @@ CITED = re.compile(r" \(MATH section [\d.]+\)")
 
 
 def find_protocol(name: str, parameters: Mapping[str, Any]) -> type[Protocol]:
-    """The class of a protocol, once it is sure that k and these parameters make one.
-
-    Raises
-    ------
-    ParameterError
-        If the protocol or a parameter of it is unknown, or one is missing.
-    """
+    """The class of a protocol, once it is sure that k and these parameters make one."""
     cls = REGISTRY.get(name.lower())
     if cls is None:
         raise ParameterError(

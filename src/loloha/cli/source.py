@@ -27,22 +27,7 @@ BUILT_IN = ("syn", "adult", "acs:STATE")
 
 
 def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = None) -> Dataset:
-    """Values of users over rounds.
-
-    Parameters
-    ----------
-    table : str
-        Path of a CSV or Parquet file, or "syn", "adult", "acs:MT" (any state).
-    reading : mapping
-        Those of the options of the group of this name that were given.
-    campaign : Campaign, optional
-        Its domain decides how a file is read, unless another is given.
-
-    Raises
-    ------
-    LolohaError
-        If there is no such table, it is malformed, or an option does not go with it.
-    """
+    """Values of users over rounds."""
     from loloha import datasets
 
     given = dict(reading)
@@ -72,11 +57,6 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
     """The values of a table as indices of a campaign's, int[n, tau].
 
     A file's cells are read as a device reads them, unless labels are given for it.
-
-    Raises
-    ------
-    LolohaError
-        As `load`; or if some labels are not the campaign's, and it has none for others.
     """
     import numpy as np
 
@@ -100,13 +80,7 @@ def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
 def domain_of(
     domain: str | None, ends: tuple[float, float] | None, bins: int | None, other: str | None = None
 ) -> Path | list[str] | Range | None:
-    """What --domain, or --range and --bins, give: a file, labels or parts; None if none is given.
-
-    Raises
-    ------
-    ParameterError
-        If both are given, or one of the two is missing.
-    """
+    """What --domain, or --range and --bins, give: a file, labels or parts; else None."""
     from loloha.campaign import Range
 
     if ends is None and bins is None:

@@ -13,13 +13,7 @@ from loloha.errors import LolohaError, ParameterError
 
 
 def check(out: Path, force: bool, formats: Sequence[str] = (".csv", ".parquet")) -> None:
-    """Refuse a file before the work for it is done.
-
-    Raises
-    ------
-    LolohaError
-        If its name says none of these formats, or it is there and not to be replaced.
-    """
+    """Refuse a file before the work for it is done."""
     if out.suffix not in formats:
         raise ParameterError(
             f"--out must end in {' or '.join(formats)}, got {out.name!r}; rename it"
@@ -52,13 +46,7 @@ def write(tables: Iterable[Any], out: Path) -> int:
 
 @contextmanager
 def new_file(out: Path) -> Iterator[Path]:
-    """A draft that takes the place of ``out`` if all goes well; folders above it are made.
-
-    Raises
-    ------
-    LolohaError
-        If it cannot be written.
-    """
+    """A draft that takes the place of ``out`` if all goes well; folders above it are made."""
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -174,13 +174,7 @@ def _files(log: ReportLog, dialect: str, contents: Contents) -> str:
 
 
 def parse_rounds(text: str) -> list[int]:
-    """The rounds that "0,3,7-9" lists.
-
-    Raises
-    ------
-    ParameterError
-        If it lists none, or too many.
-    """
+    """The rounds that "0,3,7-9" lists."""
     rounds: list[int] = []
     try:
         for part in text.split(","):

@@ -51,16 +51,7 @@ _FINGERPRINT = slice(len(_CAMPAIGNS), len(_CAMPAIGNS) + 64)
 
 
 class Admission:
-    """The guards, in order: first those that look, then those that wait.
-
-    Parameters
-    ----------
-    context : Context
-    routes : sequence of Route
-        Of the application, to know what exists.
-    quick : dict of str to callable
-        What answers a POST past the routes, by path; a campaign in it is written ``{fingerprint}``.
-    """
+    """The guards, in order: first those that look, then those that wait."""
 
     def __init__(self, context: Context, routes: Sequence[Any], quick: Mapping[str, Quick]) -> None:
         self._context = context
@@ -80,13 +71,7 @@ class Admission:
         )
 
     async def admit(self, scope: Scope, receive: Any) -> Admitted:
-        """Everything about a request, its body too.
-
-        Raises
-        ------
-        Problem
-            If a guard does not let it in.
-        """
+        """Everything about a request, its body too."""
         admitted = Admitted(scope)
         for guard in self.guards:
             guard(admitted)

@@ -23,18 +23,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class InPieces(Response):
-    """An answer in pieces, which waits for its reader after each of them.
-
-    Parameters
-    ----------
-    shares : Shares
-        Bytes of all answers that have still to be sent.
-    pieces : sequence of bytes
-    media : str
-        Type of the whole.
-    name : str, optional
-        Under which it is to be saved.
-    """
+    """An answer in pieces, which waits for its reader after each of them."""
 
     def __init__(
         self, shares: Shares, pieces: Sequence[bytes], media: str, name: str | None = None
@@ -66,16 +55,7 @@ class InPieces(Response):
 
 
 class Shared(Response):
-    """An answer out of bodies that are kept anyway: who reads slowly holds none of them.
-
-    Parameters
-    ----------
-    bodies : bytes
-        One after the other.
-    media : str
-        Type of the whole.
-    headers : dict, optional
-    """
+    """An answer out of bodies that are kept anyway: who reads slowly holds none of them."""
 
     def __init__(self, *bodies: bytes, media: str, headers: dict[str, str] | None = None) -> None:
         self._bodies = bodies

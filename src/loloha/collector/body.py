@@ -26,28 +26,14 @@ _STEP = 1 << 20
 
 
 class Bodies:
-    """Reads bodies, of all requests together at most so many bytes at a time.
-
-    Parameters
-    ----------
-    most : int
-        Bytes.
-    deadlines : Deadlines
-    """
+    """Reads bodies, of all requests together at most so many bytes at a time."""
 
     def __init__(self, most: int, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
         self._shares = Shares(most, "uploads must fit into memory, others fill it; come back")
 
     async def read(self, admitted: Admitted, receive: Receive, largest: int) -> None:
-        """Read the body as it was sent, at most ``largest`` bytes, held until it is released.
-
-        Raises
-        ------
-        Problem
-            413 if there is more, 408 if it comes too slowly, 400 if the client hangs up, 503 while
-            too much else is held, or its address holds more than its part.
-        """
+        """Read the body as it was sent, at most ``largest`` bytes, held until it is released."""
         claimed = admitted.headers.get(b"content-length", b"0")
         if claimed.isdigit() and (len(claimed) > _DIGITS or int(claimed) > largest):
             raise _too_large(largest)
@@ -86,13 +72,7 @@ class Bodies:
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:
-    """The body without its content encoding, at most ``largest`` bytes.
-
-    Raises
-    ------
-    Problem
-        413 if there is more, 415 for another encoding than gzip, 400 if it is damaged.
-    """
+    """The body without its content encoding, at most ``largest`` bytes."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":

@@ -32,21 +32,7 @@ GATHER_SECONDS = 0.002
 
 
 class Committer:
-    """One thread that writes; whoever submits waits for the commit.
-
-    Parameters
-    ----------
-    store : Store
-    clock : callable
-        Unix seconds: decides which rounds are open.
-    metrics : Metrics
-    largest_queue : int
-        Reports that may wait, of small uploads and of large ones each; one address has a quarter.
-    tidy : callable, optional
-        Called in the same thread at the start, every 30 seconds, and at the end; between any two
-        commits while it returns true. It writes: what becomes of it shows whether the store can be
-        written where no reports come.
-    """
+    """One thread that writes; whoever submits waits for the commit."""
 
     def __init__(
         self,
@@ -89,13 +75,7 @@ class Committer:
         return monotonic() - self._began > HANGING_SECONDS or self._failed is not None
 
     def must_work(self) -> None:
-        """Refuse where it is `failing`.
-
-        Raises
-        ------
-        StoreError
-            The last failure; whether another collector has taken the store over.
-        """
+        """Refuse where it is `failing`."""
         failed = self._failed
         if isinstance(failed, TakenOverError):
             raise TakenOverError("store was taken over by another collector; stop this one")
@@ -112,13 +92,7 @@ class Committer:
         return await future
 
     def submit(self, job: Job) -> None:
-        """Queue an upload; its future resolves once it is durable.
-
-        Raises
-        ------
-        StoreError
-            If too much waits already, of all or of this address.
-        """
+        """Queue an upload; its future resolves once it is durable."""
         with self._arrived:
             line = self._line_of(job)
             if self._stopping or not line.reports.fit(job.address, job.size):

@@ -61,17 +61,7 @@ class _Opened(NamedTuple):
 
 
 class Context:
-    """One running collector.
-
-    Parameters
-    ----------
-    settings : Settings
-    clock : callable
-        Unix seconds.
-    metrics : Metrics
-    steady : callable
-        Seconds that no setting of the clock moves.
-    """
+    """One running collector."""
 
     def __init__(
         self,
@@ -227,18 +217,7 @@ class Context:
     async def compute(
         self, request: Request, numbers: int, work: Callable[..., Parts], *arguments: Any
     ) -> tuple[Any, list[bytes]]:
-        """Compute an answer from so many numbers: charged for, and apart where there are many.
-
-        Parameters
-        ----------
-        work : callable
-            A function of a module, which gets a desk before its arguments.
-
-        Returns
-        -------
-        told, parts
-            As the function gave them.
-        """
+        """Compute an answer from so many numbers: charged for, and apart where there are many."""
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
         if numbers <= FEW_NUMBERS:
             return await self.read(_whole, work, self.desk, *arguments)
@@ -253,13 +232,7 @@ class Context:
         return head, list(parts)
 
     async def known(self, fingerprint: str) -> StoredCampaign:
-        """The campaign of a fingerprint.
-
-        Raises
-        ------
-        Problem
-            404 if there is none.
-        """
+        """The campaign of a fingerprint."""
         stored = self.desk.remembered(fingerprint)
         if stored is not None:
             return stored
@@ -286,13 +259,7 @@ class Context:
         self._fingerprints.add(fingerprint)
 
     async def require_admin(self, authorization: str) -> None:
-        """Refuse a request without an admin key in its header.
-
-        Raises
-        ------
-        Problem
-            401 without a key, 403 with a wrong one.
-        """
+        """Refuse a request without an admin key in its header."""
         hashes = await self.read(self.store.admin_keys)
         if self.settings.admin_key is not None:
             hashes.append(hashed(self.settings.admin_key.get_secret_value()))

@@ -25,13 +25,7 @@ READERS = {
 def prepare(
     desk: Desk, fingerprint: str, media: str, body: bytes, packing: str, largest: int
 ) -> tuple[Batch, Any]:
-    """Reports and their digests, ready for the commit.
-
-    Raises
-    ------
-    Problem
-        If the body cannot be read, or is too large.
-    """
+    """Reports and their digests, ready for the commit."""
     stored = desk.known(fingerprint)
     unpacked = unpack(body, packing, largest)
     try:

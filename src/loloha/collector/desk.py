@@ -17,13 +17,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 class Desk:
-    """Reads of one store, remembered.
-
-    Parameters
-    ----------
-    store : callable
-        Gives the open store.
-    """
+    """Reads of one store, remembered."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
@@ -35,13 +29,7 @@ class Desk:
         return self._known.get(fingerprint)
 
     def known(self, fingerprint: str) -> StoredCampaign:
-        """The campaign of a fingerprint.
-
-        Raises
-        ------
-        Problem
-            404 if there is none.
-        """
+        """The campaign of a fingerprint."""
         stored = self._known.get(fingerprint)
         if stored is None:
             if _FINGERPRINT.fullmatch(fingerprint):

@@ -26,13 +26,7 @@ _MOST_NUMBERS = 1 << 21
 
 
 class Estimates:
-    """Remembers the estimates that were asked for last; a round's grow stale with its n.
-
-    Parameters
-    ----------
-    store : callable
-        Gives the open store.
-    """
+    """Remembers the estimates that were asked for last; a round's grow stale with its n."""
 
     def __init__(self, store: Any) -> None:
         self._store = store

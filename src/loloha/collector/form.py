@@ -53,13 +53,7 @@ class Asked(NamedTuple):
 
 
 def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
-    """Of how many reports the estimates are, and the document in pieces.
-
-    Raises
-    ------
-    Problem
-        409 where they are withheld and the form has no words for it.
-    """
+    """Of how many reports the estimates are, and the document in pieces."""
     stored, round, why = desk.known(fingerprint), wanted.round, wanted.withheld
     estimate = None if why else desk.estimates.of(stored, round, wanted.n)
     n = wanted.n if estimate is None else estimate.n

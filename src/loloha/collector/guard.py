@@ -148,15 +148,7 @@ def _names(reporters: Array) -> Any:
 
 
 def digest_rows(secret: bytes, keys: Array | None, ys: Array) -> Any:
-    """Keyed digests of n reports, uint64[n]: equal for equal reports, useless without the secret.
-
-    Parameters
-    ----------
-    secret : bytes
-        Of the campaign.
-    keys, ys : arrays
-        In the array form of the protocol's encoding.
-    """
+    """Keyed digests of n reports, uint64[n]: useless without the secret."""
     n = len(ys)
     if not n:
         return np.zeros(0, dtype=np.uint64)

@@ -24,26 +24,13 @@ if TYPE_CHECKING:
 
 
 class KeptReports:
-    """Packs reports for the store and writes them to a log.
-
-    Parameters
-    ----------
-    folder : path
-    """
+    """Packs reports for the store and writes them to a log."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def prepare(self) -> None:
-        """Make the folder, see that files can be written there, delete what a killed one left.
-
-        Raises
-        ------
-        StoreError
-            If they cannot: reports would pile up in the store.
-        ParameterError
-            If its path is not UTF-8: nobody could read them.
-        """
+        """Make the folder, see that files can be written there, delete what a killed one left."""
         readable(self.folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,12 +10,7 @@ MOST_MATCHES = 50
 
 
 class Index:
-    """Labels in one text, which is searched at once: as fast as memory is read.
-
-    Parameters
-    ----------
-    labels : list of str
-    """
+    """Labels in one text, which is searched at once: as fast as memory is read."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = labels
@@ -50,14 +45,7 @@ class Index:
 
 
 def matches(labels: Sequence[str], text: str) -> list[dict[str, int | str]]:
-    """Labels that hold ``text``, at most 50: the same one, then those it begins, then the others.
-
-    Parameters
-    ----------
-    labels : list of str
-    text : str
-        In any case; all labels hold the empty one.
-    """
+    """At most 50 labels that hold ``text``: the same one, those it begins, then the others."""
     wanted = text.strip().casefold()
     kinds: tuple[list[int], ...] = ([], [], [])
     for value, label in enumerate(labels):

@@ -44,13 +44,7 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Log:
-    """Counts and logs each request, with the route as it was declared: a path could hold anything.
-
-    Parameters
-    ----------
-    app : ASGI application
-    metrics : Metrics
-    """
+    """Counts and logs each request, with its declared route: a path could hold anything."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -76,14 +70,7 @@ class Log:
 
 
 class Headers:
-    """Adds to each answer the headers that it does not have.
-
-    Parameters
-    ----------
-    app : ASGI application
-    shared : bool
-        Whether pages of other origins may read what is answered.
-    """
+    """Adds to each answer the headers that it does not have."""
 
     def __init__(self, app: ASGIApp, *, shared: bool) -> None:
         policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
@@ -104,16 +91,7 @@ class Headers:
 
 
 class Bounds:
-    """Charges for answers and bounds what waits to be read; a fault is answered without a trace.
-
-    Parameters
-    ----------
-    app : ASGI application
-    context : Context
-    share : callable, optional
-        Wraps an application so that pages of other origins may read its answers: also those that
-        are given here.
-    """
+    """Charges for answers and bounds what waits to be read; a fault is answered without a trace."""
 
     def __init__(self, app: ASGIApp, *, context: Context, share: Share | None) -> None:
         self._app = app
@@ -133,17 +111,7 @@ class Bounds:
 
 
 class Entrance:
-    """Lets requests in, and hands them to what answers them.
-
-    Parameters
-    ----------
-    app : FastAPI
-    context : Context
-    quick : dict of str to callable
-        As `Admission` takes them.
-    share : callable, optional
-        As `Bounds` takes it.
-    """
+    """Lets requests in, and hands them to what answers them."""
 
     def __init__(
         self, app: Any, *, context: Context, quick: Mapping[str, Quick], share: Share | None

@@ -24,16 +24,6 @@ BYTES_A_REQUEST = 1 << 18
 class Outgoing:
     """Sends one answer, whoever gives it.
 
-    Parameters
-    ----------
-    rate : RateLimit
-    answers : Shares
-        Bytes of all answers that have still to be sent. Pieces that several answers share count
-        where they are kept, not here.
-    scope : dict
-    to : callable
-        Where it goes.
-
     Attributes
     ----------
     has_begun : bool

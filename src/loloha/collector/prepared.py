@@ -34,13 +34,7 @@ class Once:
 
 
 class Prepared:
-    """Bodies of answers that never change, the least recently used of them dropped first.
-
-    Parameters
-    ----------
-    most : int
-        Bytes of all together, but for the last one.
-    """
+    """Bodies of answers that never change, the least recently used of them dropped first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -54,18 +54,7 @@ _LONGEST_DETAIL = 1000
 
 
 class Problem(HTTPException):
-    """An answer that is an error.
-
-    Parameters
-    ----------
-    status : int
-    detail : str
-        What is wrong, and what to do; nothing secret.
-    kind : str
-        Short name, for programs.
-    extra : dict, optional
-        More members of the document.
-    """
+    """An answer that is an error."""
 
     def __init__(
         self,

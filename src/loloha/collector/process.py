@@ -61,13 +61,7 @@ class _Running(NamedTuple):
 
 
 class Process:
-    """Does one piece of work at a time, for one store; begins when it is first needed.
-
-    Parameters
-    ----------
-    url : str
-        Of the store.
-    """
+    """Does one piece of work at a time, for one store; begins when it is first needed."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -79,15 +73,7 @@ class Process:
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """Call a function of a module there, with a desk before its arguments.
-
-        Raises
-        ------
-        Problem
-            503 if the process dies over it, or takes too long.
-        Exception
-            Whatever the function raises.
-        """
+        """Call a function of a module there, with a desk before its arguments."""
         try:
             has_worked, outcome, memory = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):

@@ -27,13 +27,7 @@ Whole = Annotated[int, BeforeValidator(_digits)]
 
 
 def known_parameters(request: Request) -> None:
-    """Refuse what the route would ignore: a misspelt bound would show other rounds in silence.
-
-    Raises
-    ------
-    Problem
-        422 for a parameter that the route does not know, or that is there twice.
-    """
+    """Refuse what the route would ignore: a misspelt bound would show other rounds in silence."""
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     counts = Counter(name for name, _ in request.query_params.multi_items())
     if set(counts) <= known and all(n == 1 or name in _MANY for name, n in counts.items()):

@@ -20,16 +20,7 @@ LARGEST_PIECE = 5_000
 
 
 class Job:
-    """An upload on its way: committed at once, or, where that would take long, piece by piece.
-
-    Parameters
-    ----------
-    upload : Submission or SmallUpload
-    future : Future
-        That is to be told, on which event ``loop``.
-    address : str, optional
-        Whose it is.
-    """
+    """An upload on its way: committed at once, or, where that would take long, piece by piece."""
 
     def __init__(self, upload: Upload, future: Any, loop: Any, address: str | None = None) -> None:
         self.upload = upload

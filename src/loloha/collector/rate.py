@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class RateLimit:
-    """Counts what each address asks for, in memory only: addresses are never written anywhere.
-
-    Parameters
-    ----------
-    rate : str
-        E.g. "200/second"; empty for no limit.
-    """
+    """Counts what each address asks for, in memory only: addresses are never written anywhere."""
 
     def __init__(self, rate: str) -> None:
         self._limit: RateLimitItem | None = parse(rate) if rate else None
@@ -34,13 +28,7 @@ class RateLimit:
         return self._hit(scope, kind, 1)
 
     def charge(self, scope: Scope, cost: float) -> None:
-        """Count work beyond that of one request, half of what is allowed at most.
-
-        Raises
-        ------
-        Problem
-            429 if it is too much.
-        """
+        """Count work beyond that of one request, half of what is allowed at most."""
         if self._limit is not None and cost >= 1:
             most = max(1, self._limit.amount // 2)
             if not self._hit(scope, "", min(int(cost), most)):

@@ -48,22 +48,7 @@ def create_app(
     clock: Callable[[], float] = time.time,
     steady: Callable[[], float] | None = None,
 ) -> Application:
-    """The ASGI application of one collector.
-
-    Parameters
-    ----------
-    settings : Settings
-    clock : callable
-        Unix seconds: decides which rounds are open.
-    steady : callable, optional
-        Seconds that no setting of the clock moves, to see it jump. By default the system's, and
-        none for another clock, which may be set as its owner likes.
-
-    Returns
-    -------
-    Application
-        Opens the store when it starts, and writes what waits before it ends.
-    """
+    """The ASGI application of one collector."""
     metrics = Metrics()
     if steady is None:
         steady = steady_seconds if clock is time.time else clock

@@ -183,13 +183,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def read(cls, file: Path | None = None, **flags: Any) -> Self:
-        """The settings of a run; flags that are None were not given.
-
-        Raises
-        ------
-        ParameterError
-            If the file cannot be read, or something is unknown or out of range.
-        """
+        """The settings of a run; flags that are None were not given."""
         given = {name: value for name, value in flags.items() if value is not None}
         if file is not None and not file.is_file():
             raise ParameterError(f"config must be a TOML file, got {str(file)!r}; check the path")
@@ -221,20 +215,7 @@ class Settings(BaseSettings):
         return sorted(one for one in names if one.upper().startswith(prefix) and one not in known)
 
     def terms(self, plain: Any, schedule: Schedule | None = None) -> Terms:
-        """The terms of a new campaign: what was asked for, else the defaults set here.
-
-        Parameters
-        ----------
-        plain : dict
-            Some of the terms.
-        schedule : Schedule, optional
-            The defaults tolerate at most half a thousand of its rounds each.
-
-        Raises
-        ------
-        CampaignError
-            If something is unknown or out of range.
-        """
+        """The terms of a new campaign: what was asked for, else the defaults set here."""
         longest = LONGEST_TOLERANCE if schedule is None else MOST_OPEN // 2 * schedule.seconds
         defaults = {
             "late_seconds": min(self.late_seconds, longest),

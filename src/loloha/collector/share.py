@@ -13,15 +13,7 @@ _PARTS = 4
 
 
 class Shares:
-    """Counts bytes, or places, that are taken.
-
-    Parameters
-    ----------
-    most : int
-        Of all together.
-    advice : str
-        What a request is told for which nothing is left.
-    """
+    """Counts bytes, or places, that are taken."""
 
     def __init__(self, most: int, advice: str) -> None:
         self.most = most
@@ -71,13 +63,7 @@ class Hold:
         self.size = 0
 
     def grow(self, n: int) -> None:
-        """Hold n more.
-
-        Raises
-        ------
-        Problem
-            503 if there is no room for it, or the other requests of the address hold too much.
-        """
+        """Hold n more."""
         self.size += n
         shares = self._shares
         mine = shares.take(self._address, n)

@@ -153,14 +153,7 @@ class Receipt:
 
 
 def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission], list[Any]]:
-    """Make one submission of all small uploads of a campaign.
-
-    Returns
-    -------
-    submissions : list of Submission
-    places : list of (int, slice)
-        For each upload the submission that holds it, and which part of it.
-    """
+    """Make one submission of all small uploads of a campaign."""
     submissions: list[Submission] = []
     places: list[Any] = [None] * len(uploads)
     small: dict[int, list[int]] = {}

@@ -19,23 +19,7 @@ LONGEST_TOLERANCE = 366 * 86400
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Tolerances, and when estimates are shown; fixed when the campaign is created.
-
-    Parameters
-    ----------
-    late_seconds : int
-        A round takes reports until so long after its end; then it is closed for ever.
-    early_seconds : int
-        And from so long before its beginning, for clocks that run ahead.
-    minimum_cohort : int
-        Estimates of a round with fewer reports are withheld, and so are those of a sampled bucket
-        that fewer reports reach.
-    publish_every : int, optional
-        Estimates of a round change only by so many new reports at a time: what two of them differ
-        by tells of a group, not of one report. By default the minimum cohort; 1 shows each report
-        at once, 0 shows a round once it is closed. Reports at the end of a round that are too few
-        for a step are counted and never shown.
-    """
+    """Tolerances, and when estimates are shown; fixed when the campaign is created."""
 
     late_seconds: int = 86_400
     early_seconds: int = 60
@@ -66,13 +50,7 @@ class Terms:
         return schedule.start + (round + 1) * schedule.seconds + self.late_seconds
 
     def require_few_rounds(self, schedule: Schedule) -> None:
-        """Refuse tolerances that keep too many rounds of this length open.
-
-        Raises
-        ------
-        CampaignError
-            If it were more than a thousand.
-        """
+        """Refuse tolerances that keep too many rounds of this length open."""
         longest = MOST_OPEN * schedule.seconds
         if self.late_seconds + self.early_seconds > longest:
             raise CampaignError(
@@ -90,13 +68,7 @@ class Terms:
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
-        """What `to_dict` returned; what is left out has its default.
-
-        Raises
-        ------
-        CampaignError
-            If something is unknown or out of range.
-        """
+        """What `to_dict` returned; what is left out has its default."""
         known = {field.name for field in fields(cls)}
         if not isinstance(plain, Mapping) or not set(plain) <= known:
             raise CampaignError(

@@ -33,17 +33,6 @@ class Timekeeper:
 
     While they disagree nothing is counted, so that nothing is closed: devices are asked to come
     back, and keep what they have. It goes on as soon as the clock is right again.
-
-    Parameters
-    ----------
-    clock : callable
-        Unix seconds.
-    steady : callable
-        As `steady_seconds`.
-    seen : float
-        The last time that the store has seen, 0 if none.
-    accepted : bool
-        Somebody has said that the clock is right.
     """
 
     def __init__(
@@ -63,13 +52,7 @@ class Timekeeper:
         self._lock = Lock()
 
     def now(self) -> float:
-        """Unix seconds.
-
-        Raises
-        ------
-        ClockError
-            While they cannot be believed.
-        """
+        """Unix seconds."""
         with self._lock:
             now, steady = self._clock(), self._steady()
             error = self._error(now, steady)

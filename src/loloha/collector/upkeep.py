@@ -15,16 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Work that is done again and again, and may fail: nothing is lost, it waits in the store.
-
-    Parameters
-    ----------
-    work : callable
-        Returns whether more of it is due at once.
-    what : str
-        For the log, such as "rounds are closed".
-    metrics : Metrics
-    """
+    """Work that is done again and again, and may fail: nothing is lost, it waits in the store."""
 
     def __init__(self, work: Callable[[], Any], what: str, metrics: Metrics) -> None:
         self._work = work

@@ -47,13 +47,7 @@ _PATH = CAMPAIGN + "/reports"
 
 
 async def receive_reports(context: Context, admitted: Admitted) -> Response:
-    """Count the reports of one request; see the route for what it answers.
-
-    Raises
-    ------
-    Problem
-        If the request cannot be read, or cannot be counted now.
-    """
+    """Count the reports of one request; see the route for what it answers."""
     stored, media, packing = admitted.stored, admitted.media, admitted.packing
     body = admitted.body
     upload: SmallUpload | Submission
@@ -84,13 +78,7 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
 
 
 def answer_alone(receipt: Receipt, reporter: str | UnsetType) -> Response:
-    """The answer to a single report, with its name: a device knows its own from a cached one.
-
-    Raises
-    ------
-    Problem
-        If it is refused.
-    """
+    """The answer to a single report, with its name: a device knows its own from a cached one."""
     if receipt.refused:
         named = {} if reporter is UNSET else {"reporter": reporter}
         raise refused(receipt.refused[0][1], named)
@@ -98,13 +86,7 @@ def answer_alone(receipt: Receipt, reporter: str | UnsetType) -> Response:
 
 
 async def counted(context: Context, address: str, upload: SmallUpload | Submission) -> Receipt:
-    """Commit an upload.
-
-    Raises
-    ------
-    Problem
-        503 if the store cannot count it now.
-    """
+    """Commit an upload."""
     try:
         with context.deadlines.within(SECONDS_TO_COMMIT):
             return await context.committer.commit(upload, address)

@@ -43,13 +43,7 @@ def commit_work(encoding: Encoding, reports: int, rounds: int) -> int:
 
 
 def upload_work(encoding: Encoding, rounds: Any) -> int:
-    """An upload beyond its first round, which is any request's own; at least its reports.
-
-    Parameters
-    ----------
-    rounds : sequence of int
-        Of each report.
-    """
+    """An upload beyond its first round, which is any request's own; at least its reports."""
     n = len(rounds)
     if not n:
         return 0

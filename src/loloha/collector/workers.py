@@ -17,15 +17,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """A few threads with a short queue: what does not fit is asked to come back.
-
-    Parameters
-    ----------
-    name : str
-    threads : int
-    most : int
-        Pieces of work that may run and wait.
-    """
+    """A few threads with a short queue: what does not fit is asked to come back."""
 
     def __init__(self, name: str, threads: int, most: int) -> None:
         self._places = Shares(most, f"{name} must have a free place, none is left; come back")
@@ -34,13 +26,7 @@ class Workers:
     async def run(
         self, work: Callable[..., Result], *arguments: Any, address: str | None = None
     ) -> Result:
-        """Do it in a thread, for an address whose other work does not fill all places.
-
-        Raises
-        ------
-        Problem
-            503 if too much waits already, or the store fails.
-        """
+        """Do it in a thread, for an address whose other work does not fill all places."""
         with self._places.hold(address) as place:
             place.grow(1)
             try:
@@ -55,15 +41,7 @@ class Workers:
 
 
 class WorkersApart(Workers):
-    """The same, each thread with a process of its own that works for it.
-
-    Parameters
-    ----------
-    name, threads, most
-        As above.
-    url : str
-        Of the store.
-    """
+    """The same, each thread with a process of its own that works for it."""
 
     def __init__(self, name: str, threads: int, most: int, url: str) -> None:
         super().__init__(name, threads, most)

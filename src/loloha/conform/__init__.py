@@ -21,18 +21,7 @@ SCHEMAS = ("campaign", "report", "receipt", "problem", "client-state")
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a message.
-
-    Parameters
-    ----------
-    name : str
-        One of `SCHEMAS`.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such schema.
-    """
+    """The JSON schema (draft 2020-12) of a message."""
     checks.choice("name", name, SCHEMAS)
     document = _read(name)
     if "protocol" in document["properties"]:

@@ -10,18 +10,7 @@ from loloha.protocols import Protocol
 
 
 def missing(protocol: Protocol) -> dict[str, str]:
-    """The parts that the encoding of a protocol does not bring, with what happens instead.
-
-    Parameters
-    ----------
-    protocol : Protocol
-
-    Returns
-    -------
-    dict of str to str
-        By the names in `loloha.encodings.PARTS`, which `loloha.encodings.for_encoding` takes; empty
-        where all are brought.
-    """
+    """The parts that the encoding of a protocol does not bring, with what happens instead."""
     other = CHANGE if not protocol.longitudinal else FRESH_CHANGE
     asked = [part for part in PARTS.values() if part is not other]
     for part in asked:

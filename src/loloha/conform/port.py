@@ -22,15 +22,7 @@ class PortError(LolohaError):
 
 
 class Port:
-    """A running port; made by `connect`.
-
-    Parameters
-    ----------
-    program : Program
-        With pipes for standard input and output, as text.
-    patience : float
-        Seconds to wait for a line.
-    """
+    """A running port; made by `connect`."""
 
     def __init__(self, program: Program, patience: float) -> None:
         self._program = program
@@ -41,27 +33,7 @@ class Port:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def ask(self, what: str, *, rng: Rng | None = None, **more: Any) -> dict[str, Any]:
-        """Ask a question, and draw what the port asks for in between.
-
-        Parameters
-        ----------
-        what : str
-            Name of the question.
-        rng : Rng, optional
-            Answers the port's draws; without one it must not ask for any.
-        **more
-            The rest of the question, as JSON data.
-
-        Returns
-        -------
-        dict
-            The answer; ``{"error": KIND}`` where the port refuses.
-
-        Raises
-        ------
-        PortError
-            If there is no such answer.
-        """
+        """Ask a question, and draw what the port asks for in between."""
         self._write(json.dumps({"ask": what, **more}))
         while "draw" in (answer := self._hear()):
             if rng is None:
@@ -70,18 +42,7 @@ class Port:
         return answer
 
     def lines(self, asked: Sequence[str]) -> list[str]:
-        """Write plain lines, and read as many: what is no JSON, after a question that leads to it.
-
-        Parameters
-        ----------
-        asked : sequence of str
-            So few that a pipe holds them and their answers.
-
-        Raises
-        ------
-        PortError
-            If a line is missing.
-        """
+        """Write plain lines, and read as many: what is no JSON, after the question for it."""
         self._write("\n".join(asked))
         return [self._line().rstrip("\n") for _ in asked]
 
@@ -138,20 +99,7 @@ class Port:
 
 @contextmanager
 def connect(command: Sequence[str], *, patience: float = 30.0) -> Iterator[Port]:
-    """Start a port, and end it afterwards.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments.
-    patience : float
-        Seconds to wait for each line.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such program.
-    """
+    """Start a port, and end it afterwards."""
     program = Program(command, encoding="utf-8")
     port = Port(program, patience)
     try:

@@ -36,33 +36,7 @@ def conform(
     patience: float = 30.0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[Result]:
-    """Ask a port everything, and compare.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program that speaks for the port, and its arguments.
-    only : sequence of str
-        Groups of `GROUPS` to check; by default all.
-    until_first : bool
-        Leave a group at its first difference.
-    patience : float
-        Seconds to wait for each line of an answer.
-    progress : callable
-        Called with the share that is done.
-
-    Returns
-    -------
-    list of Result
-        In the order of `GROUPS`.
-
-    Raises
-    ------
-    PortError
-        If the command does not speak the protocol of the kit.
-    ParameterError
-        If there is no such program or group.
-    """
+    """Ask a port everything, and compare."""
     chosen = [checks.choice("only", name, GROUPS) for name in only] or list(GROUPS)
     results = []
     with connect(command, patience=patience) as port:

@@ -67,12 +67,7 @@ def prime_support(counts: Ints, family: PrimeHash) -> Ints:
 
 
 class Windows:
-    """Sums over the residues that a symbol of the prime family stands for, at all keys at once.
-
-    Parameters
-    ----------
-    family : PrimeHash
-    """
+    """Sums over the residues that a symbol of the prime family stands for, at all keys at once."""
 
     def __init__(self, family: PrimeHash) -> None:
         self.family = family

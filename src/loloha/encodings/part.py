@@ -12,17 +12,7 @@ T = TypeVar("T")
 
 
 class Part:
-    """Something that every encoding may bring; a subclass may act otherwise, and brings its own.
-
-    Parameters
-    ----------
-    name : str
-        The module of the package that asks for it, and a word.
-    gives : str
-        What it is for.
-    otherwise : str
-        What becomes of an encoding without it; where it is refused, what to do instead.
-    """
+    """Something that every encoding may bring; a subclass may act otherwise, and brings its own."""
 
     def __init__(self, name: str, gives: str, otherwise: str) -> None:
         self.name, self.gives, self.otherwise = name, gives, otherwise
@@ -34,13 +24,7 @@ class Part:
         return self.known.get(type(encoding))
 
     def required(self, encoding: object) -> Any:
-        """The part that this encoding brings.
-
-        Raises
-        ------
-        ParameterError
-            Where it brings none.
-        """
+        """The part that this encoding brings."""
         part = self.of(encoding)
         if part is None:
             raise ParameterError(
@@ -55,24 +39,7 @@ PARTS: dict[str, Part] = {}
 
 
 def for_encoding(part: str, *encodings: type) -> Callable[[T], T]:
-    """Say what is the ``part``, one of `PARTS`, of these classes of encodings.
-
-    Parameters
-    ----------
-    part : str
-    *encodings : type of Encoding
-        Exactly these classes.
-
-    Returns
-    -------
-    callable
-        A decorator; of what is no function, called with it.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such part.
-    """
+    """Say what is the ``part``, one of `PARTS`, of these classes of encodings."""
 
     def register(brought: T) -> T:
         for cls in encodings:

@@ -158,13 +158,7 @@ def library(module: str, extra: str) -> Any:
 
 
 def plain_path(path: Path) -> str:
-    """An absolute path for engines that take some characters of a path for a pattern.
-
-    Raises
-    ------
-    ParameterError
-        If it has such characters.
-    """
+    """An absolute path for engines that take some characters of a path for a pattern."""
     text = str(path.absolute())
     if set(text) & set("*?[]{}\\"):
         raise ParameterError(

@@ -38,19 +38,7 @@ def save(
     campaign: str | None = None,
     sources: Iterable[str] = (),
 ) -> Path:
-    """Write the tally of one round to ``folder/round-N.tally``.
-
-    Parameters
-    ----------
-    folder : Path
-    round : int
-        Stands in the file too: it is refused under another round's name.
-    tally : Tally
-    campaign : str, optional
-        Fingerprint of the campaign.
-    sources : iterable of str
-        Digests of what was counted: two tallies of one source are refused together.
-    """
+    """Write the tally of one round to ``folder/round-N.tally``."""
     path = folder / f"round-{round}.tally"
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
     path.write_bytes(tally.to_bytes(origin=origin))
@@ -58,20 +46,7 @@ def save(
 
 
 def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
-    """The files of each round, in ascending order of rounds.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        Files that `save` wrote, or folders of them; several of one round add up.
-
-    Raises
-    ------
-    WireError
-        If there is no such file, a file has another name, is of another round than its name says or
-        of another campaign than others, or if reports would count twice: a file given again, by a
-        link or as a copy, or two tallies of the same reports.
-    """
+    """The files of each round, in ascending order of rounds."""
     by_round: dict[int, list[Path]] = {}
     seen = _Seen()
     for path in paths:
@@ -197,13 +172,7 @@ def _summary(folder: Path) -> Mapping[str, Any]:
 
 
 def round_of(path: Path) -> int:
-    """The round that a file's name says.
-
-    Raises
-    ------
-    WireError
-        If it says none.
-    """
+    """The round that a file's name says."""
     name = _NAME.fullmatch(path.name)
     if name is None or int(name[1]) > LARGEST_ROUND:
         raise WireError(
@@ -213,22 +182,7 @@ def round_of(path: Path) -> int:
 
 
 def load(paths: Sequence[Path], *, protocol: Protocol | None = None) -> Tally:
-    """The tally of one round, added up where there are several.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        At least one.
-    protocol : Protocol, optional
-        The rules that all must follow.
-
-    Raises
-    ------
-    WireError
-        If a file cannot be read, is damaged, or is of another protocol.
-    MergeError
-        If they follow different protocols.
-    """
+    """The tally of one round, added up where there are several."""
     tally = _load(paths[0], protocol)
     for path in paths[1:]:
         tally = tally + _load(path, protocol)

@@ -64,30 +64,6 @@ def statement(
 ) -> str:
     """The SQL that tallies all rounds of a campaign.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    dialect : {"duckdb", "postgres", "spark"}
-    source : str
-        A table (or what stands for one after FROM) with the columns round, reporter, key and y as
-        in `loloha.reportlog.schema`, and reports of this campaign only.
-    guard : bool
-        Count one report of each reporter in each round.
-    one_round : int, optional
-        The round that all rows belong to: they need no such column, and grouping is faster.
-    total : bool
-        One more row, with 1 in a column ``total``, that sums up all others: for a result that
-        travels, so that a part of it is not taken for the whole. Not with ``one_round``.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ParameterError
-        If there is no such dialect, or the protocol's hash has no SQL form.
-
     Notes
     -----
     Of a reporter's contradicting reports the smallest counts if the pseudonym starts with a zero
@@ -129,12 +105,6 @@ def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Path
     Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found. Columns
     are those of the files, and the round is written beside them: a folder called ``y=1`` or
     ``round=9`` is only a folder.
-
-    Raises
-    ------
-    ParameterError
-        If the dialect's databases do not read Parquet files by themselves, or take a path for a
-        pattern.
     """
     if not any(files.values()):
         raise ParameterError("LOG must hold files of the campaign, got none; check the folder")

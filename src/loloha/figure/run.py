@@ -34,32 +34,7 @@ def draw_run(
     top: int = 8,
     row: int | None = None,
 ) -> Figure:
-    """Top values over the rounds with bands, and one round's histogram.
-
-    Parameters
-    ----------
-    series : Series
-    protocol : Protocol
-        Decides the colour of the estimates.
-    title, note : str
-        A headline, and a small line below that says where the numbers come from.
-    level : float
-        Level of the intervals, for the legend.
-    top : int
-        How many values to show over the rounds, 1..40; none of them if there is but one round.
-    row : int, optional
-        Round of the histogram; the last one with estimates by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Made without pyplot: nothing is shown, and nothing global is touched.
-
-    Raises
-    ------
-    ParameterError
-        If ``top`` or ``row`` is out of range.
-    """
+    """Top values over the rounds with bands, and one round's histogram."""
     top = checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
     last = len(series.rounds) - 1
     row = series.last_round() if row is None else checks.integer("row", row, 0, last, "see rounds")

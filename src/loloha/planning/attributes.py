@@ -71,24 +71,6 @@ def plan_attributes(
 ) -> AttributesPlan:
     """Compare the two ways to ask about several attributes, of k values each.
 
-    Parameters
-    ----------
-    k, n, eps_inf, eps_1
-        As for `loloha.plan`; the budgets are those of one user for all attributes together.
-    attributes : int
-        How many, d >= 2.
-    **options
-        As for `loloha.plan`.
-
-    Returns
-    -------
-    AttributesPlan
-
-    Raises
-    ------
-    ParameterError
-        If a parameter lies outside its range, or there are fewer reports than attributes.
-
     Notes
     -----
     Losses of one user's attributes add up, however the attributes depend on each other: d reports

@@ -44,26 +44,6 @@ def frontier(
 ) -> tuple[Point, ...]:
     """For each eps_2 the most accurate OLOLOHA that holds it and eps_inf.
 
-    Parameters
-    ----------
-    k : int
-        Domain size, 2..2^24.
-    eps_inf : float
-        Loss of all reports of one value, for ever.
-    eps_2 : sequence of float, optional
-        By default up to twelve numbers from 0.2 to 2 times eps_inf, those that a chain can hold.
-    hash : str, optional
-        Family of the hashes, linear by default.
-
-    Returns
-    -------
-    tuple of Point
-
-    Raises
-    ------
-    ParameterError
-        If a parameter lies outside its range.
-
     Notes
     -----
     Without a second round, as eps_2 goes to infinity, eps_1 is eps_inf: V* falls all the way. A
@@ -98,19 +78,7 @@ def _point(k: int, eps_inf: float, once: float, hash: str | None) -> Point:
 
 
 def plot(points: Sequence[Point], *, ax: Axes | None = None) -> Axes:
-    """Draw n V* over eps_2, and the least n V* that the eps_1 of each point allows.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        As `frontier` gives them.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Draw n V* over eps_2, and the least n V* that the eps_1 of each point allows."""
     from matplotlib.ticker import FuncFormatter
 
     from loloha.figure.lines import new_axes

@@ -22,13 +22,7 @@ Chain = TypeVar("Chain", bound=LOLOHA)
 
 
 def check_held(**given: float | None) -> dict[str, float]:
-    """The two numbers that are given, checked.
-
-    Raises
-    ------
-    ParameterError
-        If not two of them are given, one is out of range, or no protocol can hold both.
-    """
+    """The two numbers that are given, checked."""
     fixed = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
     if len(fixed) != 2:
         raise ParameterError(
@@ -46,21 +40,7 @@ def check_held(**given: float | None) -> dict[str, float]:
 
 
 def hold(cls: type[Protocol], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Protocol:
-    """The most accurate protocol of this class with two of the numbers fixed.
-
-    Parameters
-    ----------
-    cls : type of Protocol
-    fixed : mapping
-        What `check_held` gives.
-    params : mapping
-        All other parameters.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot hold both, whatever the third number is.
-    """
+    """The most accurate protocol of this class with two of the numbers fixed."""
     known = cls.__dataclass_fields__.keys()
     if not cls.longitudinal:
         return cls.from_params({**params, "eps": fixed.get("eps_1", fixed.get("eps_2"))})

@@ -16,18 +16,6 @@ _NEIGHBOURS = 2
 def variance(k: int, eps_1: float) -> float:
     """n V* of subset selection: the least that any eps_1-private report allows.
 
-    Parameters
-    ----------
-    k : int
-        Domain size, 2..2^24.
-    eps_1 : float
-        Loss of the (first) report.
-
-    Returns
-    -------
-    float
-        Variance of a rare value's estimate, times the number of reports.
-
     Notes
     -----
     A report is a set of d values that holds the own value with probability
@@ -64,11 +52,6 @@ def _noise(k: int, eps: float) -> tuple[float, int]:
 
 def eps_2(eps_inf: float, eps_1: float) -> float:
     """The least loss of one round, all others known, at full accuracy for these two budgets.
-
-    Parameters
-    ----------
-    eps_inf, eps_1 : float
-        eps_1 < eps_inf.
 
     Notes
     -----

@@ -148,26 +148,6 @@ def prospect(
 ) -> Prospect:
     """What the protocol can see with n reports a round, what it costs, and whether within budgets.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    n : int
-        Reports expected in each round, n >= 1.
-    eps_inf, eps_1, eps_2 : float
-        Budgets: of all reports of one value, for ever; of the first report; of any one round.
-    level : float
-        Of intervals and bounds, in (0, 1).
-    label : str, optional
-        By default the protocol's name.
-    population : int, optional
-        Users of whom those n are drawn without replacement, by default just these n. Errors are
-        then those of the frequencies of all of them.
-
-    Raises
-    ------
-    ParameterError
-        If n < 1, the population is smaller than n or the level lies outside (0, 1).
-
     Notes
     -----
     A sample adds f(1-f) (N - reach) / ((N - 1) reach) to the variance, N the population: see

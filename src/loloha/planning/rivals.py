@@ -45,19 +45,7 @@ def rivals(
     weigh: str,
     **options: Any,
 ) -> Iterator[Prospect]:
-    """The OLOLOHA of least V*, and of each memo those to take among the ones that err little more.
-
-    Parameters
-    ----------
-    k, n, fixed, hash, weigh
-        As for `loloha.plan`.
-    least : float
-        The least error of one value among other protocols.
-    as_good : float
-        Errors up to this many times the least are equally good.
-    **options
-        Of `prospect`.
-    """
+    """The OLOLOHA of least V*, and of each memo the best among those that err little more."""
     families = CHOSEN if hash is None else (hash,)
     tried = sorted(_tried(k, fixed, families), key=lambda one: one[0])
     if hash is None:

@@ -62,13 +62,7 @@ class Verdict:
 
 
 def verdict(campaign: Campaign, n: int) -> Verdict:
-    """What the campaign can tell with ``n`` reports a round, n >= 1.
-
-    Raises
-    ------
-    ParameterError
-        If n < 1.
-    """
+    """What the campaign can tell with ``n`` reports a round, n >= 1."""
     protocol = campaign.protocol
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
     error, visible = seen.error_one, seen.visible_one
@@ -120,11 +114,6 @@ def require_fit_keys(campaign: Campaign) -> None:
 
     To leave these out would bias the estimates: the others' collision probability depends on the
     pair of values.
-
-    Raises
-    ------
-    CampaignError
-        If keys are assigned and may be such.
     """
     encoding = campaign.protocol.encoding
     if campaign.keys != "assigned" or type(encoding) is not Hashed or encoding.family.separates:
@@ -137,13 +126,7 @@ def require_fit_keys(campaign: Campaign) -> None:
 
 
 def require_strong_privacy(campaign: Campaign, *, accept_weak_privacy: bool = False) -> None:
-    """Refuse a campaign of weak privacy that nobody has accepted.
-
-    Raises
-    ------
-    CampaignError
-        If `weaknesses` finds any.
-    """
+    """Refuse a campaign of weak privacy that nobody has accepted."""
     reasons = weaknesses(campaign.protocol)
     if reasons and not accept_weak_privacy:
         raise CampaignError(

@@ -389,13 +389,7 @@ class Protocol:
 
 
 def speakable(protocol: Any) -> Protocol:
-    """``protocol``, if it is one that devices and servers speak.
-
-    Raises
-    ------
-    ParameterError
-        For anything else, such as a `loloha_lab.dyadic.DyadicLH`.
-    """
+    """``protocol``, if it is one that devices and servers speak."""
     if not isinstance(protocol, Protocol):
         raise ParameterError(
             f"protocol must be a loloha.Protocol, got {type(protocol).__name__}; make one by "

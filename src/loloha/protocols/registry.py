@@ -18,10 +18,6 @@ class Registry(Mapping[str, type[Protocol]]):
     Installed packages are asked only where a name is not one of the package's own, or all are
     listed: a device with a protocol of this package loads nothing of theirs.
 
-    Parameters
-    ----------
-    own : sequence of type of Protocol
-
     Attributes
     ----------
     own : dict of str to type of Protocol

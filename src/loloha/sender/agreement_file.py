@@ -83,16 +83,6 @@ class AgreementFile:
         """Delete a damaged state and what was left beside it, for a user who withdraws.
 
         The ledger of what was spent before stays, unless it is damaged itself.
-
-        Returns
-        -------
-        str
-            What was deleted and what that means, to show to the user.
-
-        Raises
-        ------
-        StateError
-            If the file is in use, or does not look as if a sender had written it.
         """
         file = StateFile(path)
         ledger = file.path + ".spent"

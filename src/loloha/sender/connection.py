@@ -74,18 +74,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Patience:
-    """How often to try, and how long to wait in between.
-
-    Parameters
-    ----------
-    attempts : int
-        At least 1.
-    first, longest : float
-        Seconds before the second attempt, and at most; each wait is twice the last one, of which a
-        random part is waited, so that devices do not come back together.
-    sleep, chance : callable
-        For tests.
-    """
+    """How often to try, and how long to wait in between."""
 
     attempts: int = 5
     first: float = 0.5
@@ -103,21 +92,6 @@ class Connection:
     """A connection to one collector, opened when it is needed and again when it breaks.
 
     Use as a context manager, or close it.
-
-    Parameters
-    ----------
-    url : str
-        ``http://`` or ``https://``, with or without a path.
-    token : str, optional
-        Sent as bearer token.
-    timeout : float
-        Seconds for each step of a request; a whole one takes at most six times as long.
-    patience : Patience, optional
-
-    Raises
-    ------
-    ParameterError
-        If the URL is not of that form, or the token has characters that no header can carry.
     """
 
     def __init__(
@@ -155,13 +129,7 @@ class Connection:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request until it is answered by anything but "come back later".
-
-        Raises
-        ------
-        Unreachable
-            If patience ends before.
-        """
+        """Send a request until it is answered by anything but "come back later"."""
         sent = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
             sent["Authorization"] = f"Bearer {self._token}"

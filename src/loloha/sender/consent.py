@@ -11,25 +11,7 @@ from loloha.errors import ParameterError
 
 
 def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) -> str:
-    """What reporting to all these campaigns together reveals, to be shown before a user agrees.
-
-    Parameters
-    ----------
-    campaigns : collection of Campaign
-        At least one.
-    limit : float, optional
-        The hard limit that is to be agreed on.
-
-    Returns
-    -------
-    str
-        A statement a line. `loloha.privacy.explain` says more about one protocol, with NumPy.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """What reporting to all these campaigns together reveals, to be shown before a user agrees."""
     if not campaigns:
         raise ParameterError("campaigns must hold at least one, got none; name what is asked")
     lines = [_one(campaign) for campaign in campaigns]

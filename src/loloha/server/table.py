@@ -69,13 +69,7 @@ class EstimateTable:
 
     @classmethod
     def from_series(cls, series: Mapping[str, Any]) -> EstimateTable:
-        """The table of a series, as `loloha.sender.collector.Collector.series` returns it.
-
-        Raises
-        ------
-        ParameterError
-            If something is no series, or that of a collector of 0.2.
-        """
+        """The table of a series, as `loloha.sender.collector.Collector.series` returns it."""
         names = {*COLUMNS}
         if not names <= series.keys():
             raise ParameterError(
@@ -86,25 +80,7 @@ class EstimateTable:
         return cls(about=about, **{name: series[name] for name in COLUMNS})
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The rows, round by round.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Kind of the frame; pyarrow by default.
-
-        Returns
-        -------
-        frame
-            With `COLUMNS`, and those of ``more`` behind them.
-
-        Raises
-        ------
-        ParameterError
-            If the backend is unknown.
-        ExtraError
-            If a library is not installed.
-        """
+        """The rows, round by round."""
         with tables_needed():
             import pyarrow
 

@@ -71,14 +71,7 @@ class Batch:
 
 
 class Reader:
-    """Reads uploads for one campaign.
-
-    Parameters
-    ----------
-    campaign : Campaign
-    most : int
-        Reports that an upload may hold: it is not decoded any further.
-    """
+    """Reads uploads for one campaign."""
 
     def __init__(self, campaign: Campaign, *, most: int = LARGEST_UPLOAD) -> None:
         self.campaign = campaign
@@ -88,15 +81,7 @@ class Reader:
         self.ticketed = campaign.keys == "assigned"
 
     def read_json(self, body: bytes | bytearray) -> Batch:
-        """One report, or an array of them.
-
-        Raises
-        ------
-        UploadTooLarge
-            If there are more than may be, here and below.
-        WireError
-            If ``body`` is not a JSON object or array.
-        """
+        """One report, or an array of them."""
         from loloha.wire.text import messages
 
         return self.collect(*messages(body, self.most))
@@ -108,13 +93,7 @@ class Reader:
         return self.collect(*lines(body, self.most))
 
     def read_arrow(self, body: bytes | bytearray) -> Batch:
-        """An Arrow IPC stream; see `loloha.wire.columns`.
-
-        Raises
-        ------
-        WireError
-            If it is damaged, compressed, or has other columns than the campaign's reports.
-        """
+        """An Arrow IPC stream; see `loloha.wire.columns`."""
         from loloha.wire.columns import columns
 
         codes, rounds, reporters, keys, ys, tickets = columns(body, self.campaign, self.most)
@@ -123,14 +102,7 @@ class Reader:
         return self._checked(codes, index, rounds, as_names(reporters), keys, ys, names)
 
     def collect(self, rows: list[Any], upload: bytearray) -> Batch:
-        """Turn messages into columns.
-
-        Parameters
-        ----------
-        rows : list of Message
-        upload : bytearray
-            For each report of one or several uploads 0, or the code of why it is not in ``rows``.
-        """
+        """Turn messages into columns."""
         codes = np.frombuffer(upload, dtype=np.int8).copy()
         index = np.flatnonzero(codes == 0)
         n, widths = len(rows), self.widths

@@ -72,15 +72,7 @@ class Columns(NamedTuple):
 
 
 def columns(body: bytes | bytearray, campaign: Campaign, most: int) -> Columns:
-    """The columns of a stream of at most so many reports, with tickets if keys are assigned.
-
-    Raises
-    ------
-    UploadTooLarge
-        If there are more than may be.
-    WireError
-        If it is damaged, compressed, or has other columns than the campaign's reports.
-    """
+    """The columns of a stream of at most so many reports, with tickets if keys are assigned."""
     table, metadata = _open(body, most)
     reason = None
     if metadata.get("version") != reportlog.VERSION or metadata.get("format") != reportlog.FORMAT:

@@ -37,13 +37,7 @@ _LEVEL = 4
 
 @dataclass(frozen=True)
 class Asset:
-    """One file as it goes out.
-
-    Parameters
-    ----------
-    body : bytes
-    media_type : str
-    """
+    """One file as it goes out."""
 
     body: bytes
     media_type: str
@@ -111,13 +105,7 @@ def _filled(page: Asset, parts: dict[str, str]) -> Asset:
 
 @cache
 def charts() -> Asset:
-    """plotly's JavaScript, out of the installed wheel.
-
-    Raises
-    ------
-    StoreError
-        If the installed release of plotly does not carry it.
-    """
+    """plotly's JavaScript, out of the installed wheel."""
     try:
         body = resources.files("plotly").joinpath("package_data", CHARTS).read_bytes()
     except (ModuleNotFoundError, FileNotFoundError):

@@ -29,17 +29,7 @@ def split(cells: Ints, added: Ints) -> list[tuple[int, Ints, Ints]]:
 
 
 def add_to_part(packed: bytes | None, number: int, cells: Ints, added: Ints, total: int) -> bytes:
-    """One part after adding.
-
-    Parameters
-    ----------
-    packed : bytes or None
-        The part before, None where it counted nothing.
-    number, cells, added
-        As `split` gives them.
-    total : int
-        Cells of the whole table: the last part is shorter.
-    """
+    """One part after adding."""
     first = number * CELLS
     size = min(CELLS, total - first)
     counts = np.zeros(size, dtype=np.int64) if packed is None else unpack_part(packed, size)

@@ -19,12 +19,7 @@ News = tuple[int, Any, Any]
 
 
 class Counts:
-    """Adds to the counts of rounds, in an open transaction.
-
-    Parameters
-    ----------
-    dialect : {"sqlite", "postgresql"}
-    """
+    """Adds to the counts of rounds, in an open transaction."""
 
     def __init__(self, dialect: str) -> None:
         self._put = {table: statement.put_parts(dialect, table) for table in statement.PARTS}

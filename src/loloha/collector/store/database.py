@@ -82,23 +82,7 @@ class UnfitError(StoreError):
 
 
 class Database:
-    """One writing connection, and several that only read.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///PATH`` or ``postgresql://USER@HOST/DATABASE``.
-    is_ready : bool
-        Another process has it open: it is not looked at for what a start refuses.
-
-    Raises
-    ------
-    ParameterError
-        If the URL names neither.
-    StoreError
-        If the folder of an SQLite file is missing, or the file is damaged or beside a log of
-        another state of it; nothing was touched.
-    """
+    """One writing connection, and several that only read."""
 
     def __init__(self, url: str, *, is_ready: bool = False) -> None:
         self.url = _parsed(url)
@@ -129,26 +113,14 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that commits at the end, or leaves nothing behind.
-
-        Raises
-        ------
-        StoreError
-            If the database fails; whether a failing commit took place is then unknown.
-        """
+        """A transaction that commits at the end, or leaves nothing behind."""
         with _translated(), self.writer.begin() as connection:
             yield connection
         self.must_be_in_place()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database.
-
-        Raises
-        ------
-        StoreError
-            If the database fails.
-        """
+        """A connection that sees one state of the database."""
         with _translated(), self.reader.begin() as connection:
             yield connection
 
@@ -156,11 +128,6 @@ class Database:
         """Refuse to go on where the path names another file than the one that is open, or none.
 
         What is written to a file that was deleted, or replaced by a copy, is gone with it.
-
-        Raises
-        ------
-        StoreError
-            If so.
         """
         if self._identity is None:
             return
@@ -175,13 +142,7 @@ class Database:
             )
 
     def probe_disk(self, size: int) -> None:
-        """Write a file of so many bytes beside that of SQLite, and delete it.
-
-        Raises
-        ------
-        StoreError
-            If that fails.
-        """
+        """Write a file of so many bytes beside that of SQLite, and delete it."""
         try:
             with TemporaryFile(dir=self._file.parent, buffering=0) as file:
                 left = memoryview(bytes(size))

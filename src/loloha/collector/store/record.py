@@ -50,17 +50,7 @@ class _Fresh:
 
 
 class Record:
-    """Writes submissions into an open transaction; remembers them only once it is told to.
-
-    Parameters
-    ----------
-    dialect : {"sqlite", "postgresql"}
-    most_rows : int
-        Reports whose guards stay in memory; guards of rounds not used of late go first and are
-        read again when they are needed.
-    keeps : callable, optional
-        Packs reports for the log of reports, where one is kept.
-    """
+    """Writes submissions into an open transaction; remembers them only once it is told to."""
 
     def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
         self.most_rows = most_rows

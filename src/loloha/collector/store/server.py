@@ -23,21 +23,7 @@ SELECT current_setting('server_encoding'), pg_is_in_recovery(),
 
 
 def must_suit(url: URL, options: dict[str, Any]) -> None:
-    """Refuse a database in which a store cannot live.
-
-    Parameters
-    ----------
-    url : URL
-    options : dict
-        Of each connection.
-
-    Raises
-    ------
-    StoreError
-        Names the cause and the cure.
-    psycopg.Error
-        If there is no connection.
-    """
+    """Refuse a database in which a store cannot live."""
     import psycopg
 
     keywords = url.translate_connect_args(username="user", database="dbname")

@@ -30,13 +30,7 @@ def following(number: int) -> int:
 
 
 def must_belong(path: Path) -> None:
-    """Refuse a store with files beside it that were left by another state of it.
-
-    Raises
-    ------
-    StoreError
-        If so; nothing has been touched.
-    """
+    """Refuse a store with files beside it that were left by another state of it."""
     for attempt in range(_TRIES):
         error = _error(path)
         if error is None:
@@ -48,13 +42,7 @@ def must_belong(path: Path) -> None:
 
 
 def must_be_whole(path: Path, seconds: float = 2.0) -> None:
-    """Refuse a damaged store: looks for so long at most, at its newest state, and writes nothing.
-
-    Raises
-    ------
-    StoreError
-        If it is.
-    """
+    """Refuse a damaged store: looks at its newest state for so long at most, and writes nothing."""
     if not path.exists() or not path.stat().st_size:
         return
     end = monotonic() + seconds

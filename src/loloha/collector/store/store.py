@@ -34,28 +34,7 @@ class TakenOverError(StoreError):
 
 
 class Store:
-    """Campaigns and counts in one database. One process writes at a time, the newest.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///PATH`` or ``postgresql://USER@HOST/DATABASE``.
-    keeps : callable, optional
-        Packs reports for the log of reports, where one is kept.
-    take_over : bool
-        Become the one that writes. Who only looks, or has still to check whether it can serve,
-        leaves the store to the collector that has it.
-    is_ready : bool
-        Another process has just opened the store, so its tables are those of this release: they
-        are only read.
-
-    Raises
-    ------
-    ParameterError
-        If the URL names neither.
-    StoreError
-        If the database cannot be opened.
-    """
+    """Campaigns and counts in one database. One process writes at a time, the newest."""
 
     def __init__(
         self,
@@ -152,11 +131,6 @@ class Store:
 
         What was deleted leaves the files as well: SQLite overwrites it and empties its log,
         PostgreSQL frees it for reuse. Campaigns of which nothing is due cost nothing.
-
-        Returns
-        -------
-        bool
-            Whether more is due than ``most`` campaigns, of which these were closed.
         """
         if self._record.due is None:
             with self.database.read() as connection:
@@ -182,13 +156,7 @@ class Store:
             connection.execute(sql.update(schema.writer).values(seen=int(now)))
 
     def probe(self) -> None:
-        """Write as much as an upload might, and delete it again.
-
-        Raises
-        ------
-        StoreError
-            If that fails, as on a full disk, where less may still find room.
-        """
+        """Write as much as an upload might, and delete it again."""
         if self.database.dialect == "sqlite":
             # Its own files have room left over, which would be used again.
             self.database.probe_disk(PROBE_BYTES)
@@ -244,16 +212,6 @@ class Store:
 
         Segments that go out get negative numbers before they do. Where that is as far as it got,
         the next time hands over the same ones, and none that came since.
-
-        Parameters
-        ----------
-        deliver : callable
-            Gets stored, round and packed reports; must make them durable, and be idempotent.
-
-        Returns
-        -------
-        bool
-            Whether more wait.
         """
         with self.database.read() as connection:
             waiting = connection.execute(statement.KEPT_SIZES).all()

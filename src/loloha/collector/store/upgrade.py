@@ -15,14 +15,7 @@ _OF_0_1 = "0001"
 
 
 def upgrade(database: Database) -> None:
-    """Run the migrations that the database has not seen, in one transaction.
-
-    Raises
-    ------
-    StoreError
-        If the database fails, or a release that this one does not follow has written it; it is as
-        it was then.
-    """
+    """Run the migrations that the database has not seen, in one transaction."""
     config = Config()
     config.set_main_option("script_location", MIGRATIONS)
     with database.write() as connection:

@@ -17,15 +17,7 @@ WORTH_LOADING = 1 << 15
 
 
 def compiled(name: str, work: int) -> ModuleType | None:
-    """The module ``name`` of this package, None where NumPy has to do, or will do.
-
-    Parameters
-    ----------
-    name : str
-        Module of this package.
-    work : int
-        Elements to process: a handful is not worth loading a compiler for.
-    """
+    """The module ``name`` of this package, None where NumPy has to do, or will do."""
     if work < WORTH_LOADING and f"{__name__}.jit" not in sys.modules:
         return None
     return _load(name)

@@ -25,18 +25,7 @@ Seed = int | np.random.SeedSequence | np.random.Generator
 
 
 class Draws:
-    """Random arrays for a simulation. The samplers draw through these methods only.
-
-    Parameters
-    ----------
-    rng : int, SeedSequence or Generator
-        Equal seeds give equal draws, with numba and without. A generator is drawn from.
-
-    Raises
-    ------
-    ParameterError
-        For anything else: there is no default, and nothing global.
-    """
+    """Random arrays for a simulation. The samplers draw through these methods only."""
 
     def __init__(self, rng: Seed) -> None:
         self._rng = _generator(rng)
@@ -184,13 +173,7 @@ class Draws:
 
 
 def _generator(rng: Seed) -> np.random.Generator:
-    """The generator that ``rng`` is, or seeds.
-
-    Raises
-    ------
-    ParameterError
-        For anything but an int >= 0, a SeedSequence or a Generator.
-    """
+    """The generator that ``rng`` is, or seeds."""
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
