@@ -109,6 +109,7 @@ def test_the_catalogue_tells_the_truth(real_data: Path) -> None:
     loaded = {
         "Syn": datasets.syn(),
         "Adult": datasets.adult(),
+        "Browsers": datasets.browsers(),
         "DB_MT": datasets.acs_weights("MT", real_data),
         "DB_DE": datasets.acs_weights("DE", real_data),
         "ACS stand-in": datasets.acs_standin(),

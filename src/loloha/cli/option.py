@@ -180,7 +180,7 @@ OPTIONS = {
     "table": Option(
         str,
         "CSV or Parquet file (wide: one user a row, one round a column; long: one report a row), "
-        "or a data set: syn, adult, acs:MT (any state).",
+        "or a data set: syn, adult, browsers, acs:MT (any state).",
         "TABLE",
     ),
     "tallies": Option(

@@ -23,7 +23,7 @@ _ARGUMENT = re.compile(
     r"\b(layout|user|round|value|domain|on_unknown)="
     r"(?:'([^']*)'|(\"[^\"]*\")|(\.\.\.)|(?=[ ,;)]|$))"
 )
-BUILT_IN = ("syn", "adult", "acs:STATE")
+BUILT_IN = ("syn", "adult", "browsers", "acs:STATE")
 
 
 def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = None) -> Dataset:
@@ -33,12 +33,12 @@ def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = Non
     given = dict(reading)
     folder = given.pop("data_dir", None)
     name, _, state = table.partition(":")
-    built_in = name in ("syn", "adult", "acs")
+    built_in = name in ("syn", "adult", "browsers", "acs")
     refused = {f"{name}; it is for files": [*given] if built_in else []}
     if folder is not None and not built_in:
         refused[f"a file as TABLE; {', '.join(BUILT_IN)} take it"] = ["data_dir"]
-    if folder is not None and name == "syn":
-        refused["syn; it is made up"] = ["data_dir"]
+    if folder is not None and name in ("syn", "browsers"):
+        refused[f"{name}; it reads no files"] = ["data_dir"]
     for goal, options in refused.items():
         for one in options:
             raise ParameterError(f"{flag(one)} must be left out for {goal}")
@@ -48,6 +48,8 @@ def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = Non
         return datasets.syn()
     if name == "adult":
         return datasets.adult(folder)
+    if name == "browsers":
+        return datasets.browsers()
     if not state:
         raise ParameterError("TABLE must name a state, got 'acs'; write acs:MT for Montana")
     return datasets.acs_weights(state, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loloha.datasets.browser import browsers
 from loloha.datasets.catalogue import CATALOGUE
 from loloha.datasets.dataset import DataError, Dataset, PrivacyWarning
 from loloha.datasets.download import cache_folder, fetch
@@ -22,6 +23,7 @@ __all__ = [
     "acs_standin",
     "acs_weights",
     "adult",
+    "browsers",
     "cache_folder",
     "fetch",
     "syn",

@@ -24,6 +24,10 @@ CATALOGUE = (
         "UCI Adult, hours per week, CC BY 4.0; histogram shipped, files by fetch('adult')",
     ),
     Entry(
+        "Browsers", "browsers()", 20_000, 97, 169, "histogram",
+        "caniuse-lite, browser versions by month, CC BY 4.0; shares shipped, paths simulated",
+    ),
+    Entry(
         "DB_MT", "acs_weights('MT')", 10_336, 1_412, 80, "real",
         "ACS PUMS 2018 person weights, Montana, public domain; by fetch('acs', 'MT')",
     ),
