@@ -113,9 +113,9 @@ def make_log(tmp_path: Path) -> Callable[..., ReportLog]:
     return make
 
 
-def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+def rewrite(path: Path, change: Callable[[Any], Any], **written: Any) -> None:
     """Replace what a file of a log holds, and keep its name true."""
-    pq.write_table(change(pq.read_table(path, partitioning=None)), path)
+    pq.write_table(change(pq.read_table(path, partitioning=None)), path, **written)
     path.rename(path.with_name(sha256(path.read_bytes()).hexdigest()[:32] + ".parquet"))
 
 

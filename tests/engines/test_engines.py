@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from logs import rewrite
 from loloha import OLOLOHA, BiLOLOHA
 from loloha.datasets import ExtraError
 from loloha.engines import REGISTRY, make_engine, sql, tally
 from loloha.engines.base import library
+from loloha.engines.linked import join
 from loloha.engines.result import by_round
 from loloha.engines.spark import local_session
 from loloha.errors import ParameterError, WireError
@@ -155,6 +158,38 @@ def test_damage_in_a_trusted_log_is_an_error_of_ours(draw, make_log, engine):
     path.write_bytes(content)
     with pytest.raises(WireError, match=f"readable by engine {engine.name}, got"):
         list(tally(log, engine=engine, guard=False))
+
+
+def test_a_file_that_one_engine_cannot_read_names_what_to_do(draw, make_log):
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)))
+    split = {"reporter": "BYTE_STREAM_SPLIT"}
+    rewrite(
+        next(log.round_folder(0).iterdir()),
+        lambda table: table,
+        use_dictionary=False,
+        column_encoding=split,
+    )
+    assert next(tally(log, engine="local")).tally.n == 5
+    with pytest.raises(WireError, match=r"duckdb, got .*use another engine"):
+        list(tally(log, engine="duckdb"))
+
+
+@pytest.mark.parametrize("name", ["duckdb", "local"])
+def test_what_a_library_says_while_a_result_is_streamed_is_not_passed_on(
+    draw, make_log, monkeypatch, name
+):
+    # Arrow raises OSError with the text of whoever fills its stream.
+    def broken(*_: object, **__: object):
+        raise OSError("Invalid Input Error: key 12345")
+
+    log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)))
+    monkeypatch.setattr(type(make_engine(name)), "count", broken)
+    monkeypatch.setattr(pq, "read_table", broken)
+    for counting in (lambda: list(tally(log, engine=name)), lambda: join(log)):
+        with pytest.raises(WireError, match="must be readable") as caught:
+            counting()
+        assert "12345" not in str(caught.value)
+        assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("name", ["log[1]", "a*b", "a?b", "x{1,2}", "back\\slash", "it's, [[a]"])

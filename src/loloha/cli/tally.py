@@ -100,18 +100,15 @@ def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[
 
 
 def _read(path: Path) -> Any:
-    import pyarrow
     from pyarrow import csv, parquet
 
-    from loloha.errors import WireError
+    from loloha.engines.base import typed
 
-    try:
+    with typed(f"--result {str(path)!r} must be Parquet or CSV", "export the result once more"):
         if path.suffix == ".csv":
             return csv.read_csv(path)
         # Columns are the file's own, whatever its folder is called.
         return parquet.read_table(path, partitioning=None)
-    except pyarrow.ArrowException as error:
-        raise WireError(f"--result must be Parquet or CSV, got {str(path)!r}: {error}") from error
 
 
 def _sources_of_result(path: Path) -> Callable[[int], list[str]]:

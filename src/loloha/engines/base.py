@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -121,14 +122,14 @@ class Engine(ABC):
     def _counted(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], guard: bool
     ) -> dict[int, RoundCounts]:
-        try:
+        with typed(
+            f"log must be readable by engine {self.name}",
+            "check its digests (guard=True), the memory and the disk; if all are in order, its "
+            "Parquet encoding is none that this engine reads: use another engine, or write the "
+            "file anew by pyarrow's defaults",
+            self.failures,
+        ):
             return {one.round: one for one in self.count(protocol, rounds, guard=guard)}
-        except self.failures as error:
-            # Its text could quote keys.
-            raise WireError(
-                f"log must be readable by engine {self.name}, got {type(error).__name__}; "
-                "check its digests (guard=True), the memory and the disk"
-            ) from None
 
 
 def _parts(
@@ -150,6 +151,19 @@ def _round_tally(
     tally.counts, tally.n = counts.counts, counts.n
     invalid = rows - counts.n - counts.duplicates - counts.conflicts
     return RoundTally(round, tally, counts.duplicates, counts.conflicts, invalid)
+
+
+@contextmanager
+def typed(
+    requirement: str, advice: str, failures: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Turn what libraries raise at a file into `WireError`: their own text could quote keys."""
+    arrow = library("pyarrow", "engines")
+    try:
+        yield
+    except (OSError, arrow.ArrowException, *failures) as error:
+        # As OSError, too, comes what fails while another library's result is streamed.
+        raise WireError(f"{requirement}, got {type(error).__name__}; {advice}") from None
 
 
 def library(module: str, extra: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.encodings import Hashed
-from loloha.engines.base import library
+from loloha.engines.base import library, typed
 from loloha.engines.guard import admit
 from loloha.engines.local import Local
 from loloha.engines.window import Window, decodable, decode
@@ -117,7 +117,8 @@ def _joined(
 def _read(protocol: Protocol, files: Sequence[LogFile], guard: bool) -> tuple[Ints, Ints]:
     """Keys and symbols of the reports of a round that count."""
     parquet = library("pyarrow.parquet", "engines")
-    read = [from_arrow(protocol, parquet.read_table(f.path, partitioning=None)) for f in files]
+    with typed("log must be readable", "check its digests (guard=True), the memory and the disk"):
+        read = [from_arrow(protocol, parquet.read_table(f.path, partitioning=None)) for f in files]
     if not read:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     reporters, keys, ys = (np.concatenate(column) for column in zip(*read, strict=True))
