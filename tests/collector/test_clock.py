@@ -153,3 +153,47 @@ def test_stops_do_not_add_up(clock: Clock, sqlite_url: str) -> None:
         store = Store(sqlite_url)
         assert store.seen() == left
         store.close()
+
+
+def test_starts_a_little_behind_never_take_the_time_seen_back(
+    clock: Clock, sqlite_url: str
+) -> None:
+    """Each could be less than an hour behind the one before: the clock went back for good."""
+
+    def seen(**more: Any) -> int:
+        context = Context(Settings(store=sqlite_url, **more), clock, Metrics(), clock)
+        context.open()
+        context.store.see(clock.now)
+        during = context.store.seen()
+        context.close()
+        store = Store(sqlite_url)
+        after = store.seen()
+        store.close()
+        assert after <= during
+        return after
+
+    first = seen()
+    assert first == clock.now - RECENTLY - 1
+    for _ in range(3):
+        clock.now -= HOUR / 4
+        assert seen() == first
+    # Whoever says that an earlier time is right is believed.
+    clock.now -= YEARS
+    assert seen(accept_clock=True) <= clock.now
+    assert seen() <= clock.now
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"), [(0, False), (MOST_JUMP, False), (MOST_JUMP + 1, True), (MOST_GAP, True)]
+)
+def test_a_start_that_closes_rounds_says_so(
+    clock: Clock, sqlite_url: str, caplog: pytest.LogCaptureFixture, gap: float, told: bool
+) -> None:
+    store = Store(sqlite_url)
+    store.see(clock.now)
+    store.close()
+    clock.now += gap
+    context = Context(Settings(store=sqlite_url), clock, Metrics(), clock)
+    context.open()
+    context.close()
+    assert ("closed for good" in caplog.text) == told

@@ -129,18 +129,74 @@ def test_a_commit_is_durable_whatever_the_database_says(
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE campaign (id int, title text)",
+        "CREATE VIEW guard AS SELECT 1",
+        "CREATE TYPE cell AS ENUM ('open')",
+        "CREATE TABLE alembic_version (version_num text)",
+        "CREATE TABLE alembic_version AS SELECT '0002' AS version_num",
+        "CREATE TABLE alembic_version AS SELECT '19f' AS version_num; CREATE TABLE guard ()",
+    ],
+)
+def test_a_database_of_another_program_is_named_and_left_alone(
+    postgresql_url: str, made: str
+) -> None:
+    """It was called a newer release of loloha, or not writable."""
+    engine = sql.create_engine(postgresql_url)
+    everything = (
+        "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()::text) "
+        "ORDER BY relname"
+    )
+    with engine.begin() as connection:
+        connection.exec_driver_sql(made)
+        before = connection.exec_driver_sql(everything).all()
+    with pytest.raises(StoreError, match="another program; give loloha a database"):
+        Store(postgresql_url)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql(everything).all() == before
+    engine.dispose()
+
+
+def test_tables_of_others_beside_a_store_are_no_matter(postgresql_url: str) -> None:
+    engine = sql.create_engine(postgresql_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE customers (id int)")
+    Store(postgresql_url).close()
+    Store(postgresql_url).close()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("one", [one for one in server.DURABILITY if not one.of_session])
+def test_a_server_that_can_lose_what_was_acknowledged_is_refused_unless_that_is_accepted(
+    one: server.Setting,
+    postgresql_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Store(postgresql_url).close()
+    assert not caplog.text
+    # As if the safe value, which this server has, were the other one.
+    turned = one._replace(safe=one.losing)
+    monkeypatch.setattr(server, "_OF_SERVER", [turned])
+    with pytest.raises(StoreError, match=rf"{one.name} {one.safe}: .*accept_losses=True"):
+        Store(postgresql_url)
+    Store(postgresql_url, accept_losses=True).close()
+    assert f"the server has {one.name} {one.safe}" in caplog.text
+
+
+@pytest.mark.parametrize(
     ("version", "row", "cause"),
     [
         (110_022, None, "version 11; upgrade"),
-        (150_000, ("UTF8", True, True, False, False, False), "standby"),
-        (150_000, (b"SQL_ASCII", True, True, False, False, False), "SQL_ASCII"),
-        (150_000, ("UTF8", False, False, False, False, False), None),
-        (150_000, ("UTF8", False, False, False, True, False), None),
+        (150_000, ("UTF8", True, True, False, False, [], []), "standby"),
+        (150_000, (b"SQL_ASCII", True, True, False, False, [], []), "SQL_ASCII"),
+        (150_000, ("UTF8", False, False, False, False, [], []), None),
+        (150_000, ("UTF8", False, False, False, False, ["cell"], ["fsync"]), "another program"),
+        (150_000, ("UTF8", False, False, False, False, [], ["fsync"]), "fsync off"),
     ],
 )
-def test_what_is_in_the_way_comes_first(
-    version: int, row: Any, cause: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_in_the_way_comes_first(version: int, row: Any, cause: str | None) -> None:
     class Cursor:
         def __enter__(self) -> Self:
             return self
@@ -148,7 +204,7 @@ def test_what_is_in_the_way_comes_first(
         def __exit__(self, *_: object) -> None:
             pass
 
-        def execute(self, _: str) -> "Cursor":
+        def execute(self, *_: object) -> "Cursor":
             return self
 
         def fetchone(self) -> Any:
@@ -159,6 +215,5 @@ def test_what_is_in_the_way_comes_first(
         execute=lambda _: None,
         cursor=lambda **_: Cursor(),
     )
-    found = server._cause(connection)
+    found = server._cause(connection, accept_losses=False)
     assert (found is None) if cause is None else cause in found
-    assert ("fsync is off" in caplog.text) == (row is not None and row[4])

@@ -205,3 +205,29 @@ def test_a_store_that_cannot_be_written_says_so(
     assert line.startswith("error: ")
     assert all(other.startswith("warning: ") for other in others)
     assert "read-only" in line
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE orders (id INTEGER)",
+        "CREATE TABLE campaign (id INTEGER, title TEXT)",
+        "CREATE TABLE alembic_version AS SELECT '0002' AS version_num",
+    ],
+)
+def test_a_file_of_another_program_is_named_and_left_as_it_is(
+    tmp_path: Path, made: str, mode: str
+) -> None:
+    """Its mode, permissions and `user_version`, which is that program's, were overwritten."""
+    path = tmp_path / "theirs.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.executescript(f"{made}; PRAGMA user_version = 7")
+    connection.close()
+    path.chmod(0o644)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="belongs to another program; nothing was touched"):
+        Store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o644

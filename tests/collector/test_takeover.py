@@ -10,6 +10,7 @@ import sqlalchemy as sql
 from collecting import ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.campaign import Campaign
 from loloha.cli import main
+from loloha.collector.context import RECENTLY
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.errors import StoreError
@@ -83,6 +84,7 @@ def test_a_collector_that_stopped_is_no_other(
     first = serve()
     # The second stops, the first was taken over and has nothing to say any more.
     second = serve()
+    clock.now += RECENTLY + 1
     second.__exit__(None, None, None)
     first.__exit__(None, None, None)
     caplog.clear()

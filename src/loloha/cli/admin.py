@@ -82,7 +82,8 @@ def _opened(url: str | None, *, makes: bool = False) -> Iterator[Store]:
         if not makes:
             raise StoreError("store must exist, there is no such file; correct --store")
         console.say("there was no such store: it is new, and the key is its first")
-    opened = Store(address, take_over=False)
+    # It counts nothing.
+    opened = Store(address, take_over=False, accept_losses=True)
     try:
         yield opened
     finally:

@@ -24,6 +24,7 @@ OPTIONS = {
     "guard=True": "without --trust-log",
     "(source=...)": "by --source",
     "accept_clock=True": "--accept-clock",
+    "accept_losses=True": "--accept-losses",
     "(AgreementFile.erase)": "by `loloha report --state FILE --withdraw`",
     "accept_weak_privacy=True": "--accept-weak-privacy",
     "skip=True": "--skip-bad",

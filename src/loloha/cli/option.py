@@ -32,6 +32,11 @@ OPTIONS = {
         "The clock is right, although it is more than 7 days ahead of the last time that the store "
         "has seen, or more than an hour behind it.",
     ),
+    "accept_losses": Option(
+        bool,
+        "Count although a setting of the PostgreSQL server lets a crash lose reports that were "
+        "acknowledged.",
+    ),
     "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
     "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),

@@ -33,6 +33,7 @@ def serve(
     keep_reports: Path | None = None,
     new_admin_key: bool = False,
     accept_clock: bool = False,
+    accept_losses: bool = False,
     until_eof: bool = False,
 ) -> None:
     """Collect reports over HTTP and show estimates, until it is stopped.
@@ -51,6 +52,7 @@ def serve(
         "port": port,
         "keep_reports": keep_reports,
         "accept_clock": accept_clock or None,
+        "accept_losses": accept_losses or None,
     }
     settings = Settings.read(config, **flags)
     for name in Settings.unknown_variables(os.environ):
@@ -78,7 +80,8 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
         from loloha.collector.kept_reports import KeptReports
 
         KeptReports(settings.keep_reports).prepare()
-    opened = Store(settings.store, take_over=False)
+    losses = settings.accept_losses
+    opened = Store(settings.store, take_over=False, accept_losses=losses)
     try:
         lacks = settings.admin_key is None and not opened.admin_keys()
         if lacks or new_admin_key:

@@ -23,7 +23,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.timekeeper import Timekeeper
+from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
 from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
@@ -58,6 +58,8 @@ class _Opened(NamedTuple):
     committer: Committer
     timekeeper: Timekeeper
     log: Upkeep | None
+    seen: int
+    """The time that the store had seen at the start."""
 
 
 class Context:
@@ -116,7 +118,12 @@ class Context:
         if self._opened is not None:
             return
         kept = self._kept_reports()
-        store = Store(self.settings.store, keeps=kept.pack if kept else None, take_over=False)
+        store = Store(
+            self.settings.store,
+            keeps=kept.pack if kept else None,
+            take_over=False,
+            accept_losses=self.settings.accept_losses,
+        )
         try:
             seen = store.seen()
             timekeeper = Timekeeper(
@@ -136,6 +143,9 @@ class Context:
                 )
             store.take_over()
             self._warn_of_another(seen)
+            if self.settings.accept_clock:
+                seen = min(seen, int(timekeeper.now()))
+                store.see(seen, even_earlier=True)
             self._drop_kept(store, kept)
         except BaseException:
             # Nothing was counted here yet: whoever wrote before may go on.
@@ -143,7 +153,7 @@ class Context:
                 store.give_back()
             store.close()
             raise
-        self._opened = _Opened(store, committer, timekeeper, log)
+        self._opened = _Opened(store, committer, timekeeper, log, seen)
         committer.start()
         if log is not None:
             log.start()
@@ -155,8 +165,14 @@ class Context:
             raise StoreError(f"log of reports must take what waits, it does not: {log.cause}")
 
     def _warn_of_another(self, seen: int) -> None:
-        """Tell of a collector that used the store a moment ago: it may run still."""
+        """Tell of a collector that used the store a moment ago and may run still, or long ago."""
         ago = int(self.clock()) - seen
+        if seen and ago > MOST_JUMP:
+            _log.warning(
+                "the store was used %.1f h ago for the last time, by the clock: rounds that have "
+                "ended since are closed for good; if the clock is ahead, stop and set it right",
+                ago / 3600,
+            )
         if 0 <= ago <= RECENTLY:
             _log.warning(
                 "took the store over from a collector that used it %d s ago: if that one still "
@@ -182,7 +198,8 @@ class Context:
                 self._opened.log.stop()
             # Where it fails, or the clock is not believed, the next one is warned of us, in vain.
             with suppress(StoreError):
-                self._opened.store.leave(self._opened.timekeeper.now() - RECENTLY - 1)
+                before = self._opened.timekeeper.now() - RECENTLY - 1
+                self._opened.store.leave(max(before, self._opened.seen))
             self._opened.store.close()
         self._opened = None
 

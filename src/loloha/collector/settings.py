@@ -88,6 +88,8 @@ class Settings(BaseSettings):
         all; by default none.
     accept_clock : bool
         Believe the clock, although the store has seen no other time for long.
+    accept_losses : bool
+        Count although a setting of the PostgreSQL server lets a crash lose what was acknowledged.
     """
 
     model_config = SettingsConfigDict(env_prefix="LOLOHA_", extra="forbid", frozen=True)
@@ -111,6 +113,7 @@ class Settings(BaseSettings):
     root_path: str = ""
     trusted_proxies: str = ""
     accept_clock: bool = False
+    accept_losses: bool = False
 
     @field_validator("admin_key")
     @classmethod

@@ -22,7 +22,8 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store.server import must_suit
+from loloha.collector.store.owner import must_be_ours
+from loloha.collector.store.server import DURABILITY, must_suit
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -97,6 +98,7 @@ class Database:
                 )
             if not is_ready:
                 must_belong(path)
+                must_be_ours(path)
                 must_be_whole(path)
             _make_private(path)
             self._file = path.resolve()
@@ -105,11 +107,11 @@ class Database:
         self.writer = _engine(self.url, writes=True)
         self.reader = _engine(self.url, writes=False)
 
-    def must_suit(self) -> None:
+    def must_suit(self, *, accept_losses: bool) -> None:
         """Refuse a server's database in which no store can live; see `server.must_suit`."""
         if self.dialect == "postgresql":
             with _translated():
-                must_suit(self.url, _CONNECTION)
+                must_suit(self.url, _CONNECTION, accept_losses=accept_losses)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -305,11 +307,14 @@ def _set_up_postgresql(connection: Any, _: Any) -> None:
     An upload that waits is sent again.
     """
     with connection.cursor() as cursor:
-        # Off for a server, a database or a user loses what was acknowledged just before a crash.
-        cursor.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') = 'off'"
-        )
+        # Whatever the server, the database or the user has.
+        for one in DURABILITY:
+            if one.of_session:
+                cursor.execute(
+                    "SELECT set_config(%(name)s, %(safe)s, false) "
+                    "WHERE current_setting(%(name)s) = %(losing)s",
+                    {"name": one.name, "safe": one.safe, "losing": one.losing},
+                )
         for name, seconds in (
             ("lock_timeout", _SECONDS_TO_WAIT),
             ("statement_timeout", _SECONDS_TO_RUN),

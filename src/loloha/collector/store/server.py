@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from loloha.collector.store.owner import FOREIGN, NAMES, is_foreign
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
@@ -13,23 +14,58 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 OLDEST = 12
+
+
+class Setting(NamedTuple):
+    """One of the server's, by which a crash could lose reports that were acknowledged."""
+
+    name: str
+    safe: str
+    loses: str
+    of_session: bool = False
+    """Each connection sets it for itself; one that is the server's is refused, or accepted."""
+
+    @property
+    def losing(self) -> str:
+        """The other value."""
+        return "off" if self.safe == "on" else "on"
+
+
+DURABILITY = (
+    Setting("synchronous_commit", "on", "the last reports that were acknowledged", of_session=True),
+    Setting("fsync", "on", "reports that were acknowledged, and can damage the store"),
+    Setting("full_page_writes", "on", "pages of the store, unless its disk writes them whole"),
+    Setting("data_sync_retry", "off", "what the disk failed to write before"),
+)
+_OF_SERVER = tuple(one for one in DURABILITY if not one.of_session)
+
 _FACTS = """
 SELECT current_setting('server_encoding'), pg_is_in_recovery(),
     current_setting('transaction_read_only') = 'on', current_schema() IS NULL,
-    current_setting('fsync') = 'off',
     to_regclass('alembic_version') IS NULL
-        AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+        AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+    ARRAY(
+        SELECT name FROM (
+            SELECT relname::text, relnamespace FROM pg_class
+            UNION SELECT typname::text, typnamespace FROM pg_type
+        ) AS taken (name, place) JOIN pg_namespace ON place = pg_namespace.oid
+        WHERE nspname = current_schema() AND name = ANY (%(names)s)
+    ),
+    ARRAY(
+        SELECT name::text FROM pg_settings
+        WHERE name || '=' || setting = ANY (%(losing)s) ORDER BY name
+    )
 """
 
 
-def must_suit(url: URL, options: dict[str, Any]) -> None:
-    """Refuse a database in which a store cannot live."""
+def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None:
+    """Refuse a database in which a store cannot live, or could lose what was acknowledged."""
     import psycopg
 
     keywords = url.translate_connect_args(username="user", database="dbname")
     asked = {**url.query, **keywords, **options}
     with psycopg.connect(**asked, autocommit=True) as one:
-        cause = _cause(one)
+        cause = _cause(one, accept_losses)
         if cause is None and one.info.backend_pid != _backend(one):
             # Not the server itself has answered. Whoever keeps sessions apart is as good.
             with psycopg.connect(**asked, autocommit=True) as other:
@@ -43,7 +79,7 @@ def must_suit(url: URL, options: dict[str, Any]) -> None:
         raise StoreError(f"store must be a PostgreSQL database to write to, got {cause}")
 
 
-def _cause(connection: Any) -> str | None:
+def _cause(connection: Any, accept_losses: bool) -> str | None:
     """What is in the way, and what to do about it."""
     version = connection.info.server_version // 10_000
     if version < OLDEST:
@@ -51,8 +87,9 @@ def _cause(connection: Any) -> str | None:
     # A user's own could be too short for any start.
     connection.execute("SET statement_timeout = '60s'")
     with connection.cursor(binary=True) as cursor:
-        row = cursor.execute(_FACTS).fetchone()
-    encoding, is_standby, is_read_only, has_no_schema, loses, cannot_create = row
+        losing = [f"{one.name}={one.losing}" for one in _OF_SERVER]
+        row = cursor.execute(_FACTS, {"names": NAMES, "losing": losing}).fetchone()
+    encoding, is_standby, is_read_only, has_no_schema, cannot_create, taken, loses = row
     if isinstance(encoding, bytes):
         encoding = encoding.decode("ascii", "replace")
     if encoding != "UTF8":
@@ -67,11 +104,6 @@ def _cause(connection: Any) -> str | None:
             "one whose transactions are read-only; set default_transaction_read_only to off for "
             "this user and database"
         )
-    if loses:
-        _log.warning(
-            "the server's fsync is off: a crash of its machine loses reports that were "
-            "acknowledged, and can damage the store; turn it on"
-        )
     if has_no_schema:
         return (
             "a search_path of which no schema exists or may be used; make the schema, or set "
@@ -79,6 +111,22 @@ def _cause(connection: Any) -> str | None:
         )
     if cannot_create:
         return "a user that may not create tables; GRANT CREATE, USAGE ON SCHEMA to it"
+    if is_foreign(taken):
+        return FOREIGN
+    return _loss(loses, accept_losses)
+
+
+def _loss(names: list[str], accepted: bool) -> str | None:
+    """What the server's settings put at risk; where that is accepted it is logged."""
+    for one in _OF_SERVER:
+        if one.name in names:
+            what = f"{one.name} {one.losing}: a crash of its machine loses {one.loses}"
+            if not accepted:
+                return (
+                    f"one whose server has {what}; turn it {one.safe}, or start with "
+                    "accept_losses=True"
+                )
+            _log.warning("the server has %s; turn it %s", what, one.safe)
     return None
 
 

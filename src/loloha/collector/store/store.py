@@ -43,13 +43,14 @@ class Store:
         keeps: Callable[..., bytes] | None = None,
         take_over: bool = True,
         is_ready: bool = False,
+        accept_losses: bool = False,
     ) -> None:
         self.database = Database(url, is_ready=is_ready)
         self._record = Record(self.database.dialect, keeps=keeps)
         self._epoch = -1
         try:
             if not is_ready:
-                self.database.must_suit()
+                self.database.must_suit(accept_losses=accept_losses)
                 upgrade(self.database)
             if take_over:
                 self.take_over()
@@ -149,11 +150,13 @@ class Store:
             self._record.has_deleted = not self.database.erase(schema.guard)
         return more
 
-    def see(self, now: float) -> None:
-        """Remember the time, by a clock that is believed."""
+    def see(self, now: float, *, even_earlier: bool = False) -> None:
+        """Remember the newest time, by a clock that is believed; an earlier one on demand."""
+        seen = schema.writer.c.seen
+        later = sql.true() if even_earlier else seen < int(now)
         with self.database.write() as connection:
             self._must_be_newest(connection)
-            connection.execute(sql.update(schema.writer).values(seen=int(now)))
+            connection.execute(sql.update(schema.writer).where(later).values(seen=int(now)))
 
     def probe(self) -> None:
         """Write as much as an upload might, and delete it again."""
