@@ -18,7 +18,7 @@ from loloha.planning import planning
 from loloha.planning.prospect import Prospect, prospect
 from loloha.protocols import REGISTRY
 from loloha.server.estimate import inversion, normal_quantile, simultaneous_error, variance
-from loloha.server.variance import expected_reach
+from loloha.server.variance import expected_reach, harmonic_reach
 
 SURVEYS = [
     (2, 10, 1.0, 0.5),
@@ -88,10 +88,10 @@ def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: floa
     _, n, *_ = survey
     for row in loloha.plan(*survey, level=level).rows:
         protocol: Any = row.protocol
-        reach = expected_reach(protocol, n)
+        reach = harmonic_reach(protocol, n)
         both = normal_quantile((1 + level) / 2), normal_quantile(level)
-        assert row.variance == variance(protocol, n)
-        assert row.error_one == both[0] * math.sqrt(variance(protocol, n))
+        assert row.variance == variance(protocol, n, reach=reach)
+        assert row.error_one == both[0] * math.sqrt(row.variance)
         assert row.error_all == simultaneous_error(protocol, reach, level=level)
         assert (row.eps_1, row.cap) == (protocol.asked_first, protocol.cap)
         assert row.g == protocol.g
@@ -100,7 +100,7 @@ def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: floa
             none = inversion(protocol, n, np.zeros(1), np.array([reach]))
             least = none.threshold(level, tested).item()
             unit = none.unit.item()
-            noise = both[1] * math.sqrt(variance(protocol, n, min(found, 1.0)))
+            noise = both[1] * math.sqrt(variance(protocol, n, min(found, 1.0), reach=reach))
             assert least - 1.5 * unit + noise < min(found, 1.0) + unit or math.isinf(found)
             if math.isfinite(found):
                 assert found < least + 1.5 * unit + noise
@@ -163,7 +163,8 @@ def test_rmse_is_that_of_every_population() -> None:
     for row in loloha.plan(8, 1000, 3.0, 1.5).rows:
         sampling = expected_reach(row.protocol, 1000) < 1000  # type: ignore[arg-type]
         for truth in (*rng.dirichlet(np.full(8, 0.5), size=5), np.eye(8)[0], np.full(8, 1 / 8)):
-            squared = float(np.mean(variance(row.protocol, 1000, truth)))  # type: ignore[arg-type]
+            reach = harmonic_reach(row.protocol, 1000)  # type: ignore[arg-type]
+            squared = float(np.mean(variance(row.protocol, 1000, truth, reach=reach)))  # type: ignore[arg-type]
             if sampling and np.ptp(truth):
                 assert row.rmse > math.sqrt(squared)
             else:

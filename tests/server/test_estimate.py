@@ -25,7 +25,7 @@ from loloha.server.estimate import (
     temporal_covariance,
     variance,
 )
-from loloha.server.variance import expected_reach
+from loloha.server.variance import expected_reach, harmonic_reach
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -388,6 +388,32 @@ def test_covariance_of_two_rounds_with_other_values(protocol: Protocol) -> None:
             assert abs(covariance[bin]) <= math.sqrt(floors[0] * floors[1]) * (1 + 1e-10)
             if protocol.encoding.kind in ("symbol", "bits"):
                 assert covariance[bin] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("k", "d", "n"), [(3, 1, 1), (3, 1, 4), (4, 2, 3), (5, 4, 3)])
+def test_variance_at_harmonic_reach_is_its_mean_over_who_samples_a_bucket(
+    k: int, d: int, n: int
+) -> None:
+    """Every choice of buckets of n users, those that leave bucket 0 unsampled apart."""
+    protocol = loloha.DBitFlipPM(k=k, d=d, eps_inf=1.0)
+    choices = [0 in buckets for buckets in itertools.combinations(range(k), d)]
+    reaches = [sum(users) for users in itertools.product(choices, repeat=n) if any(users)]
+    mean = np.mean([1 / reach for reach in reaches])
+    assert harmonic_reach(protocol, n) == pytest.approx(1 / mean, rel=1e-14)
+    for f in (0.0, 0.3, 1.0):
+        each = [variance(protocol, n, f, reach=reach) for reach in reaches]
+        seen = variance(protocol, n, f, reach=harmonic_reach(protocol, n))
+        assert seen == pytest.approx(np.mean(each), rel=1e-12, abs=1e-15)
+
+
+def test_harmonic_reach_is_whole_where_all_reach_and_smooth_where_a_series_takes_over() -> None:
+    assert harmonic_reach(BINARY, 17) == 17
+    assert harmonic_reach(loloha.DBitFlipPM(k=9, eps_inf=1.0), 17) == 17
+    protocol = loloha.DBitFlipPM(k=4, d=1, eps_inf=1.0)
+    # The series is in use from a mean of 20 000 on: up to 1 - d/b, the same below it.
+    below, above = (harmonic_reach(protocol, n) - n / 4 for n in (80_000, 80_004))
+    assert below == pytest.approx(-0.75, abs=1e-4)
+    assert above == pytest.approx(below, abs=1e-7)
 
 
 def test_covariance_without_a_fresh_round_is_the_variance() -> None:

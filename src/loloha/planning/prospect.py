@@ -21,7 +21,7 @@ from loloha.protocols import Protocol
 from loloha.report import MOST_REPORTS
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import inversion, normal_quantile
-from loloha.server.variance import expected_reach, variance
+from loloha.server.variance import harmonic_reach, variance
 
 REPORTS_OF_A_CHANGE = 10
 """Before and after a change, in what is said of how surely it shows."""
@@ -152,13 +152,14 @@ def prospect(
     -----
     A sample adds f(1-f) (N - reach) / ((N - 1) reach) to the variance, N the population: see
     `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
-    draws without replacement as well (W. Hoeffding 1963, theorem 4).
+    draws without replacement as well (W. Hoeffding 1963, theorem 4). Of sampled buckets the numbers
+    are those of a bucket that some user samples, with its `harmonic_reach`.
     """
     level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1, eps_2)
-    reach = expected_reach(protocol, n)
+    reach = harmonic_reach(protocol, n)
     users = n if population is None else checked_population(population, n)
     rare, whole, even = variance(
         protocol, users, (0.0, 1.0, 1 / protocol.bins), reach=reach

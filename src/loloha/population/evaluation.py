@@ -15,7 +15,7 @@ from loloha.arrays import Floats, Ints
 from loloha.errors import ParameterError
 from loloha.postprocess import clip_and_renormalise
 from loloha.protocols import Protocol
-from loloha.server.estimate import variance
+from loloha.server.variance import harmonic_reach, variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,8 @@ class Evaluation:
     v_star : float64[tau]
         Approximate variance V*.
     expected_mse : float64[tau]
-        Exact variance, averaged over the bins: what `mse` is expected to be.
+        Exact variance, averaged over the bins: what `mse` is expected to be. A bucket that no user
+        of the round samples has no estimate, and is in neither.
     eps_avg, eps_max : float
         Budget spent by a user, mean and largest over the users.
     """
@@ -137,13 +138,14 @@ def _round(
     known = ~np.isnan(estimate)
     if not known.any():
         return (math.nan,) * 5
+    reach = harmonic_reach(protocol, n)
     clipped = clip_and_renormalise(np.where(known, estimate, 0.0))
     return (
         _mean_square(estimate - truth),
         _mean_square(clipped - truth),
         _mean_square(1 / protocol.bins - truth),
         variance(protocol, n),
-        float(np.mean(variance(protocol, n, np.clip(truth, 0.0, 1.0)))),
+        float(np.mean(variance(protocol, n, np.clip(truth, 0.0, 1.0), reach=reach))),
     )
 
 

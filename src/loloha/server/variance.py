@@ -13,6 +13,8 @@ from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
 from loloha.report import MOST_REPORTS
 
+_SURELY_REACHED = 20_000
+
 
 class Channel(NamedTuple):
     """Pr[support] of users who do (p) and who do not (q) hold the value, and p - q."""
@@ -49,7 +51,8 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> 
         True frequency in [0, 1] among the n; 0 gives the approximate variance V*.
     reach : float or float64[bins], optional
         Reports that could support the bin, in (0, n]: n, but for sampled buckets, where by
-        default their expected number n d/b is taken.
+        default their expected number n d/b is taken, as in V*. At `harmonic_reach` the variance is
+        that over all that it can be.
 
     Returns
     -------
@@ -81,6 +84,31 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> 
 def expected_reach(protocol: Protocol, n: int) -> float:
     """Expected number of the n reports that can support one given bin."""
     return protocol.encoding.expected_reach(n)
+
+
+def harmonic_reach(protocol: Protocol, n: int) -> float:
+    """The reach at which `variance` is its mean over the reach m of a given bin, if m > 0.
+
+    Notes
+    -----
+    1 / E[1/m | m > 0], since the variance is linear in 1/m. Each user samples a bucket with chance
+    d/b, so m is binomial. A bucket that nobody samples, of chance (1 - d/b)^n, has no estimate
+    (NaN) and no error: measured and expected errors are those of the others.
+    """
+    mean = expected_reach(protocol, n)
+    if mean == n:
+        return mean
+    share = mean / n
+    if mean > _SURELY_REACHED:
+        # Of E[1/m], the Taylor series at the mean; what follows is of order 1/mean^3.
+        rest = 1 - share
+        return mean / (1 + rest / mean + rest * (1 + rest) / mean**2)
+    # Beyond lie less than 1e-30 of the chances.
+    sizes = np.arange(1, min(n, int(mean + 15 * math.sqrt(mean)) + 60) + 1)
+    # Each chance over the one before; the first is the chance of no user at all.
+    logs = np.cumsum(np.log((n + 1 - sizes) / sizes) + math.log(share) - math.log1p(-share))
+    chances = np.exp(logs - logs.max())
+    return float(chances.sum() / (chances / sizes).sum())
 
 
 def spread(channel: Channel, n: int, reach: Any, f: Any) -> Any:

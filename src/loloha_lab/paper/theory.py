@@ -9,31 +9,15 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.protocols import Protocol
-from loloha.server.estimate import variance
+from loloha.server.variance import harmonic_reach, variance
 
 
 def expected_mse(protocol: Protocol, n: int, truth: Floats) -> float:
     """Expectation of MSE_avg of the unbiased estimates, at true frequencies float64[tau, bins].
 
-    The mean of Eq. (1) of MATH over values and rounds. Where users sample buckets, the number m
-    that sample a given one is binomial, so 1/m is averaged over m > 0.
+    The mean of Eq. (1) of MATH over values and rounds.
     """
     return float(np.mean(variance(protocol, n, truth, reach=harmonic_reach(protocol, n))))
-
-
-def harmonic_reach(protocol: Protocol, n: int) -> float:
-    """1 / E[1/m | m > 0] for the number m of ``n`` users whose report can support a given bin.
-
-    Given m, the variance of `loloha.variance` is linear in 1/m: at this reach it is exact.
-    """
-    share = protocol.encoding.expected_reach(1)
-    if share == 1:
-        return float(n)
-    from scipy.stats import binom
-
-    sizes = np.arange(1, n + 1)
-    chances = binom.pmf(sizes, n, share)
-    return float(np.sum(chances) / np.sum(chances / sizes))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import loloha
 from loloha.law import exact_law
 from loloha.protocols import Protocol
 from loloha.rng import Rng
-from loloha_lab.paper.theory import chance_beyond, deviation_of, expected_mse, harmonic_reach
+from loloha_lab.paper.theory import chance_beyond, deviation_of, expected_mse
 
 EPS = {"eps_inf": 1.5, "eps_1": 0.5}
 
@@ -62,12 +62,6 @@ def test_expected_mse_is_that_of_the_devices(protocol: Protocol, values: list[in
     truth = np.bincount(buckets, minlength=protocol.bins)[None] / len(values)
     expected = expected_mse(protocol, len(values), truth)
     assert expected == pytest.approx(exact_mse(protocol, values), rel=1e-11)
-
-
-def test_reach_is_n_where_everybody_reaches_every_bin() -> None:
-    assert harmonic_reach(loloha.LGRR(k=9, **EPS), 17) == 17
-    assert harmonic_reach(loloha.DBitFlipPM(k=9, eps_inf=1.0), 17) == 17
-    assert harmonic_reach(loloha.DBitFlipPM(k=9, d=3, eps_inf=1.0), 10**4) < 10**4 / 3
 
 
 def test_z_is_the_normal_deviate_of_students_tail() -> None:
