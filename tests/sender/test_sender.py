@@ -420,6 +420,8 @@ def test_a_damaged_state_is_refused_and_not_shown(url: str, tmp_path: Path, cloc
             {"queue": [[0, "x"]]}, {"queue": [[0, "7"]]}, {"queue": [[0, "{}"]]},
             {"queue": [[0, json.dumps({"reporter": "0" * 32})]]},
             {"client": {}}, {"url": "x"}, {"url": None}, {"token": 3}, {"ticket": []},
+            # With reports that wait, those would not be its own.
+            *({"queue": [], "ticket": bad} for bad in ("", "0" * 31, "0" * 33, "A" * 32, "ten")),
         )
     ]  # fmt: skip
     damaged.append({name: own[name] for name in own if name != "queue"})
@@ -438,8 +440,9 @@ def test_a_damaged_state_is_refused_and_not_shown(url: str, tmp_path: Path, cloc
             sender(tmp_path, clock)
         assert own["client"]["secret"] not in str(caught.value)
         assert caught.value.__cause__ is None
-    path.write_text(json.dumps(good))
-    sender(tmp_path, clock).close()
+    for enrolment in (own, {**own, "queue": [], "ticket": "0a" * 16}):
+        path.write_text(json.dumps({**good, "enrolments": [enrolment]}))
+        sender(tmp_path, clock).close()
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, clock: Clock) -> None:

@@ -19,7 +19,7 @@ from loloha.protocols import Protocol
 from loloha.report import Key, Report
 from loloha.sender.connection import path_of
 from loloha.sender.ledger import Ledger, amount, rounds_of_plain, rounds_to_plain
-from loloha.wire.message import decode, encode
+from loloha.wire.message import decode, encode, is_ticket
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2
 MOST_QUEUED = 1_000
@@ -73,8 +73,10 @@ class Enrolment:
         url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
         if fingerprint_of(url) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
-        if not all(text is None or isinstance(text, str) for text in (token, ticket)):
-            raise StateError(f"state must hold its token and ticket as texts; {BEYOND_REPAIR}")
+        if token is not None and not isinstance(token, str):
+            raise StateError(f"state must hold its token as text; {BEYOND_REPAIR}")
+        if ticket is not None and not is_ticket(ticket):
+            raise StateError(f"state must hold a ticket as collectors write it; {BEYOND_REPAIR}")
         queue = once((round, text) for round, text in rest.pop("queue"))
         nothing_else(rest)
         one = cls(url, token, ticket, campaign, client, queue)

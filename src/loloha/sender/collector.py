@@ -14,11 +14,10 @@ from loloha.campaign import Campaign
 from loloha.errors import CampaignError, ParameterError
 from loloha.report import Key
 from loloha.sender.connection import Answer, Connection, Patience, path_of
-from loloha.wire.message import TICKET_BYTES, key_from_text
+from loloha.wire.message import is_ticket, key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CAMPAIGN = re.compile(r"^(?P<base>.*)/v1/campaigns/(?P<fingerprint>[0-9a-f]{64})$")
-_TICKET = re.compile(f"[0-9a-f]{{{2 * TICKET_BYTES}}}")
 _GOOD = (200, 201)
 
 
@@ -192,7 +191,7 @@ class Collector:
         assigned = _expect(answer, "assign a key")
         try:
             key, ticket = key_from_text(campaign, assigned["key"]), assigned["ticket"]
-            known = campaign.protocol.encoding.is_key(key) and _TICKET.fullmatch(ticket)
+            known = campaign.protocol.encoding.is_key(key) and is_ticket(ticket)
         except (TypeError, KeyError, ValueError):
             known = None
         if not known:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, NamedTuple, cast
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from loloha.campaign import Campaign
 from loloha.encodings import Encoding
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MESSAGE_VERSION = 1
 TICKET_BYTES = 16
+_TICKET = re.compile(f"[0-9a-f]{{{2 * TICKET_BYTES}}}")
 LARGEST_UPLOAD = 100_000
 """Reports in one upload."""
 MOST_TOGETHER = 100
@@ -55,6 +57,11 @@ class Widths(NamedTuple):
         group_bits = encoding.key_bits // groups if groups else 0
         answer_bits = encoding.report_bits - encoding.key_bits
         return cls(groups, _bytes(group_bits), _bytes(answer_bits), encoding.packed)
+
+
+def is_ticket(ticket: Any) -> bool:
+    """Whether a device may send it: a ticket must not become a place for what a server likes."""
+    return isinstance(ticket, str) and _TICKET.fullmatch(ticket) is not None
 
 
 def encode(
