@@ -52,6 +52,7 @@ def _tried(plain: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from ((field, other) for other in (text.upper(), text[2:], "ff" * (len(text) // 2)))
         yield from ((field, other) for other in _TYPES)
     yield from ((field, other) for field, others in FORMS.items() for other in others)
+    yield "campaign", plain["campaign"].upper()
     if "key" in plain:
         yield "key", plain["key"][2:] + plain["key"][:2]
 

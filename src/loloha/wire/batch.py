@@ -117,7 +117,7 @@ class Reader:
         if any(row.version != MESSAGE_VERSION for row in rows):
             reasons[[row.version != MESSAGE_VERSION for row in rows]] = Refusal.VERSION.code
         if any(row.campaign != fingerprint for row in rows):
-            foreign = np.array([row.campaign != fingerprint for row in rows])
+            foreign = np.array([row.campaign.lower() != fingerprint for row in rows])
             reasons[foreign & (reasons == 0)] = Refusal.CAMPAIGN.code
         reporters = column([row.reporter for row in rows], REPORTER_BYTES, Refusal.REPORTER)
         keys = column([row.key for row in rows], widths.key_bytes, Refusal.KEY)

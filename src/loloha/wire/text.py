@@ -33,7 +33,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """One report; a field with a default may be left out."""
 
     version: Annotated[int, Meta(extra_json_schema={"const": MESSAGE_VERSION})]
-    campaign: Annotated[str, _form("[0-9a-f]{64}")]
+    campaign: Annotated[str, _form("[0-9a-fA-F]{64}")]
     round: Annotated[int, Meta(ge=0, le=LARGEST_ROUND)]
     reporter: Annotated[str, _form(f"[0-9a-fA-F]{{{2 * REPORTER_BYTES}}}")]
     y: Annotated[str, _form("([0-9a-fA-F]{2})+")]
