@@ -27,7 +27,10 @@ METHODS = ("auto", "likelihood", "mean")
 LEAST_GAIN = 0.001
 """Less of the variance than this is not worth an assumption."""
 FALSE_ALARM = 0.05
-"""Chance, over all values, that users who keep their values are taken for ones who do not."""
+"""Chance, over all values, that users who keep their values are taken for ones who do not.
+
+By the normal approximation, where all report equally often: more where few reports support a value.
+"""
 SCALE = 1 << 20
 # Values x users whose symbols are looked up at once.
 _AT_ONCE = 1 << 22
@@ -199,8 +202,11 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
 
     but for what users differ by among themselves, a term of order 1/n without the noise. "auto"
     takes the mean where this is positive, and where a single value differs by more than noise
-    explains at 95 %, all values at once: the sum drowns what happens to one. The choice is made
-    from the same reports, once for all values.
+    explains at 95 %, all values at once: the sum drowns what happens to one. That is a test of one
+    frequency in both decodings, not of change alone: users of some values who report more often
+    weigh more, too. Its 95 % is a normal approximation, and alarms are more often false where few
+    reports support a value (docs/frontier.md). The choice is made from the same reports, once for
+    all values.
     """
     checks.choice("method", method, METHODS)
     reports = _Reports(protocol, *_checked(protocol, keys, ys))
@@ -238,9 +244,9 @@ def _choice(gain: float, seen: float, *, stands_out: bool) -> tuple[str, str]:
     if gain < LEAST_GAIN:
         return "mean", "so few reports a user leave nothing to gain"
     if seen <= 0:
-        return "mean", "users change their values: decoding them as if they did not would lose"
+        return "mean", "users change their values, or report unevenly: likelihood would lose"
     if stands_out:
-        return "mean", "a value was held by more users in some rounds: its frequency would be wrong"
+        return "mean", "a value seems held or reported more often in some rounds: it would be wrong"
     return "likelihood", "users keep their values well enough for all their reports to be one"
 
 
