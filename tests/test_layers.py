@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -201,6 +202,7 @@ def asks_for_a_class(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
             )
 
 
+@cache
 def registered() -> frozenset[str]:
     """Names of all protocols, read from the classes that define them."""
     return frozenset(
@@ -222,9 +224,10 @@ def module_name(path: Path) -> str:
 
 
 FILES = sorted(SOURCE.rglob("*.py"))
+MODULES = {module_name(path): path for path in FILES}
 
 
-@pytest.mark.parametrize("path", FILES, ids=map(module_name, FILES))
+@pytest.mark.parametrize("path", FILES, ids=MODULES)
 def test_every_module_keeps_to_its_layer(path: Path) -> None:
     problems = misplaced(module_name(path), path.read_text(), registered())
     assert not problems, "\n".join(problems)
@@ -275,18 +278,18 @@ def test_every_part_is_asked_for_in_the_module_that_it_names() -> None:
     for name in PARTS:
         module, _, _ = name.partition(":")
         place = module if module.startswith("loloha_lab.") else f"loloha.{module}"
-        asking = dict(zip(map(module_name, FILES), FILES, strict=True))[place].read_text()
+        asking = MODULES[place].read_text()
         assert re.search(r"\b[A-Z_]+\.(of|required)\(|part\.(of|required)\(", asking), name
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {module_name(path): dependencies(path) for path in FILES}
+    graph = {module: dependencies(path) for module, path in MODULES.items()}
     assert circles(graph) == []
 
 
 def dependencies(path: Path) -> set[str]:
     """What a module needs, at any place but the two doors; not the packages that it lies in."""
-    module, known = module_name(path), set(map(module_name, FILES))
+    module, known = module_name(path), MODULES.keys()
     found = set()
     for one in imports(ast.parse(path.read_text())):
         target = one.target if one.target in known else one.target.rpartition(".")[0]

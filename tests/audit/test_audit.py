@@ -52,7 +52,14 @@ def test_nothing_asked_bounds_nothing() -> None:
 # -- honest clients
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+# One memoised round over symbols, hashes and bits, and one round without a memo.
+FLAGSHIPS = ("l-grr", "biloloha", "rappor", "olh")
+
+
+@pytest.mark.parametrize("name", [
+    *FLAGSHIPS,
+    *(pytest.param(name, marks=pytest.mark.long) for name in REGISTRY if name not in FLAGSHIPS),
+])  # fmt: skip
 def test_honest_clients_pass(name: str) -> None:
     budgets: Any = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
     known = {field.name for field in dataclasses.fields(REGISTRY[name])}
@@ -76,7 +83,7 @@ HONEST = [
 
 
 @pytest.mark.parametrize(("name", "params", "audits"), [
-    *((name, params, 6) for name, params, _ in HONEST),
+    *((name, params, 3) for name, params, _ in HONEST[::3]),
     *(pytest.param(*honest, marks=pytest.mark.long) for honest in HONEST),
 ])  # fmt: skip
 def test_honest_clients_pass_every_time(name: str, params: Any, audits: int) -> None:
@@ -91,12 +98,15 @@ def test_honest_clients_pass_every_time(name: str, params: Any, audits: int) -> 
         assert sum(not found.passed for found in runs) <= most
 
 
-def test_honest_counts_pass_every_time() -> None:
+@pytest.mark.parametrize(
+    ("sure", "likely", "most"), [(40, 10, 2), pytest.param(300, 60, 12, marks=pytest.mark.long)]
+)
+def test_honest_counts_pass_every_time(sure: int, likely: int, most: int) -> None:
     """The same at 2000 users, from the exact law of the counts."""
     rng, asked = np.random.default_rng(1), _Asked(PROTOCOL, simulated(PROTOCOL))
     r = PROTOCOL.realised
     p, q = float(r.p_star), 1 - float(r.p_star)
-    for confidence, audits, most in ((1 - 1e-5, 300, 0), (0.9, 60, 12)):
+    for confidence, audits, allowed in ((1 - 1e-5, sure, 0), (0.9, likely, most)):
         alpha, failed = (1 - confidence) / (BOUNDS * len(asked.claims) * len(LOOKS)), 0
         for _ in range(audits):
             # 4/7 of the keys tell the two values apart.
@@ -106,7 +116,7 @@ def test_honest_counts_pass_every_time() -> None:
             asked.users["eps_1"] = 2_000
             findings = {finding.name: finding for finding in asked.losses(alpha)}
             failed += findings["eps_1"].violated
-        assert failed <= most
+        assert failed <= allowed
 
 
 # -- planted clients

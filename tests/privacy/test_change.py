@@ -243,7 +243,10 @@ ATTACKED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("protocol", "reports"), ATTACKED, ids=str)
+@pytest.mark.parametrize(("protocol", "reports"), [
+    *ATTACKED[2::3], *(pytest.param(*case, marks=pytest.mark.long)
+                       for place, case in enumerate(ATTACKED) if place % 3 != 2)
+], ids=str)  # fmt: skip
 def test_no_attack_passes_an_area(protocol: Protocol, reports: int) -> None:
     """Of 500 users of each kind, four standard errors, seeded; and it comes near: none is idle.
 
@@ -256,9 +259,9 @@ def test_no_attack_passes_an_area(protocol: Protocol, reports: int) -> None:
 
 
 GROWING = [
-    loloha.BiLOLOHA(k=5, **LARGE), loloha.OLOLOHA(k=96, g=4, **BUDGETS), loloha.OLH(k=12, eps=0.3),
-    loloha.DBitFlipPM(k=20, b=6, d=2, eps_inf=1.0),
+    loloha.BiLOLOHA(k=5, **LARGE), loloha.DBitFlipPM(k=20, b=6, d=2, eps_inf=1.0),
     *(pytest.param(protocol, marks=pytest.mark.long) for protocol in (
+        loloha.OLOLOHA(k=96, g=4, **BUDGETS), loloha.OLH(k=12, eps=0.3),
         loloha.LGRR(k=80, **LARGE), loloha.RAPPOR(k=8, eps_inf=1.0, eps_1=0.2),
         loloha.OUE(k=300, eps=1.0), loloha.GRR(k=20, eps=0.5),
     )),
@@ -276,6 +279,7 @@ def test_more_reports_show_no_less(protocol: Protocol) -> None:
         last = found
 
 
+@pytest.mark.long
 def test_no_formula_leaps_where_another_one_takes_over() -> None:
     """By more than what is added to what is drawn, and a little: k and T from one to the next."""
     for one, other in (
@@ -369,7 +373,9 @@ TABLE = [
 SYMBOLS = {1.0: 4, 0.5: 3, 2.0: 8}
 
 
-@pytest.mark.parametrize("row", TABLE, ids=str)
+@pytest.mark.parametrize("row", [
+    *TABLE[:2], *(pytest.param(row, marks=pytest.mark.long) for row in TABLE[2:])
+], ids=str)  # fmt: skip
 def test_the_table_of_the_specification(row: Any) -> None:
     eps_inf, eps_1, k, reports, *areas = row
     budgets: Any = {"k": k, "eps_inf": eps_inf, "eps_1": eps_1}

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from loloha.privacy.blanket import _sums_of_two
 from loloha.privacy.lattice import OUTSIDE, Sum, balance, drift, split, stray
 
-DRAWS = [1, 2, 7, 40]
+DRAWS = [1, 2, 7, pytest.param(40, marks=pytest.mark.long)]
 
 
 def some_law(seed: int) -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ def test_a_threshold_tells_no_less_than_is_claimed(seed: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("p", [0.5000001, 0.6, 0.75, 0.99, 1 - 1e-9])
-@pytest.mark.parametrize("m", [1, 2, 9, 60])
+@pytest.mark.parametrize("m", [1, 2, 20, pytest.param(60, marks=pytest.mark.long)])
 def test_sums_of_two_kinds_are_no_further_off_than_is_said(m: int, p: float) -> None:
     q, ones = 1 - p, np.arange(m + 1)
     law, error = _sums_of_two(ones, m - ones, p, q)

@@ -220,6 +220,11 @@ def test_same_pattern_where_values_share_cells() -> None:
 def test_same_pattern_three_cells() -> None:
     protocol = loloha.OLOLOHA(k=3, g=3, eps_inf=1.0, eps_1=0.5)
     worst_in_one_pattern(protocol, 2, list(itertools.product(range(3), repeat=3)))
+
+
+@pytest.mark.long
+def test_same_pattern_three_cells_and_more_rounds() -> None:
+    protocol = loloha.OLOLOHA(k=3, g=3, eps_inf=1.0, eps_1=0.5)
     worst_in_one_pattern(protocol, 1, [(0, 1, 2, 0, 1), (1, 2, 0, 1, 2)])
     worst_in_one_pattern(protocol, 1, [(0, 1, 1, 0, 1, 0), (2, 0, 0, 2, 0, 2)])
 
