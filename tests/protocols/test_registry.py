@@ -98,11 +98,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def environment(*paths: Path) -> dict[str, str]:
+    """Variables of a process that imports from these; plugins load longer than its tests run."""
+    path = os.pathsep.join(map(str, paths))
+    return os.environ | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
 def run(script: str, *arguments: str, path: Path | None = None) -> str:
-    sources = [str(Path(__file__).resolve().parents[2] / "src"), *([str(path)] if path else [])]
+    sources = [Path(__file__).resolve().parents[2] / "src", *([path] if path else [])]
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sources)},
+        env=environment(*sources),
         capture_output=True,
         text=True,
         check=False,
@@ -177,7 +183,7 @@ def own_tests(folder: Path) -> Any:
     quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", "test_memoised.py", *quiet],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(sources), str(folder)])},
+        env=environment(sources, folder),
         cwd=folder,
         capture_output=True,
         text=True,
