@@ -24,7 +24,7 @@ def test_all_tables_are_what_the_command_writes() -> None:
     assert budget_tables.text() == PAGE
 
 
-@pytest.mark.parametrize("eps", [2.0, 16.0])
+@pytest.mark.parametrize("eps", [2.0, pytest.param(16.0, marks=pytest.mark.long)])
 def test_a_row_over_the_loss_is_on_the_page(eps: float) -> None:
     assert line(budget_tables.budget_row(eps)) in PAGE
 

@@ -212,6 +212,7 @@ def test_hashing_keeps_the_value_hidden_for_ever() -> None:
     assert (np.diff(found.expected) > -0.005).all()
 
 
+@pytest.mark.long
 def test_bits_tell_more_of_the_value_than_a_hash_does() -> None:
     """At k = 12 and a value that seldom changes: the same budgets, the same users."""
     prior = np.full(12, 1 / 12)
