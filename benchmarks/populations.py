@@ -6,7 +6,7 @@ from typing import Any
 import loloha
 from benchmarks.measure import Row, Time, best, peak, timed
 from benchmarks.server import direct_counting
-from loloha.datasets import Dataset, acs_standin, adult, syn
+from loloha.datasets import Dataset, acs_standin, adult, browsers, syn
 from loloha.population import simulate
 from loloha.population.samplers import History
 from loloha.rng import SimulationRng
@@ -17,7 +17,7 @@ BUDGET = {"eps_inf": 2.0, "eps_1": 1.0}
 
 
 def rows() -> Iterator[Row]:
-    for dataset in (adult(), syn(), acs_standin()):
+    for dataset in (adult(), browsers(), syn(), acs_standin()):
         for protocol in _protocols(len(dataset.labels)):
             yield _row(dataset, protocol)
         yield _again(dataset)

@@ -1,4 +1,4 @@
-"""Mean squared errors of the post-processing steps on the four data sets, for the documentation.
+"""Mean squared errors of the post-processing steps on the data sets, for the documentation.
 
 ``python -m benchmarks.postprocessing --out docs/postprocess-table.md``
 """
@@ -47,6 +47,7 @@ def data_sets() -> dict[str, Dataset]:
     found = {
         "Syn": loloha.datasets.syn(tau=ROUNDS, rng=0),
         "Adult": loloha.datasets.adult(tau=ROUNDS, rng=0),
+        "Browsers": loloha.datasets.browsers(tau=ROUNDS, rng=0),
     }
     for state, n in (("MT", 10_336), ("DE", 9_123)):
         try:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from loloha.population.trial import Trial
     from loloha.protocols import Protocol
 
-ROUNDS = 24
+USERS, ROUNDS = 20_000, 48
 EPS_INF, EPS_1 = 4.0, 2.0
-NAME = "Weekly hours (UCI Adult)"
+NAME = "Browser versions (caniuse-lite)"
 
 
 def demo(
@@ -33,7 +33,10 @@ def demo(
     level: float = 0.95,
     as_json: bool = False,
 ) -> None:
-    """Monitor the weekly hours of 45 222 people (UCI Adult, shipped histogram) by OLOLOHA.
+    """Follow the browser versions of 20 000 users as they are rolled out, by OLOLOHA.
+
+    The versions' shares are real, from January 2025 on, eight rounds a month (caniuse-lite,
+    shipped); the users who upgrade are simulated.
 
     Starts a collector on a free port of this machine, creates a campaign, and lets every user
     report every round over HTTP; nothing leaves the machine. Ends with the collector's estimates
@@ -51,7 +54,7 @@ def demo(
             f"{lacking} is not installed (pip install 'loloha[collector]'): no collector and no "
             "dashboard, devices and server are simulated instead"
         )
-    dataset = loloha.datasets.adult(tau=rounds)
+    dataset = loloha.datasets.browsers(USERS, tau=rounds)
     protocol = loloha.OLOLOHA(k=dataset.k, eps_inf=EPS_INF, eps_1=EPS_1)
     if offline or lacking is not None:
         with new_folder(out, FILES, force=True) as draft:

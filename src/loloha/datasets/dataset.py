@@ -51,7 +51,8 @@ class Dataset:
     name : str
         Short name for titles and file names.
     source : {"real", "histogram", "synthetic", "stand-in", "user"}
-        Where the values come from; "histogram" is the real histogram that ships with loloha.
+        Where the values come from; "histogram" are real shares that ship with loloha, and
+        made-up users who have them.
     provenance : str
         One sentence for every table and figure made from these values.
     rounds : sequence of tau labels, optional

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loloha.datasets import adult, syn
+from loloha.datasets import adult, browsers, syn
 from loloha.engines.window import decode
 from loloha.population import linked
 from loloha.protocols import OLOLOHA
@@ -31,6 +31,7 @@ class Case(NamedTuple):
     rounds: int
     values: Callable[[int, int], Any]
     """Of so many rounds, by a seed."""
+    k: int = K
 
 
 def _syn(change: float) -> Callable[[int, int], Any]:
@@ -52,17 +53,23 @@ CASES = (
     Case(
         "Adult, permuted in each round", 10, lambda rounds, seed: adult(tau=rounds, rng=seed).values
     ),
+    Case(
+        "Browsers, 1 to 4 % change a round",
+        10,
+        lambda rounds, seed: browsers(USERS, tau=rounds, rng=seed).values,
+        k=97,
+    ),
 )
 
 
 def row(case: Case) -> list[str]:
     """A line of the table: means of all runs, of OLOLOHA at eps_inf = 2, eps_1 = 1."""
-    protocol = OLOLOHA(k=K, eps_inf=2.0, eps_1=1.0)
+    protocol = OLOLOHA(k=case.k, eps_inf=2.0, eps_1=1.0)
     squares = {"mean": 0.0, "likelihood": 0.0, "auto": 0.0}
     gain, seen, kept = 0.0, 0.0, 0
     for run in range(RUNS):
         values = case.values(case.rounds, run)
-        truth = np.bincount(values.ravel(), minlength=K) / values.size
+        truth = np.bincount(values.ravel(), minlength=case.k) / values.size
         keys, ys = linked(protocol, values, rng=run)
         for method in squares:
             decoded = decode(protocol, keys, ys, method=method)
