@@ -51,7 +51,7 @@ def test_demo_ends_with_estimates_statement_picture_and_dashboard(
     assert metrics["eps_avg"] is None
     assert "eps_avg" not in told
     assert statement(metrics) in told
-    assert "Top values over all rounds, in round 1" in told
+    assert "Top values over all rounds, in round 2025-01-04" in told
     told_truth_and_interval(told)
     *_, counted, page, picture = told.splitlines()
     assert counted.startswith("40000 reports counted in ")
