@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from loloha.report import Report
     from loloha.server.estimate import Estimate, variance
     from loloha.server.mean import mean
+    from loloha.server.series import series
     from loloha.server.tally import Tally
 
 __version__ = "0.2.1"
@@ -54,6 +55,7 @@ _HOMES = {
     "mean": "server.mean",
     "plan": "planning.planning",
     "plan_for": "planning.sizing",
+    "series": "server.series",
     "simulate": "population.population",
     "sweep": "planning.sweep",
     "variance": "server.estimate",
@@ -115,6 +117,7 @@ __all__ = [
     "postprocess",
     "privacy",
     "protocol",
+    "series",
     "simulate",
     "sweep",
     "variance",

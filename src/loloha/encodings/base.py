@@ -13,7 +13,7 @@ from loloha.report import Answer, Key, Report
 from loloha.rng import Rng
 
 if TYPE_CHECKING:
-    from loloha.arrays import Bools, Ints
+    from loloha.arrays import Bools, Floats, Ints
 
 Number = TypeVar("Number", float, Fraction)
 Channel = SymbolChannel | TableChannel | BitChannel
@@ -224,6 +224,16 @@ class Encoding(ABC):
     def expected_reach(self, n: int) -> float:
         """How many of n reports are expected to be able to support one given bin."""
         return float(n)
+
+    def lasting_share(self, f: Floats) -> Floats:
+        """Chance that two rounds far apart find a user at one memo symbol, float64[bins].
+
+        For values drawn from the frequencies ``f`` in each, and users whose report can support the
+        bin. Source: MATH section 19.
+        """
+        c0 = float(self.collision)
+        lasting: Floats = 0 * f + c0 + (1 - c0) * (f**2).sum()
+        return lasting
 
     def reach(self, counts: Ints, n: int) -> Ints:
         """How many reports could support each bin, int64[bins]."""

@@ -13,7 +13,7 @@ from loloha.report import Answer, Key
 from loloha.rng import Rng
 
 if TYPE_CHECKING:
-    from loloha.arrays import Array, Bools, Ints
+    from loloha.arrays import Array, Bools, Floats, Ints
 
 
 class _BitEncoding(Encoding):
@@ -190,6 +190,14 @@ class SampledBuckets(_BitEncoding):
 
     def expected_reach(self, n: int) -> float:
         return n * self.d / self.b
+
+    def lasting_share(self, f: Floats) -> Floats:
+        # The others of the sample are d - 1 of b - 1 buckets, drawn without replacement.
+        chance, others = (self.d - 1) / (self.b - 1), (f**2).sum() - f**2
+        unsampled = (1 - chance) * (1 - f)
+        scatter = (others * (self.b - 1) - (1 - f) ** 2) / max(self.b - 2, 1)
+        lasting: Floats = f**2 + chance * others + unsampled**2 + chance * (1 - chance) * scatter
+        return lasting
 
     def reach(self, counts: Ints, n: int) -> Ints:
         return counts[self.b :].copy()

@@ -17,6 +17,7 @@ from loloha.population.evaluation import bin_labels, binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import inversion, standard_errors
 from loloha.server.frame import HTML_ROWS, to_html
+from loloha.server.observations import Observations
 from loloha.server.table import EstimateTable
 from loloha.server.tally import Tally
 
@@ -145,6 +146,19 @@ class Simulation:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def observations(self) -> Observations:
+        """The estimates of all rounds, as `loloha.series` takes them."""
+        known = self.dataset is not None
+        return Observations(
+            self.protocol,
+            list(range(len(self.n))),
+            self.estimates,
+            self.reach,
+            self.n,
+            list(map(str, self.labels)) if known else None,
+            self._starts if known else None,
+        )
 
     def series(self, level: float = 0.95) -> Series:
         """The estimates, intervals and truth as pictures take them."""

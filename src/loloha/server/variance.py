@@ -111,7 +111,7 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
     return float(chances.sum() / (chances / sizes).sum())
 
 
-def spread(channel: Channel, n: int, reach: Any, f: Any) -> Any:
+def spread(channel: Channel, n: Any, reach: Any, f: Any) -> Any:
     """See the notes of `variance`; frequencies of NaN stay NaN."""
     p, q, contrast = channel
     scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2

@@ -1,0 +1,120 @@
+"""Estimates of rounds as a filter takes them, from what the server side of loloha returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Floats, Ints
+from loloha.errors import MergeError, ParameterError
+from loloha.protocols import Protocol
+from loloha.server.estimate import Estimate
+from loloha.server.mean import Mean
+from loloha.server.projection import project_simplex
+from loloha.server.statespace import Observed
+from loloha.server.tally import Tally
+from loloha.server.variance import Channel, spread
+
+_ADVICE = (
+    "give a result of loloha.simulate, or a loloha.Tally or loloha.Estimate of each round, "
+    "as a list or by its number"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Unbiased estimates of the rounds of one protocol.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    rounds : list of int
+        Ascending; numbers left out are rounds of which nothing is asked.
+    estimates : float64[tau, bins]
+        NaN where nothing was seen.
+    reach : int64[tau, bins]
+        Reports that could support each bin.
+    n : int64[tau]
+        Reports of each round; 0 of a missing one.
+    labels : sequence or None
+        What each bin stands for.
+    start : list of str or None
+        What each round is called.
+    """
+
+    protocol: Protocol
+    rounds: list[int]
+    estimates: Floats
+    reach: Ints
+    n: Ints
+    labels: Sequence[Any] | None = None
+    start: list[str] | None = None
+
+    @classmethod
+    def of(cls, source: Any) -> Observations:
+        """Of a simulation, or of a sequence or mapping of tallies or estimates by round."""
+        if hasattr(source, "observations"):
+            observations: Observations = source.observations()
+            return observations
+        if isinstance(source, Mapping):
+            by_round = dict(sorted((checks.round_number(t), one) for t, one in source.items()))
+        elif isinstance(source, Sequence) and not isinstance(source, str | bytes):
+            by_round = dict(enumerate(source))
+        else:
+            raise ParameterError(f"source must hold rounds, got {type(source).__name__}; {_ADVICE}")
+        seen = {t: one for t, one in ((t, _estimate(one)) for t, one in by_round.items()) if one}
+        if not seen:
+            raise ParameterError("source must hold reports, got none; give at least one round")
+        protocol = next(iter(seen.values())).protocol
+        if any(one.protocol != protocol for one in seen.values()):
+            raise MergeError(
+                "rounds must follow one protocol, got several; take the series of each by itself"
+            )
+        shape = len(by_round), protocol.bins
+        estimates, reach = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+        n = np.zeros(shape[0], dtype=np.int64)
+        for row, t in enumerate(by_round):
+            if t in seen:
+                estimates[row], reach[row], n[row] = seen[t].frequencies, seen[t].reach, seen[t].n
+        return cls(protocol, list(by_round), estimates, reach, n)
+
+    def labelled(self, labels: Sequence[Any] | None) -> Observations:
+        """With these labels, if any are given."""
+        if labels is None:
+            return self
+        if len(labels) != self.protocol.bins:
+            raise ParameterError(
+                f"labels must be {self.protocol.bins}, one a bin, got {len(labels)}; "
+                "give them in the order of the domain"
+            )
+        return replace(self, labels=labels)
+
+    def observed(self) -> Observed:
+        """With variances at the mean frequency of each value."""
+        seen = np.isfinite(self.estimates)
+        reached = np.where(seen, self.reach, 0).sum(axis=0)
+        mean = np.where(seen, self.reach * self.estimates, 0.0).sum(axis=0) / np.maximum(reached, 1)
+        f = np.clip(mean, 0.0, 1.0)
+        n, reach = np.maximum(self.n, 1)[:, None], np.where(seen, self.reach, 1)
+        variance = spread(Channel.realised(self.protocol), n, reach, f)
+        memo = np.zeros_like(variance)
+        if self.protocol.longitudinal:
+            memo = np.minimum(spread(Channel.memoised(self.protocol), n, reach, f), variance)
+        elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
+        lasting = self.protocol.encoding.lasting_share(project_simplex(mean))
+        return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)
+
+
+def _estimate(one: Any) -> Estimate | None:
+    """The estimate of a round; None of one without reports."""
+    if isinstance(one, Tally):
+        return one.estimate() if one.n else None
+    if one is None or (isinstance(one, Estimate) and not isinstance(one, Mean)):
+        return one
+    raise ParameterError(
+        f"a round must be a Tally or an Estimate, got {type(one).__name__}; {_ADVICE}"
+    )

@@ -1,0 +1,293 @@
+"""Frequencies over rounds, each estimated from all: filtered or smoothed, with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Bools, Floats
+from loloha.errors import ParameterError
+from loloha.server import statespace
+from loloha.server.frame import normal_quantile
+from loloha.server.observations import Observations
+from loloha.server.projection import project_simplex
+from loloha.server.statespace import Parameters, Posterior, States
+from loloha.server.table import EstimateTable
+
+__all__ = ["EstimatedChange", "EstimatedSeries", "series"]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedChange:
+    """How much each value grew between two rounds.
+
+    Attributes
+    ----------
+    estimates, standard_errors : float64[bins]
+        Of the difference, given all rounds.
+    """
+
+    estimates: Floats
+    standard_errors: Floats
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends for each value, float64[bins] each, in [-1, 1]."""
+        margin = _deviate(1 - checks.level(level)) * self.standard_errors
+        return (
+            np.clip(self.estimates - margin, -1, 1),
+            np.clip(self.estimates + margin, -1, 1),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedSeries:
+    """Frequencies over rounds, each estimated from the rounds before it, or from all.
+
+    Attributes
+    ----------
+    observations : Observations
+        What each round said by itself: its unbiased estimates, and the number of reports.
+    parameters : Parameters
+        How fast the truth and the memo noise move, as fitted: s, s_0, rho.
+    states : States
+        Filter and smoother: means and variances, before projection.
+    smooth : bool
+        Whether `estimates` are those of the smoother.
+    level : float
+        Of intervals, unless another is asked for.
+    """
+
+    observations: Observations
+    parameters: Parameters
+    states: States
+    smooth: bool
+    level: float
+
+    @property
+    def posterior(self) -> Posterior:
+        """Mean and variance of each frequency, before projection: float64[tau, bins] each."""
+        return self.states.smoothed if self.smooth else self.states.filtered
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """Shares, float64[tau, bins]: >= 0, of sum 1 in each round."""
+        return project_simplex(self.posterior.mean)
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of the posterior, float64[tau, bins]: a share is at most as far from the truth."""
+        errors: Floats = np.sqrt(self.posterior.variance)
+        return errors
+
+    @cached_property
+    def innovations(self) -> Floats:
+        """Standardised error of each one-step prediction, float64[tau, bins].
+
+        Near standard normal where the model holds. NaN where nothing was seen, or nothing before.
+        """
+        seen = np.isfinite(self.states.innovations)
+        later: Floats = np.where(seen.cumsum(axis=0) > 1, self.states.innovations, np.nan)
+        return later
+
+    @property
+    def rounds(self) -> list[int]:
+        """Number of each round."""
+        return self.observations.rounds
+
+    def interval(self, level: float | None = None) -> tuple[Floats, Floats]:
+        """Lower and upper end for each round and value, in [0, 1]; float64[tau, bins] each.
+
+        Parameters
+        ----------
+        level : float, optional
+            Chance, in (0, 1), that the interval of one given round and value holds the truth.
+
+        Notes
+        -----
+        Normal ones about the unprojected mean; docs/series.md has how often they hold the truth.
+        """
+        level = self.level if level is None else checks.level(level)
+        margin, mean = _deviate(1 - level) * self.standard_errors, self.posterior.mean
+        return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
+
+    def change(self, t: int, s: int) -> EstimatedChange:
+        """How much each value grew from round ``s`` to round ``t``, given all rounds.
+
+        Parameters
+        ----------
+        t, s : int
+            Numbers of two rounds, in either order.
+
+        Returns
+        -------
+        EstimatedChange
+            Its variance is that of the joint distribution of both rounds, which share noise.
+
+        Raises
+        ------
+        ParameterError
+            If one is no round of the series.
+        """
+        late, early = self._row("t", t), self._row("s", s)
+        mean, variance = self.states.smoothed
+        shared = self.states.covariance(*sorted((early, late)))
+        scatter = np.maximum(variance[late] + variance[early] - 2 * shared, 0.0)
+        return EstimatedChange(mean[late] - mean[early], np.sqrt(scatter))
+
+    def _row(self, name: str, number: int) -> int:
+        if checks.round_number(number) not in self.rounds:
+            raise ParameterError(
+                f"{name} must be a round of the series, got {number}; see its rounds"
+            )
+        return self.rounds.index(number)
+
+    def alarms(self, *, expected: float | None = None, fdr: float | None = None) -> Bools:
+        """Which estimates the rounds before did not lead one to expect: bool[tau, bins].
+
+        Parameters
+        ----------
+        expected : float
+            False alarms expected a round, over all its values, > 0; or
+        fdr : float
+            Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
+
+        Returns
+        -------
+        bool[tau, bins]
+            Never true of a value's first round.
+
+        Raises
+        ------
+        ParameterError
+            If not exactly one of the two is given, or it is out of range.
+        """
+        if (expected is None) == (fdr is None):
+            raise ParameterError(
+                "exactly one of expected and fdr must be given, got "
+                f"{'none' if fdr is None else 'both'}; expected=0.1: one false alarm in ten rounds"
+            )
+        bins = self.observations.protocol.bins
+        rate = None if expected is None else _rate("expected", expected, bins)
+        share = None if fdr is None else _rate("fdr", fdr, 1)
+        sizes = np.abs(self.innovations)
+        alarmed: Bools = np.zeros(sizes.shape, dtype=bool)
+        for row, of_round in enumerate(sizes):
+            tested = of_round[np.isfinite(of_round)]
+            if tested.size and rate is not None:
+                alarmed[row] = of_round >= _deviate(min(1.0, rate / tested.size))
+            elif tested.size and share is not None:
+                alarmed[row] = of_round >= _discovered(tested, share)
+        return alarmed
+
+    def table(self, level: float | None = None) -> EstimateTable:
+        """The estimates of all rounds in the columns of every table of estimates.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals.
+
+        Returns
+        -------
+        EstimateTable
+            With a further column ``unbiased``: what each round says by itself.
+        """
+        level = self.level if level is None else level
+        lower, upper = self.interval(level)
+        seen = self.observations
+        return EstimateTable(
+            round=self.rounds,
+            start=seen.start,
+            value=range(self.estimates.shape[1]),
+            label=seen.labels,
+            estimate=self.estimates,
+            standard_error=self.standard_errors,
+            lower=lower,
+            upper=upper,
+            level=level,
+            n=seen.n,
+            more={"unbiased": seen.estimates},
+        )
+
+    def to_frame(self, level: float | None = None, *, backend: str | None = None) -> Any:
+        """A row for each round and value: `EstimateTable.to_frame` of `table`."""
+        return self.table(level).to_frame(backend)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_frame(backend="pyarrow").__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        kind = "smoothed" if self.smooth else "filtered"
+        return f"EstimatedSeries({self.observations.protocol!r}, {len(self.rounds)} rounds, {kind})"
+
+
+def series(
+    source: Any, *, smooth: bool = True, level: float = 0.95, labels: Sequence[Any] | None = None
+) -> EstimatedSeries:
+    """Frequencies over rounds, with what the rounds share taken into account.
+
+    Parameters
+    ----------
+    source : Simulation, or sequence or mapping of Tally or Estimate
+        Result of `loloha.simulate`, or the tallies or estimates of rounds under one protocol: a
+        list from round 0 on, or by number of round. None, an empty tally and a number left out
+        are rounds without reports; of the first two the result has estimates too.
+    smooth : bool
+        Whether each round is estimated from all (smoother), or from those up to it (filter): what
+        could be known at its time.
+    level : float
+        Of intervals, in (0, 1).
+    labels : sequence, optional
+        What each bin stands for; by default as simulated.
+
+    Returns
+    -------
+    EstimatedSeries
+
+    Raises
+    ------
+    ParameterError
+        If no round has a report, something is no round, or there is not one label a bin.
+    MergeError
+        If the protocols differ.
+
+    Notes
+    -----
+    A linear Gaussian model of each value: the truth walks, memo noise stays or fades, fresh noise
+    is new in every round. Variances are the protocol's own; three numbers are fitted to all values
+    by maximum likelihood. A burst in one round is smoothed like noise: see `alarms`.
+    Source: MATH section 19.
+    """
+    checks.level(level)
+    observations = Observations.of(source).labelled(labels)
+    observed = observations.observed()
+    parameters = statespace.fit(observed)
+    return EstimatedSeries(
+        observations, parameters, statespace.smooth(observed, parameters), bool(smooth), level
+    )
+
+
+def _deviate(tails: float) -> float:
+    """What a standard normal exceeds in size with this probability."""
+    return normal_quantile(1 - tails / 2)
+
+
+def _rate(name: str, value: Any, most: int) -> float:
+    """A number in (0, most]."""
+    rate = checks.real(name, value, 0.0, most, "0.1 is usual")
+    if not rate:
+        raise ParameterError(f"{name} must be above 0, got {value!r}; 0.1 is usual")
+    return rate
+
+
+def _discovered(sizes: Floats, fdr: float) -> float:
+    """The size from which on deviations are discoveries (Benjamini and Hochberg)."""
+    descending = np.sort(sizes)[::-1]
+    least = [_deviate(fdr * (rank + 1) / len(sizes)) for rank in range(len(sizes))]
+    passed = np.flatnonzero(descending >= least)
+    return least[passed[-1]] if passed.size else np.inf

@@ -1,0 +1,274 @@
+"""Series of estimates: what goes in, what comes out, and how far it can be trusted."""
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loloha
+from loloha.errors import MergeError, ParameterError
+from loloha.postprocess import project_simplex
+from loloha.server.observations import Observations
+from loloha.server.table import COLUMNS
+
+BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
+PROTOCOL = loloha.OLOLOHA(k=6, **BUDGETS)
+
+
+def population(
+    k: int, n: int, tau: int, churn: float, seed: int, drift: float = 0.02
+) -> tuple[Any, Any]:
+    """Users of a drifting Zipf distribution, and their true frequencies."""
+    rng = np.random.default_rng(seed)
+    weights = -1.1 * np.log(np.arange(1, k + 1))
+    values = np.empty((n, tau), dtype=np.int64)
+    for t in range(tau):
+        shares = np.exp(weights)
+        shares /= shares.sum()
+        moves = rng.random(n) < (churn if t else 1.0)
+        values[:, t] = np.where(moves, rng.choice(k, n, p=shares), values[:, t - 1])
+        weights = weights + rng.normal(0, drift, k)
+    return values, np.array([np.bincount(row, minlength=k) / n for row in values.T])
+
+
+VALUES, TRUTH = population(6, 2000, 20, 0.05, seed=1)
+SIMULATED = loloha.simulate(PROTOCOL, VALUES, rng=2)
+SERIES = loloha.series(SIMULATED)
+
+
+def test_every_source_gives_the_same() -> None:
+    tallies = SIMULATED.tallies
+    for source in (tuple(tallies), {t: one.estimate() for t, one in enumerate(tallies)}):
+        other = loloha.series(source)
+        assert (other.estimates == SERIES.estimates).all()
+        assert (other.standard_errors == SERIES.standard_errors).all()
+
+
+def test_estimates_are_shares_and_the_raw_state_is_kept() -> None:
+    assert SERIES.estimates.shape == SERIES.standard_errors.shape == (20, 6)
+    assert (SERIES.estimates >= 0).all()
+    assert SERIES.estimates.sum(axis=1) == pytest.approx(1)
+    assert (SERIES.estimates == project_simplex(SERIES.posterior.mean)).all()
+    filtered = loloha.series(SIMULATED, smooth=False)
+    assert (filtered.posterior.mean == SERIES.states.filtered.mean).all()
+    # The last round has the same past as it has rounds.
+    assert filtered.estimates[-1] == pytest.approx(SERIES.estimates[-1])
+    assert (SERIES.standard_errors <= filtered.standard_errors + 1e-12).all()
+
+
+def test_series_err_less_than_single_rounds_and_know_by_how_much() -> None:
+    def error(estimates: Any) -> float:
+        return float(((estimates - TRUTH) ** 2).mean())
+
+    single = error(project_simplex(SIMULATED.estimates))
+    filtered = error(loloha.series(SIMULATED, smooth=False).estimates)
+    assert error(SERIES.estimates) < filtered < single / 1.3
+    lower, upper = SERIES.interval()
+    assert 0.8 < ((lower <= TRUTH) & (upper >= TRUTH)).mean() <= 1
+    wider = SERIES.interval(0.99)
+    assert (wider[0] <= lower).all()
+    assert (wider[1] >= upper).all()
+
+
+def test_a_change_has_the_variance_of_the_joint_distribution() -> None:
+    change = SERIES.change(15, 5)
+    mean, variance = SERIES.states.smoothed
+    assert change.estimates == pytest.approx(mean[15] - mean[5])
+    assert (change.standard_errors < np.sqrt(variance[15] + variance[5])).all()
+    back = SERIES.change(5, 15)
+    assert (back.estimates == -change.estimates).all()
+    assert (back.standard_errors == change.standard_errors).all()
+    assert SERIES.change(3, 3).standard_errors == pytest.approx(0, abs=1e-9)
+    lower, upper = change.interval(0.9)
+    assert (lower < change.estimates).all()
+    assert (change.estimates < upper).all()
+
+
+def test_missing_rounds_are_estimated_and_gaps_are_time() -> None:
+    tallies: list[Any] = list(SIMULATED.tallies)
+    tallies[7], tallies[8] = None, PROTOCOL.tally()
+    listed = loloha.series(tallies)
+    mapped = loloha.series({t: one for t, one in enumerate(tallies) if one is not None and one.n})
+    kept = [t for t in range(20) if t not in (7, 8)]
+    assert mapped.rounds == kept
+    assert mapped.estimates == pytest.approx(listed.estimates[kept], abs=1e-9)
+    assert listed.estimates[7].sum() == pytest.approx(1)
+    filtered = loloha.series(tallies, smooth=False).standard_errors
+    assert (filtered[7] > filtered[6]).all()
+    assert np.isnan(listed.innovations[[0, 7, 8]]).all()
+    assert list(listed.table().n[6:9]) == [2000, 0, 0]
+
+
+def test_smaller_rounds_count_less() -> None:
+    few = loloha.simulate(PROTOCOL, VALUES[:100], rng=3).tallies
+    mixed = [few[t] if t == 10 else one for t, one in enumerate(SIMULATED.tallies)]
+    observed = Observations.of(mixed).observed()
+    variance = observed.memo + observed.fresh
+    assert variance[10] == pytest.approx(20 * variance[9], rel=1e-9)
+    moved = np.abs(loloha.series(mixed).estimates - SERIES.estimates)[10]
+    assert moved.max() < np.abs(few[10].estimate().frequencies - SERIES.estimates[10]).max() / 4
+
+
+def test_values_may_come_in_any_order() -> None:
+    order = np.random.default_rng(5).permutation(6)
+    shuffled = [
+        loloha.Estimate(PROTOCOL, one.n, *(row[order] for row in rows))
+        for one in (tally.estimate() for tally in SIMULATED.tallies)
+        for rows in [(one.frequencies, one.standard_errors, one.reach)]
+    ]
+    assert loloha.series(shuffled).estimates == pytest.approx(SERIES.estimates[:, order], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        loloha.OUE(k=4, eps=1.0),
+        loloha.LGRR(k=4, **BUDGETS),
+        loloha.DBitFlipPM(k=4, b=4, d=1, eps_inf=2.0),
+        loloha.OLOLOHA(k=4, memo="joint", **BUDGETS),
+    ],
+    ids=repr,
+)
+def test_every_kind_of_protocol_has_series(protocol: Any) -> None:
+    values, truth = population(4, 500, 8, 0.1, seed=6)
+    simulated = loloha.simulate(protocol, values, rng=7)
+    found = loloha.series(simulated)
+    assert (np.abs(found.posterior.mean - truth) < 6 * found.standard_errors + 1e-3).all()
+    observed = Observations.of(simulated).observed()
+    variance = simulated.standard_errors**2
+    assert observed.memo + observed.fresh == pytest.approx(variance, rel=0.5)
+    assert bool(observed.memo.any()) == protocol.longitudinal
+    # Without a second round all noise is the memo's.
+    memo_alone = protocol.longitudinal and protocol.p2 is None
+    assert (observed.fresh < 1e-9).all() == memo_alone
+
+
+def test_hashed_values_share_a_memo_as_often_as_their_keys_say() -> None:
+    protocol = loloha.OLOLOHA(k=5, g=3, hash="linear", **BUDGETS)
+    encoding = protocol.encoding
+    f = np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    met = []
+    for key in range(1, 3**2):
+        cells = np.array([encoding.memo_index(key, v) for v in range(5)])
+        met.append(sum(f[cells == cell].sum() ** 2 for cell in range(3)))
+    assert protocol.encoding.lasting_share(f) == pytest.approx(np.full(5, np.mean(met)))
+    assert loloha.LGRR(k=5, **BUDGETS).encoding.lasting_share(f)[0] == pytest.approx((f**2).sum())
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_sampled_buckets_share_a_memo_as_often_as_their_samples_say(d: int) -> None:
+    f = np.array([0.5, 0.3, 0.2, 0.0])
+    expected = np.zeros(4)
+    for v, sample in product(range(4), combinations(range(4), d)):
+        if v in sample:
+            shares = f[list(sample)]
+            expected[v] += (shares**2).sum() + (1 - shares.sum()) ** 2
+    expected /= len(list(combinations(range(3), d - 1)))
+    protocol = loloha.DBitFlipPM(k=4, b=4, d=d, eps_inf=2.0)
+    assert protocol.encoding.lasting_share(f) == pytest.approx(expected)
+
+
+def test_the_table_has_the_columns_of_every_table() -> None:
+    pytest.importorskip("pyarrow")
+    labels = list("abcdef")
+    frame = loloha.series(SIMULATED.tallies, labels=labels, level=0.9).to_frame()
+    assert frame.column_names == [*COLUMNS, "unbiased"]
+    assert frame.num_rows == 120
+    assert frame["label"].to_pylist()[:6] == labels
+    assert frame["level"][0].as_py() == 0.9
+    assert np.array(frame["unbiased"]).reshape(20, 6) == pytest.approx(SIMULATED.estimates)
+    assert np.array(frame["estimate"]).reshape(20, 6) == pytest.approx(SERIES.estimates)
+
+
+def test_a_data_set_brings_its_labels_and_rounds() -> None:
+    data = loloha.datasets.Dataset(
+        VALUES[:, :3], list("abcdef"), "made up", "user", "", ("mon", "tue", "wed")
+    )
+    table = loloha.series(loloha.simulate(PROTOCOL, data, rng=2)).table()
+    assert (table.label, table.start) == (list("abcdef"), ["mon", "tue", "wed"])
+
+
+def test_a_burst_is_smoothed_but_alarms() -> None:
+    """A third of the users hold one value in round 12 alone."""
+    values = VALUES.copy()
+    values[:700, 12] = 5
+    bursting = loloha.series(loloha.simulate(PROTOCOL, values, rng=2))
+    truth = (VALUES[700:, 12] == 5).sum() / 2000 + 0.35
+    assert bursting.estimates[12, 5] < truth - 0.1
+    for alarmed in (bursting.alarms(expected=0.01), bursting.alarms(fdr=0.05)):
+        assert alarmed[12, 5]
+        assert not alarmed[:12].any()
+
+
+def test_no_more_alarms_than_were_expected() -> None:
+    """Innovations of a still population: 19 rounds of 6 values, two alarms expected in each."""
+    alarmed = SERIES.alarms(expected=2.0).sum()
+    assert 38 / 2 < alarmed < 38 * 1.6
+    assert SERIES.alarms(expected=6.0)[1:].all()
+    assert not SERIES.alarms(expected=1e-6).any()
+    assert not SERIES.alarms(expected=6.0)[0].any()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: loloha.series(3), ParameterError, "source must hold rounds, got int"),
+        (lambda: loloha.series([]), ParameterError, "source must hold reports, got none"),
+        (lambda: loloha.series([PROTOCOL.tally()]), ParameterError, "got none"),
+        (lambda: loloha.series([3]), ParameterError, "a round must be a Tally or an Estimate"),
+        (
+            lambda: loloha.series([loloha.mean(SIMULATED.tallies)]),
+            ParameterError,
+            "a round must be a Tally or an Estimate, got Mean",
+        ),
+        (lambda: loloha.series({-1: SIMULATED.tallies[0]}), ParameterError, "round must be"),
+        (
+            lambda: loloha.series(
+                [SIMULATED.tallies[0], loloha.simulate(loloha.GRR(k=6, eps=1.0), VALUES).tallies[1]]
+            ),
+            MergeError,
+            "one protocol",
+        ),
+        (lambda: loloha.series(SIMULATED, labels=["a"]), ParameterError, "labels must be 6"),
+        (lambda: loloha.series(SIMULATED, level=1.0), ParameterError, "level must be inside"),
+        (lambda: SERIES.interval(0.0), ParameterError, "level must be inside"),
+        (lambda: SERIES.change(20, 1), ParameterError, "t must be a round of the series, got 20"),
+        (lambda: SERIES.alarms(), ParameterError, "exactly one of expected and fdr"),
+        (lambda: SERIES.alarms(expected=1, fdr=0.1), ParameterError, "got both"),
+        (lambda: SERIES.alarms(expected=0), ParameterError, "expected must be above 0"),
+        (lambda: SERIES.alarms(fdr=1.5), ParameterError, "fdr must be a number"),
+    ],
+)
+def test_what_is_no_series_is_refused(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+LONG = [
+    loloha.OLOLOHA(k=32, **BUDGETS),
+    loloha.BiLOLOHA(k=32, **BUDGETS),
+    loloha.LGRR(k=32, **BUDGETS),
+    loloha.RAPPOR(k=32, **BUDGETS),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", LONG, ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize("churn", [0.02, 0.1])
+def test_gain_and_coverage_on_drifting_populations(protocol: Any, churn: float) -> None:
+    """A drifting Zipf distribution, n = 10^4, k = 32, 60 rounds; the mean of four populations."""
+    gains, covered = [], []
+    for seed in range(4):
+        values, truth = population(32, 10_000, 60, churn, seed)
+        simulated = loloha.simulate(protocol, values, rng=seed)
+        single = ((project_simplex(simulated.estimates) - truth) ** 2).mean()
+        both = [loloha.series(simulated, smooth=smooth) for smooth in (False, True)]
+        gains.append([single / ((one.estimates - truth) ** 2).mean() for one in both])
+        ends = [one.interval() for one in both]
+        covered.append([((low <= truth) & (truth <= high)).mean() for low, high in ends])
+    filtered, smoothed = np.mean(gains, axis=0)
+    assert filtered >= 1.9
+    assert smoothed >= 2.0
+    for coverage in np.mean(covered, axis=0):
+        assert 0.9 <= coverage <= 0.995
