@@ -13,7 +13,7 @@ import typer
 
 from loloha import __version__, errors
 from loloha.cli import console, main, reference
-from loloha.cli.application import COMMANDS, Program, app
+from loloha.cli.application import COMMANDS, CommandLine, app
 from loloha.cli.command import Commands
 from loloha.protocols import REGISTRY
 
@@ -171,7 +171,7 @@ def test_a_command_line_that_cannot_be_used_ends_with_2(
 def test_how_commands_end(failure: BaseException, code: int, says: str) -> None:
     from typer.testing import CliRunner
 
-    broken = typer.Typer(cls=Program, pretty_exceptions_enable=False)
+    broken = typer.Typer(cls=CommandLine, pretty_exceptions_enable=False)
 
     @broken.command()
     def fail() -> None:

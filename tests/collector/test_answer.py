@@ -11,7 +11,7 @@ from collecting import campaign
 from loloha.collector import answer
 from loloha.collector.answer import InPieces, cut, in_pieces
 from loloha.collector.share import Shares
-from loloha.collector.stored_campaign import Labels
+from loloha.collector.stored_campaign import ComputedLabels
 
 
 class Document(msgspec.Struct):
@@ -26,7 +26,7 @@ class Document(msgspec.Struct):
 def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, numbers: int, size: int) -> None:
     monkeypatch.setattr(answer, "_NUMBERS", numbers)
     monkeypatch.setattr(answer, "PIECE_BYTES", size)
-    labels = Labels(campaign(), 5)
+    labels = ComputedLabels(campaign(), 5)
     floats = np.array([0.1, np.nan, -1e-300, 5.0])
     for column in (
         floats, np.arange(7), np.zeros(0), ["a", 'b"', "ü"], [], [1, 2],

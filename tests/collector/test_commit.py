@@ -16,7 +16,7 @@ from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
 from loloha.collector.store.database import _translated
-from loloha.collector.submission import Receipt, SmallUpload, Submission, gather
+from loloha.collector.submission import SmallUpload, Submission, UploadOutcome, gather
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.wire import text
@@ -48,8 +48,8 @@ class AtOnce:
         call(*arguments)
 
 
-def submit(committer: Committer, upload: commit.Upload) -> Future[Receipt]:
-    future: Future[Receipt] = Future()
+def submit(committer: Committer, upload: commit.Upload) -> Future[UploadOutcome]:
+    future: Future[UploadOutcome] = Future()
     committer.submit(commit.Job(upload, future, AtOnce))
     return future
 
@@ -78,11 +78,11 @@ def test_uploads_that_arrive_together_share_a_commit(sqlite_url: str) -> None:
     slow.go.set()
     committer.stop()
     assert slow.commits == [1, 2]
-    assert first.result() == Receipt.of([0])
+    assert first.result() == UploadOutcome.of([0])
     # The large upload was written first: of what both hold, one is accepted.
     codes = [-1, 0, 0, 0, 0, 0, -1, -1]
-    assert [future.result() for future in more] == [Receipt.of([code]) for code in codes]
-    assert large.result() == Receipt.of([0] * 6)
+    assert [future.result() for future in more] == [UploadOutcome.of([code]) for code in codes]
+    assert large.result() == UploadOutcome.of([0] * 6)
     assert store.rounds(entry)[0].n == 12
     with pytest.raises(StoreError):
         submit(committer, SmallUpload(entry, [], bytearray()))
@@ -232,7 +232,7 @@ def test_tidying_happens_at_start_and_end_and_may_fail(sqlite_url: str, error: E
     committer.start()
     sent = messages(one, clients(one, 1), 0)[0]
     counted = submit(committer, SmallUpload(entry, *text.messages(sent)))
-    assert counted.result(timeout=300) == Receipt.of([0])
+    assert counted.result(timeout=300) == UploadOutcome.of([0])
     committer.stop()
     assert len(times) == 2
     store.close()
@@ -257,9 +257,9 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
     submissions, places = gather(uploads)
     assert [each.size for each in submissions] == [3, 5, 1]
     codes = [each.batch.codes for each in submissions]
-    found = [Receipt.of(codes[which][part].tolist()) for which, part in places]
+    found = [UploadOutcome.of(codes[which][part].tolist()) for which, part in places]
     malformed, foreign = 1, 3
     wanted = [[0, malformed], [0], [0, 0, 0], [], [malformed, 0, foreign]]
-    assert found == [Receipt.of(one) for one in wanted]
+    assert found == [UploadOutcome.of(one) for one in wanted]
     assert np.concatenate(codes).tolist().count(0) == 6
     store.close()

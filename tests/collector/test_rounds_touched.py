@@ -14,7 +14,7 @@ from loloha.collector import commit, queue, work
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.submission import Receipt, SmallUpload, Submission
+from loloha.collector.submission import SmallUpload, Submission, UploadOutcome
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.rng import SimulationRng
@@ -64,12 +64,12 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> int:
     return 5
 
 
-def run(store: Watched, waiting: list[tuple[Any, str | None]]) -> list[Receipt]:
+def run(store: Watched, waiting: list[tuple[Any, str | None]]) -> list[UploadOutcome]:
     """What becomes of uploads that wait, each from an address, once the committer starts."""
     committer = Committer(store, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
     futures = []
     for upload, address in waiting:
-        future: Future[Receipt] = Future()
+        future: Future[UploadOutcome] = Future()
         committer.submit(commit.Job(upload, future, AtOnce, address))  # type: ignore[arg-type]
         futures.append(future)
     committer.start()
@@ -92,7 +92,7 @@ def test_no_commit_touches_many_rounds_whatever_an_upload_holds(
         upload = Submission.of(entry, entry.reader.read_lines(mixed))
     watched = Watched(store, START + 50 * HOUR)
     (receipt,) = run(watched, [(upload, None)])
-    assert receipt == Receipt.of([1, *[0] * 43, 1, -1])
+    assert receipt == UploadOutcome.of([1, *[0] * 43, 1, -1])
     assert len(watched.commits) == 5
     assert max(rounds for _, rounds in watched.commits) <= 2 * bounded
     assert sum(size for size, _ in watched.commits) == 46
@@ -130,7 +130,7 @@ def test_addresses_take_turns_whatever_one_of_them_has_sent(sqlite_url: str, bou
     watched = Watched(store, START + 50 * HOUR)
     committer = Committer(watched, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
     for name, upload in [*(("flood", one) for one in flood), ("honest", honest)]:
-        future: Future[Receipt] = Future()
+        future: Future[UploadOutcome] = Future()
         future.add_done_callback(lambda _, name=name: done.append(name))  # type: ignore[misc]
         committer.submit(commit.Job(upload, future, AtOnce, name))  # type: ignore[arg-type]
     committer.start()
@@ -157,7 +157,7 @@ def test_a_piece_that_fails_fails_its_upload_and_no_other(
     with monkeypatch.context() as patch:
         patch.setattr(store, "record", lossy)
         committer = Committer(watched, clock=lambda: 0.0, metrics=Metrics(), largest_queue=10**6)  # type: ignore[arg-type]
-        lost, kept = Future[Receipt](), Future[Receipt]()
+        lost, kept = Future[UploadOutcome](), Future[UploadOutcome]()
         committer.submit(commit.Job(upload, lost, AtOnce, "a"))  # type: ignore[arg-type]
         committer.start()
         with pytest.raises(StoreError):

@@ -24,7 +24,7 @@ from loloha.collector.store import Round, Store, schema
 from loloha.collector.store.cell import CELLS, add_to_part, pack_part, split, unpack_part
 from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.submission import Receipt, Submission
+from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
 from loloha.errors import ParameterError, StoreError
 from loloha.protocols import REGISTRY
@@ -41,12 +41,14 @@ def entry_of(store: Store, one: Campaign | None = None, terms: Terms = TERMS) ->
     return store.create(one or campaign(), terms, token=None, now=NOW)[0]
 
 
-def record(store: Store, entry: StoredCampaign, encoded: list[bytes], now: float = NOW) -> Receipt:
+def record(
+    store: Store, entry: StoredCampaign, encoded: list[bytes], now: float = NOW
+) -> UploadOutcome:
     submission = Submission.of(entry, batch(entry.campaign, encoded))
-    return Receipt.of(store.record([submission], now)[0].tolist())
+    return UploadOutcome.of(store.record([submission], now)[0].tolist())
 
 
-def counted(receipt: Receipt) -> tuple[int, int, list[tuple[int, Refusal]]]:
+def counted(receipt: UploadOutcome) -> tuple[int, int, list[tuple[int, Refusal]]]:
     return receipt.accepted, receipt.duplicates, receipt.refused
 
 
@@ -67,7 +69,7 @@ def test_duplicates_within_one_upload_and_across_uploads_of_one_commit(store: St
     sent = messages(entry.campaign, some, 0)
     uploads = [sent[:4] + sent[:2], sent[2:]]
     together = [Submission.of(entry, batch(entry.campaign, one)) for one in uploads]
-    first, second = (Receipt.of(codes.tolist()) for codes in store.record(together, NOW))
+    first, second = (UploadOutcome.of(codes.tolist()) for codes in store.record(together, NOW))
     assert counted(first) == (4, 2, [])
     assert counted(second) == (2, 2, [])
     assert store.tally(entry, 0) == expected(entry.campaign, some, 0)
@@ -184,7 +186,7 @@ def test_two_campaigns_never_touch_each_other(store: Store) -> None:
         Submission.of(entry, batch(entry.campaign, messages(entry.campaign, some, 0)))
         for entry, some in ((one, first), (two, second), (one, first))
     ]
-    receipts = [Receipt.of(codes.tolist()) for codes in store.record(together, NOW)]
+    receipts = [UploadOutcome.of(codes.tolist()) for codes in store.record(together, NOW)]
     assert [counted(each) for each in receipts] == [(8, 0, []), (5, 0, []), (0, 8, [])]
     assert store.tally(one, 0) == expected(one.campaign, first, 0)
     assert store.tally(two, 0) == expected(two.campaign, second, 0)

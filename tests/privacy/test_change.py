@@ -16,7 +16,7 @@ from loloha import law
 from loloha.errors import ParameterError
 from loloha.privacy.change import bits, change_area, link_area, pairs, symbols
 from loloha.privacy.change.bits import _Cases
-from loloha.privacy.change.cells import Cells, Chain
+from loloha.privacy.change.cells import CellChannels, CellSizes
 from loloha.privacy.change.symbols import log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
 from loloha.privacy.roc import Area, Roc, best_area
@@ -305,8 +305,8 @@ def test_no_formula_leaps_where_another_one_takes_over() -> None:
 
 def test_what_is_drawn_is_what_is_enumerated() -> None:
     """Both ways through one question; and bits one by one, or by how many were sent how often."""
-    chain = Chain.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
-    cells = Cells.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
+    chain = CellChannels.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
+    cells = CellSizes.of(loloha.OLOLOHA(k=7, g=3, hash="prime", **LARGE))
     for users in (False, True):
         exact = symbols._enumerated(chain, cells, 3, users)
         attains(symbols._drawn(chain, cells, 3, users), exact.auc)
@@ -324,7 +324,7 @@ def test_what_is_drawn_is_what_is_enumerated() -> None:
 def test_cells_of_linear_keys_are_counted_by_their_lowest_digit(k: int, g: int) -> None:
     """Against every key: one in 133 has three large cells at k = 360, g = 11."""
     family: Any = loloha.OLOLOHA(k=k, g=g, hash="linear", **BUDGETS).encoding
-    cells = Cells.of(loloha.OLOLOHA(k=k, g=g, hash="linear", **BUDGETS))
+    cells = CellSizes.of(loloha.OLOLOHA(k=k, g=g, hash="linear", **BUDGETS))
     expected: dict[Any, float] = defaultdict(float)
     for key in range(1, family.family.members + 1):
         symbols = family.family.hash_many(np.array([key])[:, None], np.arange(k)[None])
@@ -486,7 +486,7 @@ def test_scores_of_hashed_symbols_are_the_log_likelihood_ratio() -> None:
         (key, one), (_, two) = outcome
         sizes = np.bincount([oracle.symbol(protocol, key, v) for v in range(5)], minlength=3)
         counts = [np.eye(3, dtype=int)[[y]] for y in (one, two)]
-        score = log_ratios(Chain.of(protocol), 5, sizes[None], *counts)
+        score = log_ratios(CellChannels.of(protocol), 5, sizes[None], *counts)
         assert score == pytest.approx(math.log(moved[outcome] / chance), abs=1e-9)
 
 

@@ -62,7 +62,7 @@ GROUP = "loloha.commands"
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
-class Program(TyperGroup):
+class CommandLine(TyperGroup):
     """Ends every command with one line and an exit code, never with a traceback."""
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
@@ -98,7 +98,7 @@ class Program(TyperGroup):
 
 app = Commands(
     name="loloha",
-    cls=Program,
+    cls=CommandLine,
     no_args_is_help=True,
     help="Private monitoring of how often each value of an evolving attribute occurs in a "
     "population, under local differential privacy.",

@@ -123,13 +123,15 @@ def show_table(
     below as another table of the same rows, which begins with the same ``keys`` first columns.
     """
     to = _console()
-    made = [_Column(name, [row[place] for row in rows]) for place, name in enumerate(columns)]
+    made = [
+        _PrintedColumn(name, [row[place] for row in rows]) for place, name in enumerate(columns)
+    ]
     for part in _parts(made, keys, to.width):
         _show_part(to, part, title)
         title = ""
 
 
-class _Column:
+class _PrintedColumn:
     """One column as it is printed, and the least width that breaks no number and no word of it."""
 
     def __init__(self, name: str, cells: Sequence[Any]) -> None:
@@ -141,7 +143,9 @@ class _Column:
         self.width = max([least, *map(_width, name.split())])
 
 
-def _parts(columns: Sequence[_Column], keys: int, width: int) -> Iterator[Sequence[_Column]]:
+def _parts(
+    columns: Sequence[_PrintedColumn], keys: int, width: int
+) -> Iterator[Sequence[_PrintedColumn]]:
     """The columns in as few tables as the width allows, in their order."""
     leading = list(columns[:keys])
     part = list(leading)
@@ -154,7 +158,7 @@ def _parts(columns: Sequence[_Column], keys: int, width: int) -> Iterator[Sequen
     yield part
 
 
-def _show_part(to: Console, columns: Sequence[_Column], title: str) -> None:
+def _show_part(to: Console, columns: Sequence[_PrintedColumn], title: str) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

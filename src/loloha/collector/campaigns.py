@@ -39,8 +39,8 @@ def routes(context: Context) -> APIRouter:
         status_code=201,
         summary="Create a campaign",
         responses={
-            **described(shape.Created),
-            **described(shape.Created, status=201),
+            **described(shape.CreatedDocument),
+            **described(shape.CreatedDocument, status=201),
             **problems(400, 401, 403, 408, 413),
         },
         openapi_extra={**takes(shape.NewCampaign), "security": [{"admin": []}]},
@@ -59,7 +59,7 @@ def routes(context: Context) -> APIRouter:
             )
         )
         context.add_known(campaign.fingerprint)
-        answer = shape.Created(
+        answer = shape.CreatedDocument(
             show_campaign(stored, context.clock()), new, summaries, token if new else None
         )
         return Response(
@@ -97,7 +97,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}",
         summary="Show a campaign",
-        responses={**described(shape.Campaign), **problems(404)},
+        responses={**described(shape.CampaignDocument), **problems(404)},
     )
     async def show(fingerprint: str, request: Request) -> Response:
         """One campaign with its document, its terms, and which rounds are open."""
@@ -178,9 +178,9 @@ def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
     }
 
 
-def show_campaign(stored: StoredCampaign, now: float) -> shape.Campaign:
+def show_campaign(stored: StoredCampaign, now: float) -> shape.CampaignDocument:
     """A campaign with its document."""
-    return shape.Campaign(**summary(stored, now), document=stored.campaign.to_dict())
+    return shape.CampaignDocument(**summary(stored, now), document=stored.campaign.to_dict())
 
 
 def _asked(body: bytes) -> shape.NewCampaign:

@@ -12,9 +12,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from loloha.collector.metric import Metrics
-from loloha.collector.queue import FEW_REPORTS, Job, Line, Piece, Upload
+from loloha.collector.queue import FEW_REPORTS, Job, Line, Upload, UploadSlice
 from loloha.collector.store import Store, TakenOverError, UnfitError
-from loloha.collector.submission import Receipt, count_codes, gather
+from loloha.collector.submission import UploadOutcome, count_codes, gather
 from loloha.collector.timekeeper import ClockError
 from loloha.collector.upkeep import SECONDS, Upkeep
 from loloha.collector.work import commit_work
@@ -84,10 +84,10 @@ class Committer:
         if self.failing:
             raise StoreError("store must take reports in time, a commit hangs; see its locks")
 
-    async def commit(self, upload: Upload, address: str | None = None) -> Receipt:
+    async def commit(self, upload: Upload, address: str | None = None) -> UploadOutcome:
         """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Receipt] = loop.create_future()
+        future: asyncio.Future[UploadOutcome] = loop.create_future()
         self.submit(Job(upload, future, loop, address))
         return await future
 
@@ -138,7 +138,7 @@ class Committer:
             self._note_success()
         return more
 
-    def _take(self, *, wait: bool) -> list[Piece]:
+    def _take(self, *, wait: bool) -> list[UploadSlice]:
         """What waits, up to a bound; after a while without any, nothing.
 
         Small uploads and large ones by turns, and addresses by turns: a device waits for one commit
@@ -154,9 +154,9 @@ class Committer:
             self._next_is_small = line is self._large
         return self._pieces(line) if line else []
 
-    def _pieces(self, line: Line) -> list[Piece]:
+    def _pieces(self, line: Line) -> list[UploadSlice]:
         """What one commit takes: by turns, and with each piece what others have for its rounds."""
-        taken: list[Piece] = []
+        taken: list[UploadSlice] = []
         touched: set[tuple[int, int]] = set()
         room = MOST_AT_ONCE
 
@@ -171,7 +171,7 @@ class Committer:
                 return False
             room -= work
             touched.update(rounds)
-            taken.append(Piece(job, upload, places))
+            taken.append(UploadSlice(job, upload, places))
             del job.pieces[name]
             if not job.pieces:
                 with self._arrived:
@@ -207,14 +207,14 @@ class Committer:
                 line.remove(job)
             self._count(job, -1)
 
-    def _commit(self, taken: list[Piece]) -> None:
+    def _commit(self, taken: list[UploadSlice]) -> None:
         self._began = monotonic()
         try:
             self._write(taken)
         finally:
             self._began = math.inf
 
-    def _write(self, taken: list[Piece]) -> None:
+    def _write(self, taken: list[UploadSlice]) -> None:
         try:
             submissions, places = gather([piece.upload for piece in taken])
             with self._metrics.commit_seconds.time():
@@ -233,16 +233,16 @@ class Committer:
                 self._note_failure(error)
             self._answer(dict.fromkeys((piece.job for piece in taken), error))
 
-    def _note(self, taken: list[Piece], codes: list[Any]) -> None:
+    def _note(self, taken: list[UploadSlice], codes: list[Any]) -> None:
         """Answer the uploads of which nothing waits any more."""
         whole = {}
         for piece, part in zip(taken, codes, strict=True):
             piece.job.codes[piece.places] = part
             if not piece.job.pieces:
-                whole[piece.job] = Receipt.of(piece.job.codes.tolist())
+                whole[piece.job] = UploadOutcome.of(piece.job.codes.tolist())
         self._answer(whole)
 
-    def _answer(self, outcomes: Mapping[Job, Receipt | Exception]) -> None:
+    def _answer(self, outcomes: Mapping[Job, UploadOutcome | Exception]) -> None:
         """Tell everybody who waits; an event loop is woken once, not once for each of them."""
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
         for job, outcome in outcomes.items():

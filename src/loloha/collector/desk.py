@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from loloha.collector.estimates import Estimates
+from loloha.collector.estimates import EstimateCache
 from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Desk:
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
         self._known: dict[str, StoredCampaign] = {}
-        self.estimates = Estimates(store)
+        self.estimates = EstimateCache(store)
 
     def remembered(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None where it was not read yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loloha.collector.problem import MEDIA_TYPE, TITLES
-from loloha.collector.shape import Problem
+from loloha.collector.shape import ProblemDocument
 from loloha.wire.text import Message
 
 
@@ -22,7 +22,7 @@ def described(shape: type, *, status: int = 200) -> dict[int | str, dict[str, An
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors of a route: those given, and those that every route can answer with."""
-    content = {MEDIA_TYPE: {"schema": ref(Problem)}}
+    content = {MEDIA_TYPE: {"schema": ref(ProblemDocument)}}
     return {
         status: {"description": TITLES[status], "content": content}
         for status in sorted({*statuses, 421, 422, 429, 503})

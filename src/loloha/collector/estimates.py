@@ -25,7 +25,7 @@ NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
 _MOST_NUMBERS = 1 << 21
 
 
-class Estimates:
+class EstimateCache:
     """Remembers the estimates that were asked for last; a round's grow stale with its n."""
 
     def __init__(self, store: Any) -> None:
@@ -90,10 +90,10 @@ def parameters(stored: StoredCampaign) -> dict[str, Any]:
 
 def frame(
     stored: StoredCampaign, round: int, n: int, why: str | None, level: float, now: float
-) -> shape.Estimates:
+) -> shape.EstimatesDocument:
     """Everything about a round's estimates but the numbers, which are withheld if ``why`` tells."""
     schedule = stored.campaign.schedule
-    return shape.Estimates(
+    return shape.EstimatesDocument(
         campaign=stored.campaign.fingerprint,
         round=round,
         start=to_text(schedule.begins(round)),

@@ -108,7 +108,7 @@ def of_series(
     table = _series(desk.estimates, stored, rounds, asked)
     if form != "json":
         return Parts(None, _in_pieces(table, form))
-    series = shape.Series(
+    series = shape.SeriesDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
         **{name: getattr(table, name) for name in COLUMNS},
@@ -117,7 +117,7 @@ def of_series(
 
 
 def _series(
-    cache: estimates.Estimates, stored: StoredCampaign, rounds: Sequence[Round], asked: Asked
+    cache: estimates.EstimateCache, stored: StoredCampaign, rounds: Sequence[Round], asked: Asked
 ) -> EstimateTable:
     """The estimates of the rounds found; None for rounds that are suppressed."""
     campaign = stored.campaign

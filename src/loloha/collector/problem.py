@@ -98,7 +98,7 @@ def response(error: HTTPException) -> Response:
     """The problem document of an error."""
     status = error.status_code
     kind = getattr(error, "kind", None)
-    document = shape.Problem(
+    document = shape.ProblemDocument(
         f"{TYPE}{kind}" if kind else "about:blank",
         TITLES.get(status, "The request failed"),
         status,

@@ -55,7 +55,7 @@ class Job:
             self.pieces[name] = piece, places
 
 
-class Piece(NamedTuple):
+class UploadSlice(NamedTuple):
     """What a commit takes of an upload, and where its reports stand in that."""
 
     job: Job

@@ -40,7 +40,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds",
         summary="What happened in each round",
-        responses={**described(shape.Rounds), **problems(404)},
+        responses={**described(shape.RoundsDocument), **problems(404)},
     )
     async def list_rounds(
         fingerprint: str,
@@ -58,12 +58,12 @@ def routes(context: Context) -> APIRouter:
         context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
         shown = [_show_round(stored, one, now) for one in rounds]
-        return tagged(request, shape.Rounds(fingerprint, shown))
+        return tagged(request, shape.RoundsDocument(fingerprint, shown))
 
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
         summary="Estimates of one round",
-        responses={**_in_three_forms(shape.Estimates), **problems(404, 409, 413)},
+        responses={**_in_three_forms(shape.EstimatesDocument), **problems(404, 409, 413)},
     )
     async def show_estimates(
         fingerprint: str,
@@ -109,7 +109,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/series",
         summary="Estimates over rounds",
-        responses={**_in_three_forms(shape.Series), **problems(404)},
+        responses={**_in_three_forms(shape.SeriesDocument), **problems(404)},
     )
     async def show_series(
         fingerprint: str,
@@ -175,10 +175,10 @@ def _rounds(
     return context.store.rounds(stored, first=first, last=last, newest=newest)
 
 
-def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.Round:
+def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.RoundDocument:
     schedule = stored.campaign.schedule
     before = one.number < 0
-    return shape.Round(
+    return shape.RoundDocument(
         round=one.number,
         start=None if before else to_text(schedule.begins(one.number)),
         end=to_text(schedule.ends(one.number)),

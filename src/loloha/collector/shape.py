@@ -16,7 +16,7 @@ Number = float | None
 Object = dict[str, Any]
 
 
-class Problem(Struct):
+class ProblemDocument(Struct):
     """An error (RFC 9457)."""
 
     type: str
@@ -34,7 +34,7 @@ class Refused(Struct):
     reason: str
 
 
-class Receipt(Struct):
+class ReceiptDocument(Struct):
     """What became of an upload: the first thousand refusals one by one, all of them by reason."""
 
     accepted: Count
@@ -64,7 +64,7 @@ class AssignedKey(Struct):
     ticket: str
 
 
-class Terms(Struct):
+class TermsDocument(Struct):
     """What the collector promises for a campaign."""
 
     late_seconds: Count
@@ -83,7 +83,7 @@ class NewCampaign(Struct, forbid_unknown_fields=True):
     accept_weak_privacy: bool = False
 
 
-class Schedule(Struct):
+class ScheduleDocument(Struct):
     """When rounds begin."""
 
     start: str
@@ -105,15 +105,15 @@ class Summary(Struct):
     name: str
     protocol: Object
     bins: Count
-    schedule: Schedule
+    schedule: ScheduleDocument
     keys: Literal["assigned", "drawn"]
-    terms: Terms
+    terms: TermsDocument
     needs_token: bool
     created: str
     now: Now
 
 
-class Campaign(Summary):
+class CampaignDocument(Summary):
     """A campaign with its document."""
 
     document: Object
@@ -126,16 +126,16 @@ class Campaigns(Struct):
     more: bool
 
 
-class Created(Struct):
+class CreatedDocument(Struct):
     """A campaign as it was created first."""
 
-    campaign: Campaign
+    campaign: CampaignDocument
     created: bool
     verdict: Object | None
     token: str | None
 
 
-class Round(Struct):
+class RoundDocument(Struct):
     """What happened in a round; -1 is the time before any."""
 
     round: int
@@ -150,11 +150,11 @@ class Round(Struct):
     shown: bool
 
 
-class Rounds(Struct):
+class RoundsDocument(Struct):
     """The rounds in which anything happened."""
 
     campaign: Fingerprint
-    rounds: list[Round]
+    rounds: list[RoundDocument]
 
 
 class Largest(Struct):
@@ -167,7 +167,7 @@ class Largest(Struct):
     upper: float
 
 
-class Estimates(Struct):
+class EstimatesDocument(Struct):
     """Estimates of one round; without numbers where they are withheld.
 
     Of a value that fewer reports reach than the minimum cohort they are None. ``clear`` counts
@@ -199,7 +199,7 @@ class Estimates(Struct):
     largest: Largest | UnsetType = UNSET
 
 
-class Series(Struct):
+class SeriesDocument(Struct):
     """Estimates over rounds, a row a round; None for rounds that are withheld."""
 
     campaign: Fingerprint
@@ -224,7 +224,7 @@ class Growth(Struct):
     eps: float
 
 
-class Window(Struct):
+class WindowLoss(Struct):
     """The loss of any so many rounds, whatever was held in them."""
 
     rounds: Count
@@ -254,14 +254,14 @@ class Privacy(Struct):
     eps_inf: Number
     cap: Number
     growth: list[Growth]
-    windows: list[Window]
+    windows: list[WindowLoss]
     change: list[Change]
     link: Observer
     parameters: Object
     protected: list[str]
     leaks: list[str]
     text: str
-    terms: Terms
+    terms: TermsDocument
     keys: Literal["assigned", "drawn"]
 
 
@@ -273,8 +273,8 @@ class Health(Struct):
 
 
 SHAPES = (
-    Problem, Message, Receipt, Answers, NewCampaign, AssignedKey, Created, Campaigns, Rounds,
-    Estimates, Series, Privacy, Health,
+    ProblemDocument, Message, ReceiptDocument, Answers, NewCampaign, AssignedKey,
+    CreatedDocument, Campaigns, RoundsDocument, EstimatesDocument, SeriesDocument, Privacy, Health,
 )  # fmt: skip
 
 

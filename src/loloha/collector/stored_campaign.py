@@ -22,7 +22,7 @@ _MOST_KEPT = 1 << 17
 _LETTERS_A_NUMBER = 128
 
 
-class Labels(Sequence[str]):
+class ComputedLabels(Sequence[str]):
     """The labels of a campaign, none of which is kept."""
 
     def __init__(self, campaign: Campaign, bins: int) -> None:
@@ -96,7 +96,11 @@ class StoredCampaign:
     @cached_property
     def labels(self) -> Sequence[str]:
         """A text for each estimated frequency; very many are made as they are asked for."""
-        return self.campaign.bin_labels if self.keeps_labels else Labels(self.campaign, self.bins)
+        return (
+            self.campaign.bin_labels
+            if self.keeps_labels
+            else ComputedLabels(self.campaign, self.bins)
+        )
 
     @property
     def keeps_labels(self) -> bool:

@@ -117,7 +117,7 @@ class SmallUpload:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class UploadOutcome:
     """What became of the reports of an upload; of one size at most, however many were refused.
 
     Attributes
@@ -141,7 +141,7 @@ class Receipt:
     reasons: dict[Refusal, int]
 
     @classmethod
-    def of(cls, codes: list[int]) -> Receipt:
+    def of(cls, codes: list[int]) -> UploadOutcome:
         """From 0 for each accepted report, `DUPLICATE`, or a `Refusal.code`."""
         size, accepted, duplicates = len(codes), codes.count(0), codes.count(DUPLICATE)
         if accepted + duplicates == size:

@@ -18,7 +18,7 @@ from loloha.collector.problem import Problem, refused, unavailable
 from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.submission import Receipt, SmallUpload, Submission
+from loloha.collector.submission import SmallUpload, Submission, UploadOutcome
 from loloha.errors import CampaignError, StoreError, WireError
 from loloha.planning.verdict import require_fit_keys
 from loloha.rng import SecureRng
@@ -74,18 +74,20 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
         return answer_alone(receipt, reporter)
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
     reasons = {str(reason): count for reason, count in receipt.reasons.items()} or UNSET
-    return _json(shape.Receipt(receipt.accepted, receipt.duplicates, listed, reasons))
+    return _json(shape.ReceiptDocument(receipt.accepted, receipt.duplicates, listed, reasons))
 
 
-def answer_alone(receipt: Receipt, reporter: str | UnsetType) -> Response:
+def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
     """The answer to a single report, with its name: a device knows its own from a cached one."""
     if receipt.refused:
         named = {} if reporter is UNSET else {"reporter": reporter}
         raise refused(receipt.refused[0][1], named)
-    return _json(shape.Receipt(receipt.accepted, receipt.duplicates, [], reporter=reporter))
+    return _json(shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter))
 
 
-async def counted(context: Context, address: str, upload: SmallUpload | Submission) -> Receipt:
+async def counted(
+    context: Context, address: str, upload: SmallUpload | Submission
+) -> UploadOutcome:
     """Commit an upload."""
     try:
         with context.deadlines.within(SECONDS_TO_COMMIT):
@@ -107,7 +109,10 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         _PATH,
         summary="Send reports",
-        responses={**described(shape.Receipt), **problems(400, 401, 403, 404, 409, 410, 413, 415)},
+        responses={
+            **described(shape.ReceiptDocument),
+            **problems(400, 401, 403, 404, 409, 410, 413, 415),
+        },
         openapi_extra=uploads(),
     )
     async def send_reports(fingerprint: str, request: Request) -> Response:

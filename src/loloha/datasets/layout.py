@@ -14,7 +14,7 @@ from loloha.checks import counted
 from loloha.datasets.column import Cells, Symbols, declared, read_cells, refuse_rounded
 from loloha.datasets.dataset import MISSING, DataError
 from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
-from loloha.datasets.source import Columns
+from loloha.datasets.source import TableColumns
 from loloha.errors import ParameterError
 
 USER_NAMES = frozenset({"user", "user_id", "userid", "uid", "id"})
@@ -138,7 +138,7 @@ def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Sy
 
 
 def arrange(
-    users: Symbols, n: int, columns: Columns, name: str, reports: Indices
+    users: Symbols, n: int, columns: TableColumns, name: str, reports: Indices
 ) -> tuple[list[Hashable], Indices]:
     """Sort the rounds, and lay out rows (user, round, report) as users x rounds."""
     column, field = columns.table[name], columns.table.schema.field(name)

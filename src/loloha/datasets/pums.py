@@ -13,7 +13,7 @@ from loloha.checks import integer
 from loloha.datasets.csv import PURPOSE, read_csv, read_header
 from loloha.datasets.dataset import DataError, Dataset, extra, narrowest
 from loloha.datasets.download import find_cached
-from loloha.datasets.state import State, find_state
+from loloha.datasets.state import UsState, find_state
 
 YEAR = 2018
 REPLICATES = 80
@@ -70,7 +70,7 @@ def acs_weights(state: str, path: str | Path | None = None, tau: int = REPLICATE
     return Dataset(values, tuple(labels.tolist()), f"DB_{place.code}", "real", provenance)
 
 
-def _locate(path: Path, place: State) -> Path:
+def _locate(path: Path, place: UsState) -> Path:
     """Return the file named, or the one of this state in a folder."""
     if path.is_file():
         return path
@@ -85,7 +85,7 @@ def _locate(path: Path, place: State) -> Path:
     )
 
 
-def _file_names(place: State) -> list[str]:
+def _file_names(place: UsState) -> list[str]:
     """Return the names that a state's person file goes by."""
     return [
         f"PWGTP_{place.name}.csv",
@@ -97,7 +97,7 @@ def _file_names(place: State) -> list[str]:
     ]
 
 
-def _opener(file: Path, place: State) -> Callable[[], IO[bytes]]:
+def _opener(file: Path, place: UsState) -> Callable[[], IO[bytes]]:
     """Return how to open the CSV, inside a zip or not."""
     if file.suffix.lower() != ".zip":
         return lambda: file.open("rb")
@@ -117,7 +117,7 @@ def _opener(file: Path, place: State) -> Callable[[], IO[bytes]]:
 
 
 def _read(
-    opener: Callable[[], IO[bytes]], name: str, place: State, tau: int
+    opener: Callable[[], IO[bytes]], name: str, place: UsState, tau: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
     """Read the weights of one state's persons, int32[n, tau]."""
     pyarrow, compute = extra("pyarrow", PURPOSE), extra("pyarrow.compute", PURPOSE)

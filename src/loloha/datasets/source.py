@@ -37,7 +37,7 @@ UNNAMED = re.compile(r"\s*|__index_level_.*|Unnamed: [0-9]+(_level_[0-9]+)?")
 
 
 @dataclass(frozen=True, repr=False)
-class Columns:
+class TableColumns:
     """The columns of a table."""
 
     table: Any
@@ -52,7 +52,7 @@ class Columns:
         return list(self.table.column_names)
 
 
-def read_columns(source: Any) -> Columns:
+def read_columns(source: Any) -> TableColumns:
     """All columns of a table."""
     pyarrow = extra("pyarrow", PURPOSE)
     is_text = False
@@ -73,7 +73,7 @@ def read_columns(source: Any) -> Columns:
         )
     if is_duckdb:
         categorical = frozenset(table.column_names)
-    return Columns(table, index, is_text, categorical, certain=is_duckdb)
+    return TableColumns(table, index, is_text, categorical, certain=is_duckdb)
 
 
 def _file(path: Path, pyarrow: Any) -> tuple[Any, bool]:

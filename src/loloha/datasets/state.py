@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from loloha.errors import ParameterError
 
 
-class State(NamedTuple):
+class UsState(NamedTuple):
     """A state by its postal code, the number in its file's name, and its full name."""
 
     code: str
@@ -16,7 +16,7 @@ class State(NamedTuple):
 
 
 STATES = {
-    code: State(code, fips, name)
+    code: UsState(code, fips, name)
     for code, fips, name in (
         ("AL", "01", "Alabama"),
         ("AK", "02", "Alaska"),
@@ -74,7 +74,7 @@ STATES = {
 }
 
 
-def find_state(state: Any) -> State:
+def find_state(state: Any) -> UsState:
     """Find a state by postal code or full name, whatever the case."""
     wanted = state.strip().lower() if isinstance(state, str) else None
     for place in STATES.values():

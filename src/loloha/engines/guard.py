@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from loloha.arrays import Array, Bools, Bytes, Ints
 
 
-class Admitted(NamedTuple):
+class CountedRows(NamedTuple):
     """Which rows count, bool[n], and how many of the others repeat or contradict them."""
 
     rows: Bools
@@ -37,11 +37,11 @@ def among(starts: Array, few: Array) -> Bools:
     return matches
 
 
-def admit(reporters: Bytes, keys: Array | None, ys: Array) -> Admitted:
+def admit(reporters: Bytes, keys: Array | None, ys: Array) -> CountedRows:
     """Choose one report of each reporter."""
     rows = np.zeros(len(reporters), dtype=bool)
     if not len(rows):
-        return Admitted(rows, 0, 0)
+        return CountedRows(rows, 0, 0)
     _, who = np.unique(_whole(reporters), return_inverse=True)
     rank = _rank(keys, ys)
     order = np.lexsort((rank, who))
@@ -51,7 +51,7 @@ def admit(reporters: Bytes, keys: Array | None, ys: Array) -> Admitted:
     smallest = reporters[order[first], 0] < 0x80
     rows[order[np.where(smallest, first, last)]] = True
     further, agree = last - first, rank[first] == rank[last]
-    return Admitted(rows, int(further[agree].sum()), int(further[~agree].sum()))
+    return CountedRows(rows, int(further[agree].sum()), int(further[~agree].sum()))
 
 
 def _rank(keys: Array | None, ys: Array) -> Ints:

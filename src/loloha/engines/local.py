@@ -53,10 +53,10 @@ class Local(Engine):
             part = count(protocol, files)
             yield RoundCounts(round, part.counts, part.n, part.duplicates, part.conflicts)
 
-    def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> _Part:
+    def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> _PartialCounts:
         pieces = [piece for file in files for piece in _pieces(file)]
         threads = max(1, min(self.threads, len(pieces)))
-        parts = [_Part(protocol) for _ in range(threads)]
+        parts = [_PartialCounts(protocol) for _ in range(threads)]
 
         def count(thread: int) -> None:
             for piece in pieces[thread::threads]:
@@ -71,12 +71,12 @@ class Local(Engine):
             parts[0].add(part)
         return parts[0]
 
-    def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> _Part:
+    def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> _PartialCounts:
         """Count what no other row can contradict at once, and look closely at the rest."""
         size = rows_of(files) * _row_bytes(protocol.encoding)
         passes = min(1 + size // PASS_BYTES, MOST_SHARES)
         pieces = [piece for file in files for piece in _pieces(file)]
-        total = _Part(protocol)
+        total = _PartialCounts(protocol)
         with ThreadPoolExecutor(self.threads) as pool:
             for number in range(passes):
                 read = partial(_read_share, protocol, share=(number, passes))
@@ -99,10 +99,10 @@ class Local(Engine):
         return np.sort(np.concatenate(list(pool.map(of_share, range(self.threads)))))
 
     def _count_others(
-        self, batches: Sequence[_Batch], few: Array, total: _Part, pool: ThreadPoolExecutor
+        self, batches: Sequence[_Batch], few: Array, total: _PartialCounts, pool: ThreadPoolExecutor
     ) -> list[_Batch]:
         """Count all rows but the suspects, and return these."""
-        parts = [_Part(total.protocol) for _ in range(self.threads)]
+        parts = [_PartialCounts(total.protocol) for _ in range(self.threads)]
 
         def count(thread: int) -> list[_Batch]:
             suspects = []
@@ -119,7 +119,7 @@ class Local(Engine):
         return suspects
 
 
-class _Part:
+class _PartialCounts:
     """Counts of some of a round's reports."""
 
     def __init__(self, protocol: Protocol) -> None:
@@ -135,7 +135,7 @@ class _Part:
             encoding.count(self.counts, keys, ys)
         self.n += len(ys)
 
-    def add(self, other: _Part) -> None:
+    def add(self, other: _PartialCounts) -> None:
         self.counts += other.counts
         self.n += other.n
         self.duplicates += other.duplicates
@@ -207,7 +207,7 @@ def _read_share(protocol: Protocol, piece: _Piece, *, share: tuple[int, int]) ->
     return batches
 
 
-def _count_suspects(suspects: Sequence[_Batch], total: _Part) -> None:
+def _count_suspects(suspects: Sequence[_Batch], total: _PartialCounts) -> None:
     """Count one report of each reporter; all rows of each are here."""
     reporters, keys, ys, _ = (
         None if column[0] is None else np.concatenate(column)

@@ -18,7 +18,7 @@ from loloha.datasets import Dataset, table
 from loloha.errors import ParameterError
 from loloha.population.archive import Archive, Row
 from loloha.population.parallel import measure_each
-from loloha.population.point import MEASURED, Point, measure, name_of, points_of
+from loloha.population.point import MEASURED, BudgetPoint, measure, name_of, points_of
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 from loloha.server.frame import records_to_frame, to_html
@@ -214,7 +214,7 @@ def _identity(dataset: Dataset, level: float, seed: int) -> str:
     return json.dumps([MEASUREMENT, digest, list(values.shape), dataset.k, level, seed])
 
 
-def _summary(point: Point, runs: list[Row]) -> Row:
+def _summary(point: BudgetPoint, runs: list[Row]) -> Row:
     protocol = point.protocol
     errors = [row["mse"] for row in runs]
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else None

@@ -28,7 +28,7 @@ MEASURED = (
 """What is measured of each run; what is said of several is their mean."""
 
 
-class Point(NamedTuple):
+class BudgetPoint(NamedTuple):
     """One protocol at one budget."""
 
     label: str
@@ -42,7 +42,7 @@ def points_of(
     eps_inf: Iterable[float] | float,
     alpha: float,
     calibration: str,
-) -> list[Point]:
+) -> list[BudgetPoint]:
     """Every protocol at every budget, in the order in which the protocols are named."""
     alpha = checks.real("alpha", alpha, 0.0, 1.0, "the paper uses 0.4 to 0.6")
     if alpha in (0.0, 1.0):
@@ -56,13 +56,13 @@ def points_of(
         fixed = {"eps_inf": step, "eps_1": product(alpha, step)}
         others = {"k": dataset.k, "calibration": calibration}
         points += [
-            Point(one.label, one.protocol, step)
+            BudgetPoint(one.label, one.protocol, step)
             for one in candidates(fixed, others, names)
             if one.protocol is not None
         ]
     # A protocol has its own budgets: it stands once.
     points += [
-        Point(one.label, made, made.asked_memo)
+        BudgetPoint(one.label, made, made.asked_memo)
         for one in candidates({}, {"k": dataset.k}, [one for one in asked if one not in names])
         if (made := one.protocol) is not None
     ]
@@ -72,13 +72,18 @@ def points_of(
     return sorted(points, key=lambda point: (order.index(point.label), point.eps_inf))
 
 
-def name_of(point: Point, run: int) -> str:
+def name_of(point: BudgetPoint, run: int) -> str:
     """What a run is kept under; it decides the randomness of the run too."""
     return f"{point.label}/{point.protocol.fingerprint}/eps{point.eps_inf!r}/run{run}"
 
 
 def measure(
-    name: str, *, dataset: Dataset, level: float, seed: int, tasks: dict[str, tuple[Point, int]]
+    name: str,
+    *,
+    dataset: Dataset,
+    level: float,
+    seed: int,
+    tasks: dict[str, tuple[BudgetPoint, int]],
 ) -> tuple[str, Row]:
     """One run, with randomness that its name alone decides."""
     point, run = tasks[name]

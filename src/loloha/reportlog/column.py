@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from loloha.arrays import Array, Bytes, Ints
 
 
-class _Columns(NamedTuple):
+class _ReportKind(NamedTuple):
     """One kind of report."""
 
     types: Callable[[Encoding], dict[str, Any]]
@@ -107,12 +107,12 @@ def _sampled(encoding: Encoding) -> int:
     return int(keys[1])
 
 
-_COLUMNS: dict[Kind, _Columns] = {
+_COLUMNS: dict[Kind, _ReportKind] = {
     **dict.fromkeys(
-        ("symbol", "keyed symbol"), _Columns(_symbol_types, _symbols_made, _read_symbols)
+        ("symbol", "keyed symbol"), _ReportKind(_symbol_types, _symbols_made, _read_symbols)
     ),
-    "bits": _Columns(_bits_types, _bits_made, _read_bits),
-    "sampled bits": _Columns(_sampled_types, _sampled_made, _read_sampled),
+    "bits": _ReportKind(_bits_types, _bits_made, _read_bits),
+    "sampled bits": _ReportKind(_sampled_types, _sampled_made, _read_sampled),
 }
 
 

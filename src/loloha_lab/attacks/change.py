@@ -11,7 +11,7 @@ from loloha import checks
 from loloha.arrays import Array
 from loloha.encodings import Hashed
 from loloha.privacy.change.buckets import Buckets, likelihoods
-from loloha.privacy.change.cells import Chain
+from loloha.privacy.change.cells import CellChannels
 from loloha.privacy.change.symbols import log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
 from loloha.privacy.roc import Roc
@@ -65,7 +65,7 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     second: Any = protocol.second_channel
     if protocol.longitudinal and type(protocol.encoding) is Hashed:
         sizes = _cell_sizes(protocol, before.keys)
-        return log_ratios(Chain.of(protocol), protocol.k, sizes, before.counts, after.counts)
+        return log_ratios(CellChannels.of(protocol), protocol.k, sizes, before.counts, after.counts)
     if protocol.longitudinal and (second is None or not second.q):
         return _score_repeats(protocol, before, after.counts)
     if protocol.longitudinal and protocol.g is None:

@@ -8,7 +8,7 @@ from typing import Any
 from loloha.population.archive import Row
 from loloha.privacy.transcript import eps_2
 from loloha_lab.attacks import Detection
-from loloha_lab.paper.grid import Point, locate
+from loloha_lab.paper.grid import CurvePoint, locate
 from loloha_lab.paper.method import METHODS, PUBLISHED, Method
 from loloha_lab.paper.pattern import REPORTS
 from loloha_lab.paper.results import Results
@@ -70,7 +70,7 @@ def best_test_table(results: Results) -> Table:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, detection in _detections(results):
         name = row["data_set"], METHODS[row["protocol"]].label
-        areas = results.change_areas(Point.of(row))
+        areas = results.change_areas(CurvePoint.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
         entry = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
         entry[f"{at}: printed, %"] = 100 * detection.share

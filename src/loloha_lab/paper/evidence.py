@@ -11,7 +11,7 @@ from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
 from loloha.protocols.base import Realised
 from loloha.server.estimate import variance
 from loloha_lab.paper.gain import accuracy_gain
-from loloha_lab.paper.grid import Point
+from loloha_lab.paper.grid import CurvePoint
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 from loloha_lab.paper.printed import (
@@ -184,7 +184,7 @@ def _points(
     *,
     alpha_place: int = 0,
     eps_place: int = -1,
-) -> list[Point]:
+) -> list[CurvePoint]:
     """The published points of some methods at one eps_inf, if they were measured."""
     grid = results.grid
     if workload not in grid.workloads or PUBLISHED not in grid.calibrations:
@@ -203,6 +203,6 @@ def _calibrated(cls: Callable[..., Protocol], **more: float) -> tuple[Realised, 
     return published.realised, tight.realised, gain
 
 
-def _name(point: Point) -> str:
+def _name(point: CurvePoint) -> str:
     second = "" if point.alpha is None else f", α = {point.alpha:g}"
     return f"{METHODS[point.method].label} on {point.workload}, ε∞ = {point.eps_inf:g}{second}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loloha.arrays import Floats
-from loloha_lab.paper.grid import Point
+from loloha_lab.paper.grid import CurvePoint
 from loloha_lab.paper.method import METHODS, TIGHT, Method
 from loloha_lab.paper.results import Results
 
@@ -49,13 +49,13 @@ def mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
     return Ratio(measured, measured * math.hypot(*relative) / len(ratios), expected)
 
 
-def accuracy_gain(results: Results, worse: Point, better: Point) -> Ratio:
+def accuracy_gain(results: Results, worse: CurvePoint, better: CurvePoint) -> Ratio:
     """MSE_avg (unbiased) of one point over that of another."""
     above, below = (results.measured(point, "mse") for point in (worse, better))
     return ratio_of(above, below, results.expected(worse) / results.expected(better))
 
 
-def budget_gain(results: Results, worse: Point, better: Point) -> Ratio:
+def budget_gain(results: Results, worse: CurvePoint, better: CurvePoint) -> Ratio:
     """eps_avg of one point over that of another."""
     above, below = (results.measured(point, "eps_avg") for point in (worse, better))
     return ratio_of(above, below)
@@ -63,7 +63,7 @@ def budget_gain(results: Results, worse: Point, better: Point) -> Ratio:
 
 def against_usual(
     results: Results, workload: str, method: Method, alpha: float
-) -> list[tuple[Point, Point]]:
+) -> list[tuple[CurvePoint, CurvePoint]]:
     """OLOLOHA as 0.1.0 makes it and one of ours, at each eps_inf."""
     usual = results.along(workload, METHODS[USUAL], TIGHT, alpha)
     return list(zip(usual, results.along(workload, method, TIGHT, alpha), strict=True))

@@ -90,7 +90,7 @@ CELL = ("data_set", "protocol", "calibration", "eps_inf", "alpha")
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class CurvePoint:
     """One point of a curve: what all its runs share."""
 
     workload: str
@@ -137,7 +137,7 @@ class Point:
 class Task:
     """Something to be measured at a point."""
 
-    point: Point
+    point: CurvePoint
 
     @property
     def name(self) -> str:
@@ -193,13 +193,13 @@ def seed_sequence(task: Task, seed: int) -> np.random.SeedSequence:
 
 
 @lru_cache(maxsize=1 << 14)
-def _specification(point: Point, facts: Facts) -> str:
+def _specification(point: CurvePoint, facts: Facts) -> str:
     return point.protocol(facts).fingerprint
 
 
-def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
+def points(grid: Grid, facts: Mapping[str, Facts]) -> list[CurvePoint]:
     """Every point of the grid once; a tight point that equals the published one is not repeated."""
-    distinct: dict[Point, None] = {}
+    distinct: dict[CurvePoint, None] = {}
     for workload in grid.workloads:
         for method in grid.methods:
             for eps_inf in grid.eps_inf:
@@ -213,11 +213,11 @@ def points(grid: Grid, facts: Mapping[str, Facts]) -> list[Point]:
 @lru_cache(maxsize=1 << 14)
 def locate(
     facts: Facts, method: Method, calibration: str, eps_inf: float, alpha: float | None
-) -> Point:
+) -> CurvePoint:
     """Where a point of a curve is measured."""
     alpha = alpha if method.two_rounds else None
     settled = method.settle(facts.k, eps_inf, alpha, calibration)
-    return Point(facts.name, method.key, settled, eps_inf, alpha)
+    return CurvePoint(facts.name, method.key, settled, eps_inf, alpha)
 
 
 def cells(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Cell]:

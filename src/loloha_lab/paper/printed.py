@@ -12,7 +12,7 @@ import numpy as np
 from loloha.protocols import Protocol
 from loloha_lab.attacks import Distinct
 from loloha_lab.paper.exact_figures import optimal_g
-from loloha_lab.paper.grid import Grid, Point
+from loloha_lab.paper.grid import CurvePoint, Grid
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.results import Results
 from loloha_lab.paper.table import Table, data_note
@@ -178,14 +178,14 @@ def _exposures(results: Results) -> Iterator[dict[str, Any]]:
                 )
 
 
-def _printed_exposure(point: Point) -> float | None:
+def _printed_exposure(point: CurvePoint) -> float | None:
     """None where we do not know what is printed."""
     if METHODS[point.method].sampled == 0:
         return 100.0
     return EXPOSED.get(point.eps_inf) if point.workload == "DB_MT" else 0.0
 
 
-def _why_exposed(results: Results, point: Point) -> str:
+def _why_exposed(results: Results, point: CurvePoint) -> str:
     if results.grid.users or results.grid.rounds:
         return REDUCED
     if METHODS[point.method].sampled == 0:

@@ -17,7 +17,7 @@ from loloha.population.evaluation import binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import variance
 from loloha_lab.paper.execution import Measurements
-from loloha_lab.paper.grid import Grid, Point, locate, points
+from loloha_lab.paper.grid import CurvePoint, Grid, locate, points
 from loloha_lab.paper.method import PUBLISHED, TIGHT, Method
 from loloha_lab.paper.theory import Deviation, deviation_of, expected_mse
 from loloha_lab.paper.workload import Facts, Material, material
@@ -36,14 +36,14 @@ class Results:
         self.grid = grid
         self.facts = dict(facts)
         self.rows, self.attacks = measurements.rows, measurements.attacks
-        self._areas: dict[Point, list[float]] = {
-            Point.of(row): row["areas"] for row in measurements.changes
+        self._areas: dict[CurvePoint, list[float]] = {
+            CurvePoint.of(row): row["areas"] for row in measurements.changes
         }
         self._out = out
-        self._expected: dict[Point, float] = {}
-        self._runs: dict[Point, list[Row]] = {point: [] for point in points(grid, facts)}
+        self._expected: dict[CurvePoint, float] = {}
+        self._runs: dict[CurvePoint, list[Row]] = {point: [] for point in points(grid, facts)}
         for row in self.rows:
-            self._runs[Point.of(row)].append(row)
+            self._runs[CurvePoint.of(row)].append(row)
 
     def save(self, path: Path) -> None:
         """Write all cells as one Parquet file, for whoever goes on with them."""
@@ -52,19 +52,19 @@ class Results:
         draft.replace(path)
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[CurvePoint]:
         """Every point that was measured."""
         return list(self._runs)
 
-    def measured(self, point: Point, column: str) -> Floats:
+    def measured(self, point: CurvePoint, column: str) -> Floats:
         """A column of all runs of a point, float64[runs]."""
         return np.array([row[column] for row in self._runs[point]], dtype=np.float64)
 
-    def mean(self, point: Point, column: str) -> float:
+    def mean(self, point: CurvePoint, column: str) -> float:
         """Mean of a column over the runs of a point."""
         return float(np.mean(self.measured(point, column)))
 
-    def first(self, point: Point, column: str) -> Any:
+    def first(self, point: CurvePoint, column: str) -> Any:
         """A column of the first run of a point."""
         return self._runs[point][0][column]
 
@@ -77,7 +77,7 @@ class Results:
 
     def along(
         self, workload: str, method: Method, calibration: str, alpha: float
-    ) -> Iterator[Point]:
+    ) -> Iterator[CurvePoint]:
         """The points of a curve, one an eps_inf."""
         for eps_inf in self.grid.eps_inf:
             yield locate(self.facts[workload], method, calibration, eps_inf, alpha)
@@ -95,7 +95,9 @@ class Results:
             for one, other in self.pairs(workload, method, alpha)
         )
 
-    def pairs(self, workload: str, method: Method, alpha: float) -> list[tuple[Point, Point]]:
+    def pairs(
+        self, workload: str, method: Method, alpha: float
+    ) -> list[tuple[CurvePoint, CurvePoint]]:
         """Published and tight points of a curve where both were measured and are not alike."""
         if not {PUBLISHED, TIGHT} <= set(self.grid.calibrations):
             return []
@@ -103,23 +105,23 @@ class Results:
         tight = self.along(workload, method, TIGHT, alpha)
         return [pair for pair in zip(published, tight, strict=True) if pair[0] != pair[1]]
 
-    def protocol(self, point: Point) -> Protocol:
+    def protocol(self, point: CurvePoint) -> Protocol:
         """The rules of a point."""
         return point.protocol(self.facts[point.workload])
 
-    def change_areas(self, point: Point) -> list[float]:
+    def change_areas(self, point: CurvePoint) -> list[float]:
         """What the best test sees of a change, after each of `REPORTS` before it and after it."""
         return self._areas[point]
 
-    def material(self, point: Point) -> Material:
+    def material(self, point: CurvePoint) -> Material:
         """The population of a point."""
         return material(self._out, self.facts[point.workload])
 
-    def truth(self, point: Point) -> Floats:
+    def truth(self, point: CurvePoint) -> Floats:
         """What the protocol of a point estimates, float64[tau, bins]."""
         return binned(self.protocol(point), self.material(point).truth)
 
-    def expected(self, point: Point) -> float:
+    def expected(self, point: CurvePoint) -> float:
         """MSE_avg that theory expects of the unbiased estimates."""
         if point not in self._expected:
             facts = self.facts[point.workload]
@@ -127,17 +129,17 @@ class Results:
             self._expected[point] = known
         return self._expected[point]
 
-    def v_star(self, point: Point) -> float:
+    def v_star(self, point: CurvePoint) -> float:
         """Approximate variance V* (f = 0)."""
         return float(variance(self.protocol(point), self.facts[point.workload].n))
 
-    def uniform(self, point: Point) -> float:
+    def uniform(self, point: CurvePoint) -> float:
         """MSE_avg of always answering "uniform"."""
         truth = self.truth(point)
         return float(np.mean((truth - 1 / truth.shape[1]) ** 2))
 
     @cached_property
-    def deviations(self) -> dict[Point, Deviation]:
+    def deviations(self) -> dict[CurvePoint, Deviation]:
         """Measured MSE_avg of the unbiased estimates against theory, at every point."""
         return {
             point: deviation_of(self.measured(point, "mse"), self.expected(point))

@@ -8,8 +8,8 @@ from loloha.errors import ParameterError
 from loloha_lab.paper.grid import (
     Attack,
     Cell,
+    CurvePoint,
     Grid,
-    Point,
     attacks,
     cells,
     points,
@@ -52,7 +52,7 @@ def test_names_and_seeds_of_all_tasks_differ() -> None:
 
 
 def test_the_seed_of_a_cell_does_not_depend_on_the_grid_around_it() -> None:
-    wanted = Cell(Point("Adult", "l-osue", "published", 2.0, 0.5), 1)
+    wanted = Cell(CurvePoint("Adult", "l-osue", "published", 2.0, 0.5), 1)
     for grid in (Grid(runs=2), Grid(runs=9, workloads=("Adult",), eps_inf=(2.0,))):
         facts = {name: replace(ADULT, name=name) for name in grid.workloads}
         assert wanted in set(cells(grid, facts))
@@ -60,7 +60,7 @@ def test_the_seed_of_a_cell_does_not_depend_on_the_grid_around_it() -> None:
 
 
 def test_whatever_decides_a_result_is_in_its_identity() -> None:
-    cell = Cell(Point("Adult", "l-osue", "published", 2.0, 0.5), 1)
+    cell = Cell(CurvePoint("Adult", "l-osue", "published", 2.0, 0.5), 1)
     other_point = Cell(replace(cell.point, eps_inf=2.5), 1)
     identities = [
         cell.identity(7, ADULT),

@@ -39,7 +39,7 @@ class _Fresh:
 
     round: int
     opened: Opened
-    columns: _Columns
+    columns: _UploadColumns
     shown: bool
 
     def remember(self) -> None:
@@ -49,7 +49,7 @@ class _Fresh:
         self.opened.waiting = 0 if self.shown else self.opened.waiting + len(self.columns.ys)
 
 
-class Record:
+class Recorder:
     """Writes submissions into an open transaction; remembers them only once it is told to."""
 
     def __init__(self, dialect: str, *, most_rows: int = 1 << 25, keeps: Any = None) -> None:
@@ -106,7 +106,7 @@ class Record:
         rounds = np.concatenate([one.batch.rounds for one in mine])
         fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
         fates[rounds > last] = Refusal.EARLY.code
-        columns = _Columns.of(mine)
+        columns = _UploadColumns.of(mine)
         self._write_rounds(connection, stored, columns, rounds, fates, events)
         start = 0
         for one, code in zip(mine, codes, strict=True):
@@ -164,7 +164,7 @@ class Record:
         self,
         connection: sql.Connection,
         stored: StoredCampaign,
-        columns: _Columns,
+        columns: _UploadColumns,
         rounds: Ints,
         fates: Any,
         events: Counter[tuple[int, str]],
@@ -246,7 +246,7 @@ class Record:
 
 
 @dataclass
-class _Columns:
+class _UploadColumns:
     """The columns of several uploads as one."""
 
     reporters: Any
@@ -255,7 +255,7 @@ class _Columns:
     ys: Any
 
     @classmethod
-    def of(cls, submissions: Sequence[Submission]) -> _Columns:
+    def of(cls, submissions: Sequence[Submission]) -> _UploadColumns:
         def joined(columns: list[Any]) -> Any:
             return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
@@ -268,8 +268,8 @@ class _Columns:
             joined([batch.ys for batch in batches]),
         )
 
-    def take(self, rows: Any) -> _Columns:
+    def take(self, rows: Any) -> _UploadColumns:
         if len(rows) == len(self.ys):
             return self
         keys = None if self.keys is None else self.keys[rows]
-        return _Columns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
+        return _UploadColumns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])

@@ -14,7 +14,7 @@ from loloha.campaign import Campaign
 from loloha.collector.store import schema, statement
 from loloha.collector.store.cell import whole
 from loloha.collector.store.database import Database
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Record
+from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Recorder
 from loloha.collector.store.round import Round
 from loloha.collector.store.statement import ALL_PARTS, EPOCH, OUTCOMES, by_first, insert
 from loloha.collector.store.upgrade import upgrade
@@ -46,7 +46,7 @@ class Store:
         accept_losses: bool = False,
     ) -> None:
         self.database = Database(url, is_ready=is_ready)
-        self._record = Record(self.database.dialect, keeps=keeps)
+        self._record = Recorder(self.database.dialect, keeps=keeps)
         self._epoch = -1
         try:
             if not is_ready:

@@ -19,7 +19,7 @@ from loloha import checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import CHANGE, FRESH_CHANGE
 from loloha.privacy.change import bits, buckets, pairs, symbols
-from loloha.privacy.change.cells import Cells, Chain
+from loloha.privacy.change.cells import CellChannels, CellSizes
 from loloha.privacy.roc import Area
 from loloha.protocols import Protocol
 
@@ -64,9 +64,9 @@ def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
     """How surely ever more reports show a change under the hash key that shows it most."""
     if type(protocol.encoding) is not Hashed or not protocol.longitudinal:
         return None
-    chain, cells = Chain.of(protocol), Cells.of(protocol)
+    chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
     rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
-    areas = [symbols.limit(chain, Cells(row[None], cells.values, np.ones(1))) for row in rows]
+    areas = [symbols.limit(chain, CellSizes(row[None], cells.values, np.ones(1))) for row in rows]
     return max(areas, key=lambda area: area.auc), cells.drawn
 
 
@@ -103,7 +103,7 @@ def _keys(encoding: Encoding) -> float:
 
 @for_encoding(CHANGE.name, Symbols, Hashed)
 def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
-    chain, cells = Chain.of(protocol), Cells.of(protocol)
+    chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
     most = symbols.limit(chain, cells, users=users)
     if chain.certain:
         return most

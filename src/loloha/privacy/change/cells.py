@@ -25,7 +25,7 @@ _VALUES, _VALUES_A_CELL = 1 << 9, 1 << 3
 CERTAIN = 1e4
 
 
-class Chain(NamedTuple):
+class CellChannels(NamedTuple):
     """From a cell to its memo, and from a memo to a report."""
 
     g: int
@@ -36,7 +36,7 @@ class Chain(NamedTuple):
     table: tuple[float, float, float] | None
 
     @classmethod
-    def of(cls, protocol: Protocol) -> Chain:
+    def of(cls, protocol: Protocol) -> CellChannels:
         """Of a protocol of symbols; where nothing is memoised, the memo is the value itself."""
         first: Any = protocol.first_channel
         second: Any = protocol.second_channel
@@ -56,7 +56,7 @@ class Chain(NamedTuple):
         return self.log_ratio >= CERTAIN
 
 
-class Cells(NamedTuple):
+class CellSizes(NamedTuple):
     """How many values each cell holds under some keys."""
 
     sizes: Any
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
     drawn: bool = False
 
     @classmethod
-    def of(cls, protocol: Protocol) -> Cells:
+    def of(cls, protocol: Protocol) -> CellSizes:
         """All keys, else some of them.
 
         Of a large domain some values: that the server is told of them, and the user's is among
@@ -94,7 +94,7 @@ class Cells(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _of_keys(family: HashFamily) -> Cells:
+def _of_keys(family: HashFamily) -> CellSizes:
     """Of all keys, else some: once for a family, whatever is drawn with it later."""
     rng = np.random.default_rng(_SEED)
     if type(family) is LinearHash:
@@ -103,21 +103,23 @@ def _of_keys(family: HashFamily) -> Cells:
         # Taken as a random function, as its collision probability is.
         rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
         sizes = rng.multinomial(family.k, np.full(family.g, 1 / family.g), size=rows)
-        return Cells(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
+        return CellSizes(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
     if family.members <= _KEYS_AT_MOST and family.members * family.k <= _HASHES:
         keys = np.arange(family.members + 1)
         keys = keys[family.are_keys(keys)]
         sizes = _sizes(family, keys, np.arange(family.k)[None])
         # Which cell is which does not matter.
         sizes, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
-        return Cells(sizes, family.k, times / len(keys))
+        return CellSizes(sizes, family.k, times / len(keys))
     values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
     keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
     shown = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
-    return Cells(_sizes(family, keys, shown), values, np.full(len(keys), 1 / len(keys)), drawn=True)
+    return CellSizes(
+        _sizes(family, keys, shown), values, np.full(len(keys), 1 / len(keys)), drawn=True
+    )
 
 
-def _of_linear_keys(family: LinearHash) -> Cells:
+def _of_linear_keys(family: LinearHash) -> CellSizes:
     """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
 
     Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
@@ -131,7 +133,7 @@ def _of_linear_keys(family: LinearHash) -> Cells:
         sizes[j, :more] += g**j
         sizes[j, more] += last
     weight = np.array([(g - 1) * float(g) ** (m - 1 - j) for j in range(m)])
-    return Cells(sizes, k, weight / weight.sum())
+    return CellSizes(sizes, k, weight / weight.sum())
 
 
 def _log_ratio(channel: Any) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.privacy.change.cells import CERTAIN, Cells, Chain
+from loloha.privacy.change.cells import CERTAIN, CellChannels, CellSizes
 from loloha.privacy.likelihood import AT_ONCE
 from loloha.privacy.roc import Area, best_area
 
@@ -28,7 +28,7 @@ _FEWEST, _MOST = 1 << 9, 1 << 15
 _DENSE = 64
 
 
-def area(chain: Chain, cells: Cells, reports: int, *, users: bool = False) -> Area:
+def area(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = False) -> Area:
     """Of the best test of so many reports before and after a move; ``users``: of one user or two.
 
     Two users hold different values, under one key.
@@ -43,7 +43,7 @@ def area(chain: Chain, cells: Cells, reports: int, *, users: bool = False) -> Ar
     return _drawn(chain, cells, reports, users)
 
 
-def limit(chain: Chain, cells: Cells, *, users: bool = False) -> Area:
+def limit(chain: CellChannels, cells: CellSizes, *, users: bool = False) -> Area:
     """Of ever more reports: both memos are known in the end. No number of reports shows more."""
     rows = len(cells.weight)
     times = chain.g if cells.sizes is None else 1
@@ -70,7 +70,9 @@ class _Sent(NamedTuple):
     shown: Any
 
 
-def _likelihoods(chain: Chain, cells: Cells, sent: _Sent, users: bool) -> tuple[Any, Any]:
+def _likelihoods(
+    chain: CellChannels, cells: CellSizes, sent: _Sent, users: bool
+) -> tuple[Any, Any]:
     """Of what was sent, if the value stayed, and if it moved (or two users sent it).
 
     Up to a factor that both have, and that is e^(-log_ratio) to the most often sent symbol of each
@@ -124,7 +126,7 @@ def _likelihoods(chain: Chain, cells: Cells, sent: _Sent, users: bool) -> tuple[
     return stayed, np.maximum(within, 0.0) + np.maximum(across, 0.0)
 
 
-def _single(chain: Chain, cells: Cells, users: bool) -> Area:
+def _single(chain: CellChannels, cells: CellSizes, users: bool) -> Area:
     """Of one report before and one after: they agree on a symbol, or are two."""
     rows, g = len(cells.weight), chain.g
     even = cells.sizes is None
@@ -141,7 +143,7 @@ def _single(chain: Chain, cells: Cells, users: bool) -> Area:
     return _area(cells, stayed, moved)
 
 
-def _enumerated(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
+def _enumerated(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> Area:
     """Over how often every symbol can be sent."""
     counts = np.array(list(_compositions(reports, chain.g)))
     ways = [math.lgamma(reports + 1) - sum(math.lgamma(m + 1) for m in row) for row in counts]
@@ -165,12 +167,12 @@ def _compositions(total: int, parts: int) -> Any:
         yield [b - a - 1 for a, b in itertools.pairwise(ends)]
 
 
-def _area(cells: Cells, stayed: Array, moved: Array) -> Area:
+def _area(cells: CellSizes, stayed: Array, moved: Array) -> Area:
     weight = cells.weight[:, None]
     return _seen(cells, best_area(weight * stayed, weight * moved, drawn=cells.drawn))
 
 
-def _seen(cells: Cells, area: Area) -> Area:
+def _seen(cells: CellSizes, area: Area) -> Area:
     """At most, if the keys that were not drawn tell all."""
     if not cells.drawn:
         return area
@@ -178,7 +180,7 @@ def _seen(cells: Cells, area: Area) -> Area:
     return area._replace(auc=area.auc + unseen * (1 - area.auc))
 
 
-def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
+def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> Area:
     """Over cases of both kinds; each stands for both, as likely as it is under either."""
     rng = np.random.default_rng(_SEED)
     rows = len(cells.weight)
@@ -200,7 +202,9 @@ def _drawn(chain: Chain, cells: Cells, reports: int, users: bool) -> Area:
     return _seen(cells, best_area(stayed, 1 - stayed, drawn=True))
 
 
-def _by_parts(chain: Chain, cells: Cells, rows: Array, sent: list[Any], users: bool) -> Any:
+def _by_parts(
+    chain: CellChannels, cells: CellSizes, rows: Array, sent: list[Any], users: bool
+) -> Any:
     """`_likelihoods` of cases, as many at a time as stay in the cache."""
     before, after = sent
     step = max(1, AT_ONCE // before.shape[1])
@@ -212,7 +216,7 @@ def _by_parts(chain: Chain, cells: Cells, rows: Array, sent: list[Any], users: b
 
 
 def _memos(
-    chain: Chain, cells: Cells, rows: Array, moved: bool, users: bool, rng: Any
+    chain: CellChannels, cells: CellSizes, rows: Array, moved: bool, users: bool, rng: Any
 ) -> tuple[Any, Any]:
     """What is memoised before, and after."""
     k, g, cases = cells.values, chain.g, len(rows)
@@ -245,7 +249,7 @@ def _other(symbols: Array, g: int, rng: Any) -> Any:
     return other + (other >= symbols)
 
 
-def _report(chain: Chain, memos: Array, reports: int, rng: Any) -> Any:
+def _report(chain: CellChannels, memos: Array, reports: int, rng: Any) -> Any:
     """Counts int[cases, g] where g is small, else the symbols themselves int[cases, reports]."""
     if chain.g <= _DENSE:
         own = np.arange(chain.g) == memos[:, None]
@@ -255,7 +259,7 @@ def _report(chain: Chain, memos: Array, reports: int, rng: Any) -> Any:
     return np.where(rng.random(sent.shape) < chain.p2, sent, _other(sent, chain.g, rng))
 
 
-def _sent(chain: Chain, rows: Array, before: Array, after: Array) -> _Sent:
+def _sent(chain: CellChannels, rows: Array, before: Array, after: Array) -> _Sent:
     if chain.g <= _DENSE:
         symbols = np.broadcast_to(np.arange(chain.g), before.shape)
         return _Sent(rows, symbols, before, after, np.full(before.shape, True))
@@ -275,9 +279,9 @@ def _sent(chain: Chain, rows: Array, before: Array, after: Array) -> _Sent:
     return _Sent(rows, symbols.reshape(cases, width), counts[0], counts[1], shown)
 
 
-def log_ratios(chain: Chain, k: int, sizes: Array, before: Array, after: Array) -> Any:
+def log_ratios(chain: CellChannels, k: int, sizes: Array, before: Array, after: Array) -> Any:
     """ln of the likelihood ratio of a move, of users of whom each has such cells: float64[n]."""
-    cells = Cells(sizes, k, np.ones(len(sizes)))
+    cells = CellSizes(sizes, k, np.ones(len(sizes)))
     shown = np.full(sizes.shape, True)
     sent = _Sent(np.arange(len(sizes)), np.broadcast_to(np.arange(chain.g), sizes.shape), before,
                  after, shown)  # fmt: skip
