@@ -19,6 +19,7 @@ from answer_vectors import answer_vectors
 from laws.variants import FLAGSHIPS
 from limit_vectors import limit_vectors
 from loloha.channels import BitChannel, SymbolChannel, TableChannel
+from loloha.client import Client
 from loloha.errors import ParameterError
 from loloha.hashing import FAMILIES, MERSENNE_31, HashFamily
 from loloha.protocols import (
@@ -149,6 +150,29 @@ def client_vectors(*, joint: bool) -> Iterator[dict[str, Any]]:
         }
 
 
+def panel_vectors() -> Iterator[dict[str, Any]]:
+    """Lives of clients that report in one round of ``every``; null where they are not due."""
+    for every, variant in product((2, 3, 1 << 24), FLAGSHIPS):
+        protocol = variant.build()
+        draws = Draws(f"{variant} every {every}")
+        client = Client(protocol, rng=draws, every=every)
+        due = client.account.residue or 0
+        reports = [
+            (round, v, client.report(v, round=round) if client.is_due(round) else None)
+            for round, v in [*LIFE, (due, 1), (due + every, 2)]
+        ]
+        yield {
+            "protocol": protocol.to_dict(),
+            "every": every,
+            "draws": draws.made,
+            "reports": [
+                [round, v, *((plain(report.key), plain(report.y)) if report else (None, None))]
+                for round, v, report in reports
+            ],
+            "loss": client.loss,
+        }
+
+
 def threshold_vectors() -> Iterator[dict[str, Any]]:
     """What devices draw with over a grid of protocols; null where a protocol cannot be."""
     for spec in specifications():
@@ -206,6 +230,7 @@ def files() -> dict[str, str]:
         "hashes.json": lines(hash_vectors()),
         "clients.json": lines(client_vectors(joint=False)),
         "tables.json": lines(client_vectors(joint=True)),
+        "panels.json": lines(panel_vectors()),
         "thresholds.json": lines(threshold_vectors()),
         "values.json": lines(value_vectors()),
         "answers.json": lines(answer_vectors()),

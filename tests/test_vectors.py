@@ -8,7 +8,8 @@ import pytest
 
 import make_vectors
 from loloha.campaign.domain import domain_from_plain
-from loloha.errors import DomainError
+from loloha.client import Client
+from loloha.errors import DomainError, StateError
 from loloha.hashing import hash_family
 from loloha.protocols import REGISTRY, protocol_from_dict
 from loloha.rng import SCALE
@@ -51,6 +52,27 @@ def test_clients(vector: dict[str, Any]) -> None:
     script = ScriptedRng(vector["draws"])
     client = protocol.client(rng=script)
     for round, v, key, y in vector["reports"]:
+        report = client.report(v, round=round)
+        assert (make_vectors.plain(report.key), make_vectors.plain(report.y)) == (key, y)
+    assert script.finished()
+    assert client.loss == vector["loss"]
+
+
+@pytest.mark.parametrize(
+    "vector",
+    stored("panels.json"),
+    ids=lambda vector: f"{vector['protocol']['type']}-{vector['every']}",
+)
+def test_panels(vector: dict[str, Any]) -> None:
+    """The residue is drawn last at enrolment; a client says nothing in the rounds of others."""
+    script = ScriptedRng(vector["draws"])
+    client = Client(protocol_from_dict(vector["protocol"]), rng=script, every=vector["every"])
+    for round, v, key, y in vector["reports"]:
+        assert client.is_due(round) == (y is not None)
+        if y is None:
+            with pytest.raises(StateError, match="in which this client reports"):
+                client.report(v, round=round)
+            continue
         report = client.report(v, round=round)
         assert (make_vectors.plain(report.key), make_vectors.plain(report.y)) == (key, y)
     assert script.finished()

@@ -74,7 +74,7 @@ const ANSWERS = {
     const { protocol } = campaign;
     const client = state !== null
       ? await Client.load(state, { protocol, rng })
-      : new Client(protocol, { limit, rng });
+      : new Client(protocol, { limit, rng, every: campaign.schedule.every });
     const messages = [];
     for (const [round, value] of reports) {
       try {

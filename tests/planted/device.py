@@ -112,8 +112,8 @@ CLIENTS = [
     Mutant(
         "what a limit has to cover after a reset is what was spent, which depends on values",
         "client/client.py",
-        "Account(spent, rounds, committed)",
-        "Account(spent, rounds, spent)",
+        "Account(spent, rounds, committed, residue)",
+        "Account(spent, rounds, spent, residue)",
         "sender/test_limit.py -k committed",
     ),
     Mutant(
@@ -126,15 +126,15 @@ CLIENTS = [
     Mutant(
         "reset renews the budget",
         "client/client.py",
-        "Account(spent, rounds, committed)",
-        "Account(0.0, rounds, committed)",
+        "Account(spent, rounds, committed, residue)",
+        "Account(0.0, rounds, committed, residue)",
         law("reset_forgets"),
     ),
     Mutant(
         "reset keeps the key",
         "client/client.py",
-        "self._new(None, Account(spent, rounds, committed))",
-        "self._new(before.key, Account(spent, rounds, committed))",
+        "self._new(None, Account(spent, rounds, committed, residue), every)",
+        "self._new(before.key, Account(spent, rounds, committed, residue), every)",
         law("reset_draws"),
     ),
     Mutant(

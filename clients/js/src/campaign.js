@@ -19,7 +19,11 @@ function moment(name, value) {
   return start;
 }
 
-const ROUND = { start: moment, seconds: integer(1, 366 * 86400) };
+const ROUND = {
+  start: moment,
+  seconds: integer(1, 366 * 86400),
+  every: (name, value, all) => (name in all ? integer(2, 2 ** 24)(name, value) : 1),
+};
 
 const DOCUMENT = {
   type: choice("loloha-campaign"),

@@ -1,6 +1,6 @@
 /** One user's device: key, memo, what was sent for which round. The only thing that sees values. */
 
-import { isAmount, isInteger, round as checkRound } from "./check.js";
+import { integer, isAmount, isInteger, round as checkRound } from "./check.js";
 import { DomainError, StateError, UNKNOWN, must, sound } from "./errors.js";
 import { canonical, parse, sealed, unsealed } from "./json.js";
 import { afford, bound, checkLimit, claimOf, committedBefore, covers } from "./limit.js";
@@ -32,19 +32,21 @@ export class Client {
    * @param {number} [options.limit] hard limit on `loss`; it must cover the most that can ever be spent
    * @param options.rng for simulations and tests only
    * @param {object} [options.account] `account` of the same user's earlier client
+   * @param {number} [options.every] in how many rounds it reports once: of the campaign's schedule
    */
-  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = {} } = {}) {
+  constructor(protocol, { key = null, limit = null, rng = new SecureRng(), account = {}, every = 1 } = {}) {
     this.protocol = protocol;
     this.#rng = rng;
     const isKey = key === null || (protocol.longitudinal && protocol.encoding.isKey(key));
     must(isKey, "key must be one of the protocol's (not shown); ask the collector for one");
     checkLimit(limit, account.committed ?? account.spent ?? 0, [claimOf(protocol)], protocol);
-    this.#begin(key, account);
+    integer(0, every - 1)("residue", account.residue ?? 0);
+    this.#begin(key, account, every);
     this.#state.limit = bound(limit);
   }
 
-  /** Start with an empty memo and, unless one is given, a new key. */
-  #begin(key, { spent = 0, answered = [], committed = spent }) {
+  /** Start with an empty memo and, unless they are given, a new key and residue. */
+  #begin(key, { spent = 0, answered = [], committed = spent, residue }, every) {
     const { spec, longitudinal, encoding } = this.protocol;
     this.#committed = committed;
     this.#state = {
@@ -61,6 +63,7 @@ export class Client {
       spent_before: spent,
       secret: hex(crypto.getRandomValues(new Uint8Array(SECRET_BYTES))),
       ...(spec.memo && { table: this.protocol.drawTable(this.#rng) }),
+      ...(every > 1 && { panel: [every, residue ?? this.#rng.below(every)] }),
     };
   }
 
@@ -73,6 +76,7 @@ export class Client {
     const isIndex = isInteger(value, this.protocol.k - 1);
     must(isIndex, "value must be the index of a label (not shown); use Campaign.index", DomainError);
     checkRound("round", round);
+    must(this.isDue(round), "round must be due, see isDue", StateError);
     const state = this.#state;
     let sent = state.sent.find(([one]) => one === round);
     if (!sent) {
@@ -111,6 +115,16 @@ export class Client {
     return [key, second ? draw(encoding.answerFrom(kept), second) : kept];
   }
 
+  /** In how many rounds it reports once. */
+  get every() {
+    return this.#state.panel?.[0] ?? 1;
+  }
+
+  /** Whether it reports in a round; one that was missed is not made up for. */
+  isDue(round) {
+    return round % this.every === (this.#state.panel?.[1] ?? 0);
+  }
+
   /** Whether a round was answered, or counts as such; it is never answered again. */
   hasAnswered(round) {
     return this.#state.answered.some(([first, last]) => first <= round && round <= last);
@@ -123,7 +137,8 @@ export class Client {
 
   /** What was spent and committed and which rounds were answered, for a later client of this user. */
   get account() {
-    return { spent: this.loss, answered: this.#state.answered, committed: this.committedBefore + this.#own };
+    const { answered, panel } = this.#state;
+    return { spent: this.loss, answered, committed: this.committedBefore + this.#own, residue: panel?.[1] };
   }
 
   /** Pseudonym for one round, 32 hexadecimal digits: a retry is recognised by it. */
@@ -233,7 +248,7 @@ export class Client {
     const isKnown = plain?.type === TYPE && [VERSION, COMMITTED_VERSION].includes(plain.version);
     must(isKnown, UNKNOWN, StateError);
     const state = await unsealed(plain);
-    const client = new Client(new Protocol(state.protocol));
+    const client = new Client(new Protocol(state.protocol), { every: state.panel?.[0] });
     client.#take(state);
     const isFor = !protocol || canonical(protocol.spec) === canonical(client.protocol.spec);
     must(isFor, "state must be for the given protocol; a changed protocol needs a new client", StateError);
@@ -249,7 +264,7 @@ export class Client {
     const namesOf = (one) => String(Object.keys(one).sort());
     must(namesOf(state) === namesOf(this.#state));
     this.#state = state;
-    const { key, memo, sent, table, answered, reports, limit, spent_before, secret } = state;
+    const { key, memo, sent, table, panel, answered, reports, limit, spent_before, secret } = state;
     this.#committed = committed_before ?? this.#implied;
     must(
       (longitudinal ? isKey(key) : key === null) &&
@@ -259,6 +274,7 @@ export class Client {
         (version === VERSION ? committed_before === undefined : isAmount(committed_before)) &&
         (limit === null || (isAmount(limit) && covers(limit, this.protocol.loss))) &&
         unhex(secret).length === SECRET_BYTES &&
+        (!panel || (panel.length === 2 && isInteger(panel[1], panel[0] - 1))) &&
         (!spec.memo || (table.length === memoSymbols && table.every(isAnswer))) &&
         memo.length <= memoCells &&
         memo.flat().length === 2 * memo.length &&
@@ -272,7 +288,7 @@ export class Client {
         sent.flat().length === 3 * sent.length &&
         new Set(this.sentRounds).size === sent.length &&
         sent.every(
-          ([round, key, y]) => isInteger(round) && this.hasAnswered(round) && isKey(key) && isAnswer(y),
+          ([round, key, y]) => isInteger(round) && this.isDue(round) && this.hasAnswered(round) && isKey(key) && isAnswer(y),
         ),
     );
   }

@@ -60,7 +60,7 @@ export declare class Campaign {
   readonly fingerprint: string;
   readonly protocol: Protocol;
   readonly keys: "assigned" | "drawn";
-  readonly schedule: { readonly start: number; readonly seconds: number };
+  readonly schedule: { readonly start: number; readonly seconds: number; readonly every: number };
   /** A text for each value. */
   readonly labels: string[];
   /** Index 0..k-1 of a value. */
@@ -78,6 +78,8 @@ export interface Account {
   answered: [number, number][];
   /** What a limit has to cover of it, whatever the values were; by default what was spent. */
   committed?: number;
+  /** What the numbers of this user's rounds leave modulo `every`; undefined where it is 1. */
+  residue?: number;
 }
 
 export interface ClientOptions {
@@ -87,6 +89,8 @@ export interface ClientOptions {
   rng?: Rng;
   /** Of the same user's earlier client. */
   account?: Account;
+  /** In how many rounds it reports once: of the campaign's schedule. */
+  every?: number;
 }
 
 export interface ResetOptions {
@@ -112,6 +116,9 @@ export declare class Client {
    * number of reports that depends on no value (BudgetError), and never another client that enrolled under it.
    */
   report(value: number, round: number): Report;
+  /** Whether it reports in a round; `report` refuses others. */
+  isDue(round: number): boolean;
+  readonly every: number;
   hasAnswered(round: number): boolean;
   /** Pseudonym for one round, 32 hexadecimal digits. */
   reporter(round: number): Promise<string>;

@@ -73,12 +73,12 @@ export declare class Sender {
   status(): Promise<Status>;
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign>;
   withdraw(): Promise<string>;
-  /** The round. */
-  report(value: Value, options?: { round?: number }): Promise<number>;
+  /** The round; null if it is none of this user's, where each reports in one round of `every`. */
+  report(value: Value, options?: { round?: number }): Promise<number | null>;
   reportAll(
     values: Record<string, Value>,
     options?: { round?: number },
-  ): Promise<Record<string, number>>;
+  ): Promise<Record<string, number | null>>;
   deliver(): Promise<Delivery>;
   deliverAll(): Promise<Record<string, Delivery>>;
   /** Send what waits when the page goes away, unless another tab deleted it; returns what ends that. */

@@ -85,7 +85,7 @@ export class Sender {
     return this.#change((state) => {
       const isNew = !state.enrolments.length;
       // Another tab may have answered rounds meanwhile.
-      if (isNew) state.enrolments = found.map((one) => enrolled(one, wait ? state.answered : {}));
+      if (isNew) state.enrolments = found.map((one) => enrolled(one, state.answered, wait));
       const { enrolments } = state;
       must(
         enrolments.length === wanted.size &&
@@ -145,7 +145,8 @@ export class Sender {
    * @param value a label of the campaign, or, where it asks for a range, a number in it
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
-   * @returns {Promise<number>} the round; one that was answered stays as it was
+   * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
+   *   this user's, where a campaign asks each in one round of `every`: nothing is drawn, kept or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
@@ -160,7 +161,7 @@ export class Sender {
    * As `report`, for several campaigns of one agreement: all are queued, or none is.
    *
    * @param {Record<string, unknown>} values by name of the campaign
-   * @returns {Promise<Record<string, number>>} the rounds
+   * @returns {Promise<Record<string, number | null>>} the rounds
    */
   reportAll(values, options) {
     return this.#change((state) => this.#answer(state, values, options));
@@ -175,9 +176,10 @@ export class Sender {
       const { campaign, client, ticket, queue } = enrolment;
       const now = round ?? campaign.roundAt(Number(this.#clock()));
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
-      rounds[name] = checkRound("round", now);
+      checkRound("round", now);
       const index = campaign.index(value);
-      if (client.hasAnswered(now)) continue;
+      rounds[name] = client.isDue(now) ? now : null;
+      if (rounds[name] === null || client.hasAnswered(now)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
       const report = client.report(index, now);
@@ -293,7 +295,7 @@ export class Sender {
       for (const one of enrolments) {
         one.queue = [];
         const account = { ...one.client.account, answered: wait ? answered[one.campaign.fingerprint] : undefined };
-        one.client = new Client(one.campaign.protocol, { account });
+        one.client = new Client(one.campaign.protocol, { account, every: one.client.every });
       }
       return forgotten(lossOf(state), sum(protocols.map(({ cap }) => cap)), wait);
     });
@@ -326,10 +328,14 @@ const roundOf = ([round]) => round;
 /** What waits of the same enrolment in another state; nothing if it is there no more. */
 const queueOf = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url)?.queue ?? [];
 
-/** A new enrolment, which leaves out rounds that were answered. */
-function enrolled({ key, ...one }, answered) {
-  const { protocol, fingerprint } = one.campaign;
-  return { ...one, client: new Client(protocol, { key, account: { answered: answered[fingerprint] } }), queue: [] };
+/** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
+function enrolled({ key, ...one }, known, wait) {
+  const { protocol, fingerprint, schedule: { every } } = one.campaign;
+  const answered = known[fingerprint];
+  // It was answered itself, and is no gap that was closed.
+  const last = answered?.at(-1)?.[1];
+  const account = { answered: wait ? answered : undefined, residue: last && last % every };
+  return { ...one, client: new Client(protocol, { key, account, every }), queue: [] };
 }
 
 /** Take a limit for all enrolments together, as the user asks. */

@@ -69,6 +69,7 @@ export function reader() {
   async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, ...more }, now) {
     const campaign = await Campaign.restore(document, fingerprintOf(url));
     const client = await Client.restore(plain, campaign);
+    must(client.every === campaign.schedule.every);
     must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)));
     const { key: ownKey, secret } = plain;
     for (const [round, text] of queue) {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { FAMILIES } from "../src/hashing.js";
-import { Client, PROTOCOLS, ParameterError, Protocol } from "../src/index.js";
+import { Client, PROTOCOLS, ParameterError, Protocol, StateError } from "../src/index.js";
 import { parse } from "../src/json.js";
 
 const read = (name) =>
@@ -52,6 +52,24 @@ test("every client's life is the one in the vectors", async (context) => {
     });
   }
   assert.deepEqual(new Set(vectors.map(({ protocol }) => protocol.type)), new Set(PROTOCOLS));
+});
+
+test("a client that reports in one round of some does so in those of the vectors", () => {
+  for (const { protocol, every, draws, reports, loss } of read("panels")) {
+    const script = new Script(draws);
+    const client = new Client(new Protocol(protocol), { rng: script, every });
+    for (const [round, v, key, y] of reports) {
+      assert.equal(client.isDue(round), y !== null);
+      if (y === null) {
+        assert.throws(() => client.report(v, round), StateError);
+        continue;
+      }
+      const report = client.report(v, round);
+      assert.deepEqual([plain(report.key), plain(report.y)], [key, y]);
+    }
+    assert.equal(script.used, draws.length);
+    assert.ok(Math.abs(client.loss - loss) <= 1e-12 * loss);
+  }
 });
 
 test("every hash is the one in the vectors", () => {

@@ -15,6 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_START = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LAST_END = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LONGEST_ROUND = 366 * 86400
+MOST_PANELS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,15 @@ class Schedule:
         Beginning of round 0, in Unix seconds, from 1970 on.
     seconds : int
         Length of a round, 1 second to 366 days.
+    every : int
+        In how many rounds a device reports once, 1 to 2^24: users form so many panels, and a device
+        belongs for life to one that it drew. Whatever its values do, any so many rounds that
+        follow each other hold at most one of its reports.
     """
 
     start: int
     seconds: int
+    every: int = 1
 
     def __post_init__(self) -> None:
         start = checks.integer(
@@ -39,6 +45,8 @@ class Schedule:
         seconds = checks.integer(
             "seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds"
         )
+        every = checks.integer("every", self.every, 1, MOST_PANELS, "1 is a report in each round")
+        object.__setattr__(self, "every", every)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "seconds", seconds)
 
@@ -60,8 +68,9 @@ class Schedule:
         return self.round_at(_LAST_END) - 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Start as text in UTC, and seconds."""
-        return {"start": to_text(self.start), "seconds": self.seconds}
+        """Start as text in UTC, seconds, and ``every`` where it is not 1."""
+        plain = {"start": to_text(self.start), "seconds": self.seconds}
+        return plain if self.every == 1 else {**plain, "every": self.every}
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
@@ -70,14 +79,17 @@ class Schedule:
         Raises
         ------
         CampaignError
-            If it is not an object with ``start`` and ``seconds``.
+            If it is not an object with ``start``, ``seconds`` and perhaps ``every``.
         """
-        if not isinstance(plain, Mapping) or set(plain) != {"start", "seconds"}:
+        if not isinstance(plain, Mapping) or {*plain} - {"every"} != {"start", "seconds"}:
             raise CampaignError(
-                "round must be an object with 'start' and 'seconds', got another; "
+                "round must be an object with 'start', 'seconds' and perhaps 'every', got another; "
                 'for example {"start": "2026-01-01T00:00:00Z", "seconds": 86400}'
             )
-        return cls(from_text(plain["start"]), plain["seconds"])
+        if "every" in plain:
+            # One campaign, one document: 1 is left out.
+            checks.integer("every", plain["every"], 2, MOST_PANELS, "leave it out for each round")
+        return cls(from_text(plain["start"]), plain["seconds"], plain.get("every", 1))
 
 
 def to_text(moment: int) -> str:

@@ -33,6 +33,7 @@ def create(
     other: str | None = None,
     start: str | None = None,
     seconds: int = 86_400,
+    every: int = 1,
     assign_keys: bool = False,
     token: bool = False,
     n: int | None = None,
@@ -49,7 +50,7 @@ def create(
     from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
 
     agreed = _domain(domain, range_, bins, other)
-    campaign = _campaign(name, protocol, parameters, agreed, start, seconds, assign_keys)
+    campaign = _campaign(name, protocol, parameters, agreed, start, seconds, every, assign_keys)
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
     created: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
@@ -83,6 +84,8 @@ def show(campaign: str, *, as_json: bool = False) -> None:
     console.show(f"{document.name}\n{document.fingerprint}")
     console.show(f"{document.protocol!r}, {len(document.labels)} values, keys {document.keys}")
     console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
+    if document.schedule.every > 1:
+        console.show(f"each user reports in one round of {document.schedule.every}\n")
     console.show_text(str(privacy.explain(document.protocol, keys=document.keys)))
 
 
@@ -109,6 +112,7 @@ def _campaign(
     domain: Domain,
     start: str | None,
     seconds: int,
+    every: int,
     assign_keys: bool,
 ) -> Campaign:
     import time
@@ -122,7 +126,7 @@ def _campaign(
         name=name,
         protocol=rules,
         domain=domain,
-        schedule=Schedule(begins, seconds),
+        schedule=Schedule(begins, seconds, every),
         keys="assigned" if assign_keys else "drawn",
     )
 

@@ -73,6 +73,8 @@ def report(
             refusal = error
         delivery = sender.deliver()
         loss = sender.loss
+    if label is not None and current is None and refusal is None:
+        console.say("no round of this user's: nothing is sent for it")
     if current in answered:
         console.say(f"round {current} was answered before; a round is answered once")
     _show(delivery, loss, limited=refusal is not None, as_json=as_json)

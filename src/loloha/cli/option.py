@@ -154,6 +154,7 @@ OPTIONS = {
     "rounds": Option(int, "Number of rounds to simulate; of a table, its first ones.", least=1),
     "runs": Option(int, "Repetitions of each measurement."),
     "seconds": Option(int, "Length of a round.", panel=ROUNDS),
+    "every": Option(int, "A user reports in one round of so many.", panel=ROUNDS),
     "seed": Option(
         int,
         "Equal seeds give equal results, for study: no privacy then. Without one and without a "

@@ -19,7 +19,7 @@ from loloha.client.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
-from loloha.report import Answer, Key, Report
+from loloha.report import LARGEST_ROUND, Answer, Key, Report
 from loloha.rng import Rng, SecureRng
 
 __all__ = ["KEPT_ROUNDS", "Account", "Client"]
@@ -43,13 +43,18 @@ class Client:
     rng : Rng, optional
         Source of randomness, for simulations only; by default the operating system's.
     account : Account, optional
-        The `account` of the same user's earlier client, so that `loss` and `limit` go on from it.
+        The `account` of the same user's earlier client, so that `loss` and `limit` go on from it,
+        and the residue stays.
+    every : int
+        Of the campaign's schedule: the client reports in one round of so many, those whose number
+        leaves a residue that is drawn here, uniform and kept for life.
 
     Raises
     ------
     ParameterError
-        For a key that is not in the protocol's family, or a limit that does not cover all that can
-        be spent: `Protocol.cap`, for one-round ones one report, and what ``account`` committed.
+        For a key that is not in the protocol's family, a residue that ``every`` does not leave, or
+        a limit that does not cover all that can be spent: `Protocol.cap`, for one-round ones one
+        report, and what ``account`` committed.
 
     Notes
     -----
@@ -69,11 +74,15 @@ class Client:
         limit: float | None = None,
         rng: Rng | None = None,
         account: Account | None = None,
+        every: int = 1,
     ) -> None:
         account = account or _NOTHING
         before = account.spent if account.committed is None else account.committed
         self._set_up(speakable(protocol), agreed(limit, before, [protocol]), rng)
-        self._state = self._new(_check_key(key, protocol), account)
+        every = checks.integer("every", every, 1, LARGEST_ROUND, "take it from the schedule")
+        if account.residue is not None and not 0 <= account.residue < every:
+            raise ParameterError(f"residue must be below every = {every}; start without an account")
+        self._state = self._new(_check_key(key, protocol), account, every)
 
     def _set_up(self, protocol: Protocol, limit: float | None, rng: Rng | None) -> None:
         """All but the state."""
@@ -83,13 +92,16 @@ class Client:
         self._lock = RLock()
         self._process = process.here
 
-    def _new(self, key: Key, account: Account) -> State:
-        """Nothing reported, and all that is drawn at enrolment: a key, unless one is given."""
-        protocol, rng = self.protocol, self._rng
-        if not protocol.longitudinal:
-            return State.new(None, None, account)
-        key = protocol.enroll(rng) if key is None else key
-        return State.new(key, protocol.remember(rng), account)
+    def _new(self, key: Key, account: Account, every: int) -> State:
+        """Nothing reported, and all that is drawn at enrolment: key and residue, unless given."""
+        protocol, rng, table = self.protocol, self._rng, None
+        if protocol.longitudinal:
+            key = protocol.enroll(rng) if key is None else key
+            table = protocol.remember(rng)
+        residue = account.residue
+        if residue is None:
+            residue = rng.below(every) if every > 1 else 0
+        return State.new(key, table, account, (every, residue))
 
     # -- reporting
 
@@ -116,8 +128,9 @@ class Client:
             If `limit` leaves no report of a one-round rule; or does not cover the cap, in a state
             of release 0.2.0. Never because of the value.
         StateError
-            If the round was answered and its report is forgotten: a second answer would be one
-            report more. Or in another process than the client's own.
+            If the round is not one of this client's, see `is_due`. If it was answered and its
+            report is forgotten: a second answer would be one report more. Or in another process
+            than the client's own.
         """
         value = self.protocol.check_value(value)
         round = checks.round_number(round)
@@ -126,6 +139,11 @@ class Client:
             raise _elsewhere()
         with self._lock:
             before = self._state
+            if not before.before.is_due(round):
+                raise StateError(
+                    f"round must be one in which this client reports, {round!r} is none; ask "
+                    "is_due before, and send nothing for the others"
+                )
             if round <= before.last and holds(before.record.answered, round):
                 return before.report_of(round)
             if self.limit is not None:
@@ -167,6 +185,19 @@ class Client:
                 f"loss must stay within limit = {limit!r}, one more report would exceed it; report "
                 "no more, or ask the user to accept a higher limit"
             )
+
+    def is_due(self, round: int) -> bool:
+        """Whether the client reports in a round; always where ``every`` is 1.
+
+        One that was missed is not made up for: that would be a second report among ``every``
+        rounds.
+        """
+        return self._state.before.is_due(checks.round_number(round))
+
+    @property
+    def every(self) -> int:
+        """In how many rounds the client reports once."""
+        return self._state.before.panel[0]
 
     def has_answered(self, round: int) -> bool:
         """Whether a round was answered, or counts as such; it is never answered again."""
@@ -233,13 +264,16 @@ class Client:
     def account(self) -> Account:
         """What was spent and which rounds were answered, for a later client of this user."""
         state = self._state
-        return Account(self._loss(state), state.record.answered, self._committed(state))
+        every, residue = state.before.panel
+        rounds, committed = state.record.answered, self._committed(state)
+        return Account(self._loss(state), rounds, committed, residue if every > 1 else None)
 
     def reset(self, *, wait: bool = False) -> str:
         """Forget key, memo, secret and sent reports, and start as a new user.
 
         Never happens by itself. What was spent stays spent and stays in `loss`; whatever is
-        reported from now on is spent on top of it. Queued reports should be deleted with it.
+        reported from now on is spent on top of it. Queued reports should be deleted with it. The
+        rounds in which it `is_due` stay the same.
 
         Parameters
         ----------
@@ -266,7 +300,8 @@ class Client:
                 known = before.before.committed_before
                 may_reset(self.limit, committed, [self.protocol], known)
             rounds = before.record.answered if wait else ()
-            after = self._new(None, Account(spent, rounds, committed))
+            every, residue = before.before.panel
+            after = self._new(None, Account(spent, rounds, committed, residue), every)
             if self._state is not before:
                 return self.reset(wait=wait)
             self._state = after

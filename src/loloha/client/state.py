@@ -46,6 +46,7 @@ class Account(NamedTuple):
     spent: float = 0.0
     answered: Rounds = ()
     committed: float | None = None
+    residue: int | None = None
 
 
 class Record(NamedTuple):
@@ -57,6 +58,7 @@ class Record(NamedTuple):
     committed_before: float | None
     secret: bytes
     answered: Rounds
+    panel: tuple[int, int] = (1, 0)
     sent: tuple[tuple[int, Report], ...] = ()
     reports: int = 0
 
@@ -73,6 +75,11 @@ class Record(NamedTuple):
     def last(self) -> int:
         """The largest round that was answered, -1 if none was."""
         return self.answered[-1][1] if self.answered else -1
+
+    def is_due(self, round: int) -> bool:
+        """Whether the user reports in a round: ``panel`` is (every, residue)."""
+        every, residue = self.panel
+        return round % every == residue
 
     def including(self, first: int, reports: Sequence[Report]) -> Record:
         """With the reports of a round, and of those after it."""
@@ -102,11 +109,17 @@ class State:
     run: Run | None = None
 
     @classmethod
-    def new(cls, key: Key, table: tuple[Answer, ...] | None, account: Account) -> State:
+    def new(
+        cls,
+        key: Key,
+        table: tuple[Answer, ...] | None,
+        account: Account,
+        panel: tuple[int, int],
+    ) -> State:
         """The state of a new user who may have spent something before."""
-        spent, answered, committed = account
+        spent, answered, committed, _ = account
         committed = spent if committed is None else committed
-        record = Record(key, table, spent, committed, secrets.token_bytes(32), answered)
+        record = Record(key, table, spent, committed, secrets.token_bytes(32), answered, panel)
         return cls({}, record, record.last)
 
     @property
@@ -162,6 +175,8 @@ def to_plain(protocol: Protocol, limit: float | None, state: State) -> dict[str,
         plain |= {"version": COMMITTED_VERSION, "committed_before": record.committed_before}
     if record.table is not None:
         plain["table"] = [_answer_to_plain(kept) for kept in record.table]
+    if record.panel != (1, 0):
+        plain["panel"] = list(record.panel)
     return {**plain, "checksum": checksum(plain)}
 
 
@@ -212,6 +227,7 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
         else implied(spent, _bounds(stored, limit)),
         secret=bytes.fromhex(body.pop("secret")),
         answered=tuple((_whole(first), _whole(last)) for first, last in body.pop("answered")),
+        panel=_panel(body.pop("panel")) if "panel" in body else (1, 0),
         sent=tuple(sent.items()),
         reports=_whole(body.pop("reports")),
     )
@@ -241,7 +257,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and len(memo) <= encoding.memo_cells
         and (table is None or _follows(memo, table, encoding.memo_symbols))
         and are_rounds(answered, LARGEST_ROUND)
-        and all(holds(answered, round) for round, _ in sent)
+        and all(holds(answered, round) and record.is_due(round) for round, _ in sent)
         and len(sent) <= min(KEPT_ROUNDS, record.reports)
         and all(encoding.is_key(report.key) for _, report in sent)
         and len(record.secret) == 32
@@ -259,6 +275,13 @@ def _whole(plain: Any) -> int:
     if type(plain) is not int or plain < 0:
         raise StateError(f"state must hold whole numbers where a client counts; {BEYOND_REPAIR}")
     return plain
+
+
+def _panel(plain: Any) -> tuple[int, int]:
+    every, residue = map(_whole, plain)
+    if not residue < every or every < 2:
+        raise StateError(f"state must hold a panel that there is; {BEYOND_REPAIR}")
+    return every, residue
 
 
 def _amount(plain: Any) -> float:

@@ -16,6 +16,7 @@ from loloha.protocols import BLH, GRR, OLOLOHA, OUE, REGISTRY, BiLOLOHA, Protoco
 
 START = 1_767_225_600
 HOUR = Schedule(START, 3600)
+THIRD = Schedule(START, 3600, every=3)
 BUDGETS: tuple[dict[str, float], ...] = (
     {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0},
     {"eps": 1e-6, "eps_inf": 0.5, "eps_1": 1e-6},
@@ -101,6 +102,11 @@ def campaign(protocol: Protocol, **changes: Any) -> Campaign:
     return Campaign(**{**parts, **changes})
 
 
+def panels(protocol: Protocol) -> Campaign:
+    """A campaign whose users report in one round of three."""
+    return campaign(protocol, schedule=THIRD)
+
+
 def text(campaign: Campaign) -> str:
     """The canonical document."""
     return campaign.to_json().decode()
@@ -111,6 +117,8 @@ def good_documents() -> Iterator[Campaign]:
     two = GRR(k=2, eps=1.0)
     yield campaign(two, name='quotes " and \\ and ünïcode “—” 日本 😀')
     yield campaign(two, name="n" * 200, schedule=Schedule(0, 366 * 86400))
+    yield panels(two)
+    yield campaign(two, schedule=Schedule(START, 1, every=1 << 24))
     yield campaign(two, domain=Labels(("a b", "é")), schedule=Schedule(221_845_392_000, 1))
     yield campaign(two, domain=Labels((-(1 << 53), 1 << 53)))
     yield campaign(GRR(k=3, eps=1e-6), domain=Labels(("1", 2), other="else"))
@@ -216,6 +224,8 @@ def bad_documents() -> Iterator[tuple[str, str]]:
         yield f"start = {start!r}", changed(round={"start": start, "seconds": 60})
     for seconds in (0, -1, 366 * 86400 + 1, "60", None, True, 0.5):
         yield f"seconds = {seconds!r}", changed(round={**good["round"], "seconds": seconds})
+    for every in (1, 0, -1, (1 << 24) + 1, "2", None, True, 2.5):
+        yield f"every = {every!r}", changed(round={**good["round"], "every": every})
     yield "a round with more", changed(round={**good["round"], "more": 1})
     bad = ("both", "", None, True, [])
     for keys in bad:
@@ -290,6 +300,11 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ("answered", []),
         ("answered", [[0, 2], [3, 1 << 20]]),
         ("answered", [[-1, 1 << 20]]),
+        ("panel", [1, 0]),
+        ("panel", [3, 3]),
+        ("panel", [3, -1]),
+        ("panel", [2, 0]),
+        ("panel", [1 << 20]),
         ("reports", 0),
         ("reports", -1),
         ("spent_before", -1.0),

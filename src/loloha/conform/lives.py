@@ -42,6 +42,7 @@ def lives(port: Port) -> Iterator[Difference]:
     """Given the same draws, a client asks for the same ones, and sends the same messages."""
     yield from _forgotten(port)
     yield from _limited(port)
+    yield from _panels(port)
     for seed, protocol in enumerate(case.variants()):
         one = case.campaign(protocol)
         k = protocol.k
@@ -56,6 +57,21 @@ def _forgotten(port: Port) -> Iterator[Difference]:
     yield "older rounds", _one_life(port, one, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
     odd = [(0, 4), (0, -1), (0, 1), (-1, 0), (1 << 53, 0), ((1 << 53) - 1, 0)]
     yield "out of range", _one_life(port, one, odd, 2)
+
+
+def _panels(port: Port) -> Iterator[Difference]:
+    """Where a user reports in one round of some, all others are refused, through a reset too."""
+    life = [(round, round % 3) for round in range(7)]
+    for protocol in (LGRR(k=3, eps_inf=2.0, eps_1=1.0), GRR(k=3, eps=1.0)):
+        one = case.panels(protocol)
+        for seed in range(3):
+            yield f"panels of {protocol!r}", _one_life(port, one, life, seed)
+        client = Client(protocol, every=one.schedule.every, rng=SimulationRng(4))
+        answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
+        restored = _client(answer, protocol)
+        kept = None if restored is None else [restored.is_due(round) for round, _ in life]
+        due = [client.is_due(round) for round, _ in life]
+        yield f"the panel of {protocol!r} after a reset", differs(kept, due, answer)
 
 
 def _limited(port: Port) -> Iterator[Difference]:
@@ -108,7 +124,7 @@ def _one_life(
 ) -> str | None:
     theirs, ours = _Noted(seed), _Noted(seed)
     answer = _asked(port, one, life, theirs, limit=limit)
-    client = one.protocol.client(rng=ours, limit=limit)
+    client = Client(one.protocol, rng=ours, limit=limit, every=one.schedule.every)
     wanted = [_sent(client, one, round, value) for round, value in life]
     messages = answer.get("messages")
     if not isinstance(messages, list) or len(messages) != len(wanted):

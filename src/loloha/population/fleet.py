@@ -38,6 +38,8 @@ def run_fleet(
 ) -> Receipt:
     """Let one simulated user per row report each round of its row, round after round.
 
+    Where the campaign asks a user in one round of ``every``, each draws which, and sends in those.
+
     Parameters
     ----------
     url : str
@@ -82,6 +84,12 @@ def run_fleet(
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
+    every = campaign.schedule.every
+    if every > 1:
+        rounds = first + np.arange(history.values.shape[1])
+        residues = generator.integers(every, size=(len(history.values), 1))
+        due = rounds % every == residues
+        history = History(np.where(due, history.values, -1), campaign.protocol.k)
     kept = local()
     opened = ExitStack()
 

@@ -70,6 +70,8 @@ class Enrolment:
         rest = {**plain}
         campaign = Campaign.from_dict(rest.pop("campaign"))
         client = Client.from_dict(rest.pop("client"), protocol=campaign.protocol)
+        if client.every != campaign.schedule.every:
+            raise StateError(f"state must hold a client of its campaign; {BEYOND_REPAIR}")
         url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
         if fingerprint_of(url) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
@@ -231,9 +233,9 @@ class Agreement:
         # What is forgotten here, a later start that waits has to know.
         after = replace(self, answered_before=ledger.answered)
         for one in self.enrolments:
-            rounds = ledger.account(one.campaign).answered if wait else ()
+            rounds = ledger.account(one.campaign, wait=wait).answered
             account = one.client.account._replace(answered=rounds)
-            client = Client(one.campaign.protocol, account=account)
+            client = Client(one.campaign.protocol, account=account, every=one.client.every)
             after = after.changed(one, replace(one, client=client, queue={}))
         return after, cost_of_reset(self.loss, self.protocols, wait=wait)
 

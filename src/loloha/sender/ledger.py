@@ -25,9 +25,12 @@ class Ledger:
     committed: float = 0.0
     answered: Mapping[str, Rounds] = field(default_factory=dict)
 
-    def account(self, campaign: Campaign) -> Account:
-        """The rounds of one campaign; what was spent is the agreement's."""
-        return Account(0.0, self.answered.get(campaign.fingerprint, ()))
+    def account(self, campaign: Campaign, *, wait: bool) -> Account:
+        """The rounds of one campaign, if they are left out; what was spent is the agreement's."""
+        every, answered = campaign.schedule.every, self.answered.get(campaign.fingerprint, ())
+        # The last round was answered itself: it is no gap that was closed.
+        residue = answered[-1][1] % every if answered and every > 1 else None
+        return Account(0.0, answered if wait else (), residue=residue)
 
     def including(self, spent: float, committed: float, answered: Mapping[str, Rounds]) -> Ledger:
         """With an agreement that goes on from here; including it twice changes nothing."""

@@ -227,8 +227,9 @@ class Sender:
                 key, ticket = None, None
                 if campaign.keys == "assigned":
                     key, ticket = collector.assign_key(campaign)
-                account = ledger.account(campaign) if wait else None
-                client = Client(campaign.protocol, key=key, account=account)
+                account = ledger.account(campaign, wait=wait)
+                every = campaign.schedule.every
+                client = Client(campaign.protocol, key=key, account=account, every=every)
                 enrolments.append(Enrolment(url, token, ticket, campaign, client))
         known = ledger.spent, ledger.committed, ledger.answered
         return Agreement(tuple(enrolments), limit, *known)
@@ -261,7 +262,7 @@ class Sender:
 
     # -- reporting
 
-    def report(self, value: Any, *, round: int | None = None) -> int:
+    def report(self, value: Any, *, round: int | None = None) -> int | None:
         """Sanitise the user's value for a round and queue the report; nothing is sent yet.
 
         Where 1000 reports wait already, the one of the oldest round is dropped: it is never sent,
@@ -277,8 +278,9 @@ class Sender:
 
         Returns
         -------
-        int
-            The round.
+        int or None
+            The round; None if it is not one of this user's, where the campaign asks each user in
+            one round of ``every`` only: nothing is drawn, kept or sent for it.
 
         Raises
         ------
@@ -292,7 +294,9 @@ class Sender:
         """
         return self._report(None, value, round)[0]
 
-    def report_all(self, values: Mapping[str, Any], *, round: int | None = None) -> dict[str, int]:
+    def report_all(
+        self, values: Mapping[str, Any], *, round: int | None = None
+    ) -> dict[str, int | None]:
         """As `report`, for several campaigns of one agreement: all are queued, or none is.
 
         Parameters
@@ -305,7 +309,7 @@ class Sender:
         Returns
         -------
         dict
-            For each campaign the round.
+            For each campaign the round, or None as of `report`.
 
         Raises
         ------
@@ -316,7 +320,9 @@ class Sender:
         return dict(zip(values, self._report(values, None, round), strict=True))
 
     @_alone
-    def _report(self, values: Mapping[str, Any] | None, value: Any, round: int | None) -> list[int]:
+    def _report(
+        self, values: Mapping[str, Any] | None, value: Any, round: int | None
+    ) -> list[int | None]:
         before = self._state.agreed()
         if values is None:
             values = {self._state.only().campaign.name: value}
@@ -327,12 +333,13 @@ class Sender:
         ]
         after = before
         for enrolment, index, number in asked:
-            if not enrolment.client.has_answered(number):
+            client = enrolment.client
+            if client.is_due(number) and not client.has_answered(number):
                 after = after.changed(enrolment, after.answering(enrolment, index, number))
         if after != before:
             # Memo and messages reach the disk together, before anything is sent.
             self._state.adopt(after)
-        return [number for _, _, number in asked]
+        return [number if one.client.is_due(number) else None for one, _, number in asked]
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:

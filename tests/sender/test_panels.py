@@ -1,0 +1,105 @@
+"""A campaign that asks each user in one round of some: the same one for life, and no other."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+
+from collecting import HOUR, START, Clock, campaign
+from loloha.campaign import Campaign, Schedule
+from loloha.client import Client
+from loloha.client.state import Account
+from loloha.errors import CampaignError, ParameterError, StateError
+from loloha.law import exact_law
+from loloha.protocols import GRR, LGRR
+from loloha.rng import SimulationRng
+from loloha.sender.sender import Sender
+from sending import ONCE, address
+
+EVERY = 3
+PANELS = campaign("panels", schedule=Schedule(START, HOUR, every=EVERY))
+
+
+def residue(one: Sender) -> int:
+    """What all rounds that a sender takes leave, asked for in rounds that were not answered."""
+    first = 1 + max(one.answered, default=0)
+    asked = [one.report("a", round=round) for round in range(first, first + EVERY)]
+    (taken,) = {round % EVERY for round in asked if round is not None}
+    assert asked.count(None) == EVERY - 1
+    return taken
+
+
+def test_a_user_reports_in_one_round_of_some_for_life(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url, PANELS, late_seconds=12 * HOUR)
+        one.agree(where)
+        mine = residue(one)
+        clock.now = START + 12 * HOUR
+        assert len(one.deliver().sent) == 1
+        assert one.report("b") == (12 if mine == 0 else None)
+        loss = one.loss
+        assert one.report("c", round=12 + mine + 1) is None
+        assert one.loss == loss
+        for wait in (True, False):
+            one.reset(wait=wait)
+            assert residue(one) == mine
+            one.withdraw()
+            one.agree(where, wait=wait)
+            assert residue(one) == mine
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        assert residue(one) == mine
+
+
+def test_a_residue_is_uniform_and_says_nothing_of_values() -> None:
+    for protocol in (LGRR(k=2, eps_inf=2.0, eps_1=1.0), GRR(k=2, eps=1.0)):
+        law = exact_law(
+            lambda rng, protocol=protocol: Client(protocol, rng=rng, every=4).account.residue
+        )
+        assert sorted(law) == [0, 1, 2, 3]
+        assert len(set(law.values())) == 1
+
+
+def test_each_window_holds_one_report_of_each_user() -> None:
+    protocol = LGRR(k=3, eps_inf=2.0, eps_1=1.0)
+    clients = [Client(protocol, every=EVERY, rng=SimulationRng(seed)) for seed in range(30)]
+    sent: Counter[int] = Counter()
+    for client in clients:
+        due = [round for round in range(30) if client.is_due(round)]
+        assert all(sum(t <= round < t + EVERY for round in due) == 1 for t in range(28))
+        client.report(0, round=due[0])
+        sent[due[0]] += 1
+        with pytest.raises(StateError, match="in which this client reports"):
+            client.report(0, round=due[0] + 1)
+        # A limit and a reset change nothing in it.
+        client.reset()
+        assert [round for round in range(30) if client.is_due(round)] == due
+        restored = Client.from_dict(client.to_dict())
+        assert (restored.every, restored.account) == (EVERY, client.account)
+    assert set(sent) == {0, 1, 2}
+
+
+def test_without_panels_states_and_documents_are_as_before() -> None:
+    client = Client(PANELS.protocol)
+    assert "panel" not in client.to_dict()
+    assert client.account.residue is None
+    assert campaign().to_dict()["round"].keys() == {"start", "seconds"}
+
+
+def test_a_document_says_every_or_leaves_it_out() -> None:
+    assert PANELS.to_dict()["round"]["every"] == EVERY
+    assert Campaign.from_json(PANELS.to_json(), fingerprint=PANELS.fingerprint) == PANELS
+    for every in (0, 1, True, "3", 1 << 30):
+        document = PANELS.to_dict()
+        with pytest.raises(CampaignError, match="every"):
+            Campaign.from_dict({**document, "round": {**document["round"], "every": every}})
+
+
+def test_what_no_client_can_be_is_refused() -> None:
+    with pytest.raises(ParameterError, match="residue"):
+        Client(PANELS.protocol, every=2, account=Account(residue=2))
+    with pytest.raises(ParameterError, match="every"):
+        Client(PANELS.protocol, every=0)
