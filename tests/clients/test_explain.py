@@ -6,7 +6,7 @@ import subprocess
 from javascript import CLIENT, node
 from loloha.campaign import Campaign, Schedule
 from loloha.conform import case
-from loloha.protocols import OLOLOHA, RAPPOR, DBitFlipPM
+from loloha.protocols import GRR, OLOLOHA, RAPPOR, DBitFlipPM
 from loloha.sender.consent import explain_all
 
 SCRIPT = """
@@ -26,8 +26,9 @@ def asked() -> list[tuple[list[Campaign], float | None]]:
     """Each protocol with and without a limit, spans of rounds, several at once."""
     alone = [case.campaign(one) for one in case.variants() if one.k == 3]
     spans = [
-        case.campaign(alone[0].protocol, schedule=Schedule(0, seconds))
+        case.campaign(alone[0].protocol, schedule=Schedule(0, seconds, every=every))
         for seconds in (1, 59, 60, 7200, 86400, 604800)
+        for every in (1, 30)
     ]
     memoised = [
         case.campaign(OLOLOHA(k=3, eps_inf=2.5, eps_1=1 / 3)),
@@ -55,3 +56,9 @@ def test_both_languages_say_the_same() -> None:
     said = json.loads(ran.stdout)
     for (some, limit), text in zip(asked(), said, strict=True):
         assert text == explain_all(some, limit=limit)
+
+
+def test_a_panel_is_asked_once_in_all_its_rounds() -> None:
+    protocol = GRR(k=3, eps=1.0)
+    monthly = case.campaign(protocol, schedule=Schedule(0, 86400, every=30))
+    assert "every 30 days." in explain_all([monthly])

@@ -27,7 +27,7 @@ export function explainAll(campaigns, { limit = Infinity } = {}) {
 
 function one({ name, protocol, schedule }) {
   const said =
-    `${name}: one of ${protocol.k} values, every ${span(schedule.seconds)}. One report, seen alone, ` +
+    `${name}: one of ${protocol.k} values, every ${span(schedule.seconds * schedule.every)}. One report, seen alone, ` +
     `shifts the odds between any two values by a factor of at most ${factor(first(protocol))}`;
   if (!protocol.longitudinal) return `${said}, and every further report by as much again.`;
   return `${said}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}.`;

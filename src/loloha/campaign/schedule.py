@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_START = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LAST_END = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _LONGEST_ROUND = 366 * 86400
-MOST_PANELS = 1 << 24
+RAREST = 1 << 24  # Rounds of which a device reports in one.
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Schedule:
         seconds = checks.integer(
             "seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds"
         )
-        every = checks.integer("every", self.every, 1, MOST_PANELS, "1 is a report in each round")
+        every = checks.integer("every", self.every, 1, RAREST, "1 is a report in each round")
         object.__setattr__(self, "every", every)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "seconds", seconds)
@@ -88,7 +88,7 @@ class Schedule:
             )
         if "every" in plain:
             # One campaign, one document: 1 is left out.
-            checks.integer("every", plain["every"], 2, MOST_PANELS, "leave it out for each round")
+            checks.integer("every", plain["every"], 2, RAREST, "leave it out for each round")
         return cls(from_text(plain["start"]), plain["seconds"], plain.get("every", 1))
 
 

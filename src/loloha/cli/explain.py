@@ -12,6 +12,7 @@ def explain(
     protocol: str,
     *,
     k: int,
+    every: int = 1,
     shuffled: int | None = None,
     delta: float = 1e-6,
     as_json: bool = False,
@@ -21,7 +22,7 @@ def explain(
     from loloha import privacy
 
     rules = make_protocol(protocol, parameters, k)
-    explanation = privacy.explain(rules)
+    explanation = privacy.explain(rules, every=every)
     hidden = None if shuffled is None else privacy.shuffled(rules, shuffled, delta)
     if as_json:
         beside = {} if hidden is None else {"shuffled": hidden.to_dict()}

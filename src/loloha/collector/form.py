@@ -90,9 +90,12 @@ def of_privacy(desk: Desk, fingerprint: str) -> Parts:
     """The privacy statement of a campaign."""
     stored = desk.known(fingerprint)
     protocol, keys = stored.campaign.protocol, stored.campaign.keys
+    every = stored.campaign.schedule.every
     document = {
-        **privacy.explain(protocol, reports=[*range(1, 21), 30, 50, 100], keys=keys).to_dict(),
-        "text": str(privacy.explain(protocol, keys=keys)),
+        **privacy.explain(
+            protocol, reports=[*range(1, 21), 30, 50, 100], keys=keys, every=every
+        ).to_dict(),
+        "text": str(privacy.explain(protocol, keys=keys, every=every)),
         "campaign": fingerprint,
         "terms": stored.terms.to_dict(),
         "keys": keys,

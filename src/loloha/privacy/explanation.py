@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loloha import checks
+from loloha.campaign.schedule import RAREST
 from loloha.errors import ParameterError
 from loloha.privacy.change import change_area, link_area, worst_key
 from loloha.privacy.loss import counts, growth
@@ -19,7 +20,9 @@ from loloha.privacy.statement import (
     exchanged,
     keyed,
     leaks,
+    panels,
     protected,
+    residue,
     shares,
     worst,
 )
@@ -114,7 +117,9 @@ class Explanation:
         return self.text
 
 
-def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> Explanation:
+def explain(
+    protocol: Protocol, *, reports: Any = None, keys: str = "drawn", every: int = 1
+) -> Explanation:
     """What the protocol guarantees and what it does not, in plain words.
 
     Parameters
@@ -125,6 +130,8 @@ def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> 
     keys : {"drawn", "assigned"}
         As in `loloha.campaign.Campaign`. Where they are assigned, what the worst hash key shows
         is said too.
+    every : int
+        As in `loloha.campaign.Schedule`: a device reports in one round of so many.
 
     Returns
     -------
@@ -134,10 +141,12 @@ def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> 
     Raises
     ------
     ParameterError
-        If it is no protocol, or reports are not integers >= 1, or none are given.
+        If it is no protocol, or reports are not integers >= 1, or none are given, or
+        ``every`` is no integer from 1 to 2^24.
     """
     protocol = speakable(protocol)
     checks.choice("keys", keys, ("assigned", "drawn"))
+    every = checks.integer("every", every, 1, RAREST, "1 is a report in each round")
     wanted = USUAL_REPORTS if reports is None else reports
     rounds = [int(t) for t in np.ravel(counts("reports", wanted, 1, MOST_REPORTS))]
     if not rounds:
@@ -153,12 +162,14 @@ def explain(protocol: Protocol, *, reports: Any = None, keys: str = "drawn") -> 
         eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
         cap=protocol.cap,
         exchanged=exchanged(protocol),
-        windows=tuple((w, window_loss(protocol, w)) for w in USUAL_WINDOWS),
+        windows=tuple((w * every, window_loss(protocol, w)) for w in USUAL_WINDOWS),
         change=change,
         link=link,
         parameters=protocol.numbers,
-        protected=protected(protocol),
-        leaks=leaks(protocol, change, link) + (() if shown is None else (worst(*shown),)),
+        protected=protected(protocol) + panels(protocol, every),
+        leaks=leaks(protocol, change, link)
+        + (() if shown is None else (worst(*shown),))
+        + residue(every),
     )
 
 

@@ -72,6 +72,31 @@ def _one_round(protocol: Protocol) -> str:
     )
 
 
+def panels(protocol: Protocol, every: int) -> tuple[str, ...]:
+    """What one report in ``every`` rounds protects, if it is fewer than one a round."""
+    once = eps_2(protocol)
+    if every == 1 or math.isinf(once):
+        return ()
+    text = (
+        f"Any {every} rounds that follow each other, however often values change in them, hold one "
+        "report of a device: the likelihood ratio of two histories that differ in them alone is at "
+        f"most e^{once:.4g} = {math.exp(once):.4g}; in L rounds, e^({once:.4g} m) with m = "
+        f"L / {every}, rounded up. A device that is installed anew can report once more."
+    )
+    return (text,)
+
+
+def residue(every: int) -> tuple[str, ...]:
+    """What it shows that a device always reports in the same one of ``every`` rounds."""
+    if every == 1:
+        return ()
+    text = (
+        f"Panel: in which one of {every} rounds a device reports never changes. It says nothing of "
+        f"values, but joins the pseudonyms of a device by at most {math.log2(every):.3g} bits."
+    )
+    return (text,)
+
+
 def _in_name_only(protocol: Protocol) -> bool:
     """Whether what bounds one round grows with the number of bits, or nothing bounds it."""
     return (protocol.longitudinal and protocol.g is None) or math.isinf(eps_2(protocol))

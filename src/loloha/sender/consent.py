@@ -29,7 +29,8 @@ def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) 
 
 
 def _one(campaign: Campaign) -> str:
-    protocol, seconds = campaign.protocol, campaign.schedule.seconds
+    protocol, schedule = campaign.protocol, campaign.schedule
+    seconds = schedule.seconds * schedule.every
     first, memo = protocol.asked_first, protocol.asked_memo
     text = (
         f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
