@@ -195,6 +195,16 @@ def test_files_are_the_same_every_time_and_settings_of_the_user_stay(tmp_path: P
     assert dict(mpl.rcParams) == before
 
 
+def test_a_layout_has_no_digits_that_its_solver_may_change() -> None:
+    """It orders unknowns by address, so that the last digits differ from run to run."""
+    drawn: Any = draw_run(series(), PROTOCOL)
+    places = [axes.get_position().bounds for axes in drawn.axes]
+    parts = [part.bbox_relative.get_points().ravel() for part in drawn.subfigs]
+    assert parts
+    for place in (*places, *parts):
+        assert [round(float(end), 6) for end in place] == pytest.approx(place, rel=1e-15, abs=1e-15)
+
+
 def test_nothing_of_pyplot_is_loaded() -> None:
     import subprocess
     import sys

@@ -12,7 +12,7 @@ from loloha.arrays import Ints
 from loloha.figure.axis import PANEL_ROOM, one_line, percent, ticks
 from loloha.figure.histogram import draw_round
 from loloha.figure.series import Series
-from loloha.figure.style import TRUTH, our_look, style
+from loloha.figure.style import TRUTH, lay_out, our_look, style
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def draw_run(
             figure.supxlabel(
                 lines_of_note, x=0.01, ha="left", fontsize=7, color="#555555", parse_math=False
             )
-        # Laid out once, not again for each file.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        lay_out(figure)
     drawn: Figure = figure
     return drawn
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.arrays import Floats
-from loloha.figure.style import TRUTH, our_look
+from loloha.figure.style import TRUTH, lay_out, our_look
 from loloha_lab.paper.method import PAPER, Method
 
 if TYPE_CHECKING:
@@ -137,9 +137,7 @@ def picture(width: float, height: float, caption: str, note: str) -> Iterator[Fi
         engine: Any = figure.get_layout_engine()
         engine.set(rect=(0, below, 1, 1 - below))
         figure.set_label(caption)
-        # Laid out once, not again for each file.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        lay_out(figure)
 
 
 def shades(count: int) -> list[Any]:
