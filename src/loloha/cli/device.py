@@ -74,7 +74,7 @@ def report(
         delivery = sender.deliver()
         loss = sender.loss
     if label is not None and current is None and refusal is None:
-        console.say("no round of this user's: nothing is sent for it")
+        console.say("this user does not report in this round: nothing is sent for it")
     if current in answered:
         console.say(f"round {current} was answered before; a round is answered once")
     _show(delivery, loss, limited=refusal is not None, as_json=as_json)

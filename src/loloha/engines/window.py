@@ -246,7 +246,7 @@ def _choice(gain: float, seen: float, *, stands_out: bool) -> tuple[str, str]:
     if seen <= 0:
         return "mean", "users change their values, or report unevenly: likelihood would lose"
     if stands_out:
-        return "mean", "a value seems held or reported more often in some rounds: it would be wrong"
+        return "mean", "more users hold or report a value in some rounds: likelihood would err"
     return "likelihood", "users keep their values well enough for all their reports to be one"
 
 

@@ -80,7 +80,7 @@ class EstimatedSeries:
 
     @cached_property
     def standard_errors(self) -> Floats:
-        """Of the posterior, float64[tau, bins]: a share is at most as far from the truth."""
+        """Of `posterior`, that is before projection: float64[tau, bins]."""
         errors: Floats = np.sqrt(self.posterior.variance)
         return errors
 
