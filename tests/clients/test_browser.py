@@ -1,7 +1,7 @@
 """The JavaScript client in a real browser, against a real collector on another origin."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,6 +88,15 @@ class Tab:
         address = self.world.collector_url + self.world.path
         constants = f"const START = {START}, address = {address!r};"
         return self.page.evaluate(f"async () => {{ {constants} {PRELUDE} {statements} }}")
+
+
+def wait(tab: Tab, is_there: Callable[[], Any]) -> None:
+    """Let the browser work until something is there, for as long as a slow machine needs."""
+    for _ in range(1000):
+        if is_there():
+            return
+        tab.page.wait_for_timeout(50)
+    pytest.fail("never came")
 
 
 @pytest.fixture
@@ -185,10 +194,7 @@ def test_a_page_closed_in_the_middle_of_a_delivery(tab: Tab, context: Any, world
     tab.run(f"{AGREE} await sender.report('a'); sender.deliverOnHide(); await sender.status()")
     tab.page.close(run_before_unload=False)
     other = Tab(context, world)
-    for _ in range(1000):
-        if world.rounds():
-            break
-        other.page.wait_for_timeout(50)
+    wait(other, world.rounds)
     assert [one["n"] for one in world.rounds()] == [1]
     # What became of it was not learnt, or was: it is settled now, and counted once.
     other.run("await make().deliver()")
@@ -202,10 +208,7 @@ def test_a_page_closed_before_the_answer(tab: Tab, context: Any, world: World) -
     held = threading.Event()
     tab.page.route("**/reports", lambda route: held.set())
     tab.run("window.work = make().deliver()")
-    for _ in range(200):
-        if held.is_set():
-            break
-        tab.page.wait_for_timeout(50)
+    wait(tab, held.is_set)
     tab.page.close()
     other = Tab(context, world)
     assert other.run("return make().deliver()")["sent"] == [0]
@@ -343,10 +346,7 @@ def test_a_tab_whose_copy_is_stale_sends_what_is_queued_now(
     tab.run("const s = make(); await s.reset({ wait: false }); await s.report('b')")
     other.run(HELD)
     other.page.close(run_before_unload=False)
-    for _ in range(100):
-        if world.rounds():
-            break
-        tab.page.wait_for_timeout(50)
+    wait(tab, world.rounds)
     tab.run("await make().deliver()")
     (first,) = world.rounds()
     assert (first["n"], first["conflicts"]) == (1, 0)
@@ -360,6 +360,8 @@ def test_many_that_wait_leave_in_one_request_within_the_browser_s_bound(tab: Tab
     tab.page.on("request", lambda request: sent.append(request))
     tab.run(HELD)
     tab.run(HIDE)
+    wait(tab, tab.world.rounds)
+    # Time for a second one, if there were any.
     tab.page.wait_for_timeout(500)
     posts = [one for one in sent if one.method == "POST"]
     assert [one.url for one in posts] == [f"{tab.world.collector_url}/v1/reports"]
