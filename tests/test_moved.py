@@ -23,7 +23,7 @@ PARTS = {
     "loloha.device.agreement": "loloha.sender.agreement",
     "loloha.design.change.bits": "loloha.privacy.change.bits",
     "loloha.attacks.filtering": "loloha_lab.attacks.filtering",
-    "loloha.study.datasets.column": "loloha.datasets.column",
+    "loloha.study.datasets.column": "loloha.datasets.arrow_cells",
     "loloha.study.samplers.bit": "loloha.population.samplers.bit",
 }
 """Modules of packages that moved, by their names then and now."""

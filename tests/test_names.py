@@ -1,10 +1,22 @@
-"""A class name says one thing."""
+"""A class name says one thing, and so does the name of a module."""
 
 import ast
 from collections import defaultdict
 from pathlib import Path
 
+from loloha.cli.application import COMMANDS
+
 SOURCES = Path(__file__).resolve().parents[1] / "src"
+
+# Named after what they are of, a module of the same name elsewhere: the sampler of an encoding, the
+# loops of a module, the picture of a result, a table of the docs, a protocol beside the registry.
+NAMED_AFTER = {
+    "loloha.population.samplers",
+    "loloha.counting.compiled",
+    "loloha.figure",
+    "loloha_lab.tables",
+    "loloha_lab.dyadic",
+}
 
 
 def test_no_class_name_stands_twice() -> None:
@@ -13,5 +25,18 @@ def test_no_class_name_stands_twice() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(SOURCES)))
+    assert len(places) > 200
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_module_name_stands_twice() -> None:
+    commands = {getattr(one, "__name__", "") for one in COMMANDS}
+    places = defaultdict(set)
+    for path in SOURCES.rglob("*.py"):
+        package = ".".join(path.relative_to(SOURCES).parent.parts)
+        command = package == "loloha.cli" and path.stem in commands
+        # In each package, `base` is what the others of it derive from.
+        if path.stem not in ("__init__", "base") and package not in NAMED_AFTER and not command:
+            places[path.stem].add(package)
     assert len(places) > 200
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

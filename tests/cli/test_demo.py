@@ -18,7 +18,7 @@ import pytest
 
 import loloha
 from loloha.cli import demo, main
-from loloha.cli.folder import FILES
+from loloha.cli.results_folder import FILES
 
 
 def told_truth_and_interval(told: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 import loloha
 from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.cli import main
-from loloha.cli.source import in_flags
+from loloha.cli.input_table import in_flags
 
 RUN = ["run", "--protocol", "grr", "--eps", "4", "--seed", "1"]
 

@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from loloha.cli import export, main
 from loloha.errors import ParameterError
-from loloha.server.table import COLUMNS, EstimateTable
+from loloha.server.estimate_table import COLUMNS, EstimateTable
 
 
 class Shown:

@@ -13,9 +13,9 @@ import pytest
 import loloha
 from loloha import LolohaError
 from loloha.cli import main
-from loloha.cli.folder import FILES
+from loloha.cli.results_folder import FILES
 from loloha.protocols import REGISTRY
-from loloha.server.table import COLUMNS
+from loloha.server.estimate_table import COLUMNS
 
 PAGES = """user,mon,tue,wed
 ann,start,start,

@@ -11,7 +11,7 @@ import pytest
 
 from loloha import GRR
 from loloha.cli import main
-from loloha.cli.folder import FILES
+from loloha.cli.results_folder import FILES
 
 RUN = ["--protocol", "grr", "--eps", "2", "--seed", "1", "--force"]
 

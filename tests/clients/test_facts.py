@@ -22,7 +22,7 @@ LIMITS = [
     ("state", "TYPE", "loloha.sender.agreement", "STATE_TYPE"),
     ("state", "VERSION", "loloha.sender.agreement", "STATE_VERSION"),
     ("state", "LEDGER", "loloha.sender.ledger", "LEDGER_TYPE"),
-    ("rounds", "MOST_INTERVALS", "loloha.client.rounds", "MOST_INTERVALS"),
+    ("rounds", "MOST_INTERVALS", "loloha.client.answered", "MOST_INTERVALS"),
     ("sender", "MOST_QUEUED", "loloha.sender.agreement", "MOST_QUEUED"),
     ("sender", "FRUITLESS", "loloha.sender.delivery", "_FRUITLESS"),
     ("answer", "LARGEST_ANSWER", "loloha.sender.receipt", "_LARGEST"),

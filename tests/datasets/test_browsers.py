@@ -10,7 +10,7 @@ import pytest
 
 from loloha import datasets
 from loloha.arrays import Floats, Ints
-from loloha.cli.source import load
+from loloha.cli.input_table import load
 from loloha.datasets.browser import LONGEST, MONTHS, PER_MONTH
 from loloha.errors import ParameterError
 

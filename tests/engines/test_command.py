@@ -19,7 +19,7 @@ from loloha.cli import main
 from loloha.engines.base import Engine
 from loloha.engines.saved import find, load, save
 from loloha.reportlog import ReportLog
-from loloha.server.table import COLUMNS
+from loloha.server.estimate_table import COLUMNS
 
 K = 5
 PROTOCOL = OLOLOHA(k=K, eps_inf=4.0, eps_1=3.0)

@@ -68,7 +68,7 @@ BUDGETS = [
     ),
     Mutant(
         "a server takes all cells of a key as equal",
-        "privacy/change/cells.py",
+        "privacy/change/known_key.py",
         "self.sizes[rows, symbols]",
         "np.full(symbols.shape, self.values / self.sizes.shape[1])",
         "privacy/test_change.py -k 'best_tests and BiLOLOHA'",

@@ -397,7 +397,7 @@ SENDERS = [
     ),
     Mutant(
         "the first gap is closed and not the shortest",
-        "client/rounds.py",
+        "client/answered.py",
         "gaps.index(min(gaps))",
         "0",
         "sender/test_agreement.py -k 'heals or only_grows'",

@@ -33,14 +33,14 @@ WINDOWS = [
     ),
     Mutant(
         "the price of one table is that of independent answers",
-        "privacy/statement.py",
+        "privacy/plain_words.py",
         "return protocol.spent(max(1, protocol.encoding.memo_cells - 1))",
         "return protocol.asked_memo",
         "lab/test_frontier_tables.py -k exchanged",
     ),
     Mutant(
         "moves are said to be hidden where each cell has its own answer",
-        "privacy/statement.py",
+        "privacy/plain_words.py",
         "not channel.joint or channel.constant",
         "not channel.joint or channel.g",
         "lab/test_frontier_tables.py -k hidden_is_said",

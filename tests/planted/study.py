@@ -116,7 +116,7 @@ DOORS = [
     ),
     Mutant(
         "times are read in a zone that must be known here",
-        "datasets/column.py",
+        "datasets/arrow_cells.py",
         'column.cast(pyarrow.timestamp("us", dtype.tz and "UTC"))',
         'column.cast(pyarrow.timestamp("us", dtype.tz))',
         "datasets/test_datasets_doors.py -k zones",

@@ -14,7 +14,7 @@ import pytest
 import loloha
 from loloha.datasets import Dataset
 from loloha.errors import ParameterError
-from loloha.server.table import COLUMNS
+from loloha.server.estimate_table import COLUMNS
 
 mpl.use("Agg")
 DAYS = [datetime.date(2026, 3, day) for day in range(1, 4)]

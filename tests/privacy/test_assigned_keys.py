@@ -13,7 +13,7 @@ from loloha.errors import CampaignError, ParameterError
 from loloha.hashing import FAMILIES, PrimeHash, hash_family
 from loloha.planning.verdict import require_fit_keys
 from loloha.privacy.change import change_area, worst_key
-from loloha.privacy.statement import MEAN_OVER_KEYS
+from loloha.privacy.plain_words import MEAN_OVER_KEYS
 
 BUDGETS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
 

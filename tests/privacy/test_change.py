@@ -14,9 +14,9 @@ import loloha
 from laws import oracle
 from loloha import law
 from loloha.errors import ParameterError
-from loloha.privacy.change import bits, change_area, link_area, pairs, symbols
+from loloha.privacy.change import bits, change_area, link_area, symbols, unmemoised
 from loloha.privacy.change.bits import _Cases
-from loloha.privacy.change.cells import CellChannels, CellSizes
+from loloha.privacy.change.known_key import CellChannels, CellSizes
 from loloha.privacy.change.symbols import log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
 from loloha.privacy.roc import Area, Roc, best_area
@@ -339,12 +339,12 @@ def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
     for protocol in (loloha.OLH(k=3, eps=2.0), loloha.SUE(k=3, eps=2.0), loloha.GRR(k=3, eps=2.0)):
         for reports in (1, 2, 4):
             exact = Exact(protocol, reports).areas()[0]
-            told = pairs.bound(protocol, reports)
-            known = pairs._held_known(*pairs._steps(protocol), reports)
+            told = unmemoised.bound(protocol, reports)
+            known = unmemoised._held_known(*unmemoised._steps(protocol), reports)
             assert exact <= told.auc <= known.auc
     # Of two values there is nothing to tell.
     two = loloha.OUE(k=2, eps=2.0)
-    assert pairs.bound(two, 3).auc == pytest.approx(Exact(two, 3).areas()[0], abs=1e-9)
+    assert unmemoised.bound(two, 3).auc == pytest.approx(Exact(two, 3).areas()[0], abs=1e-9)
     assert bits.area(two, 3).auc >= Exact(two, 3).areas()[0]
 
 

@@ -9,8 +9,8 @@ import pytest
 from collecting import HOUR, START, Clock, campaign
 from devices import FRESH, HOURS, PAGES, sender, url
 from faulty import Collector
+from loloha.client.answered import MOST_INTERVALS, are_rounds, holds, including
 from loloha.client.client import KEPT_ROUNDS, Account, Client
-from loloha.client.rounds import MOST_INTERVALS, are_rounds, holds, including
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.report import LARGEST_ROUND
 from loloha.sender.sender import explain_all

@@ -247,7 +247,7 @@ def test_an_interrupted_client_is_before_or_after(
     for round in range(5):
         begun.report(0, round=round)
     start = begun.to_dict()
-    files = ("client/client.py", "client/state.py", "client/rounds.py")
+    files = ("client/client.py", "client/state.py", "client/answered.py")
     one = fresh()
     with Interrupting(None, opcodes=True, files=files) as traced:
         step(one)

@@ -9,8 +9,8 @@ import pytest
 
 import loloha
 from loloha.errors import ParameterError
+from loloha.server.estimate_table import COLUMNS
 from loloha.server.frame import to_frame, to_html
-from loloha.server.table import COLUMNS
 from loloha.server.tally import Tally
 
 mpl.use("Agg")

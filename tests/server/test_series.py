@@ -9,8 +9,8 @@ import pytest
 import loloha
 from loloha.errors import MergeError, ParameterError
 from loloha.postprocess import project_simplex
+from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
-from loloha.server.table import COLUMNS
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 PROTOCOL = loloha.OLOLOHA(k=6, **BUDGETS)

@@ -2,7 +2,7 @@
 
 from loloha.audit.audit import Audit, Finding, audit
 from loloha.audit.binomial import clopper_pearson
-from loloha.audit.command import CommandDevice, report_of
+from loloha.audit.command_device import CommandDevice, report_of
 from loloha.audit.device import ClientDevice, Device
 
 __all__ = [

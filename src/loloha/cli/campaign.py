@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
+from loloha.cli.input_table import domain_of
 from loloha.cli.parameter import make_protocol
-from loloha.cli.source import domain_of
 from loloha.cli.table_file import check_new, new_file
 from loloha.errors import CampaignError, ParameterError
 
@@ -135,7 +135,7 @@ def _domain(
     domain: str | None, range_: tuple[float, float] | None, bins: int | None, other: str | None
 ) -> Domain:
     from loloha.campaign import Labels
-    from loloha.datasets.domain import read_domain
+    from loloha.datasets.label_list import read_domain
 
     given = domain_of(domain, range_, bins, other)
     if given is None:

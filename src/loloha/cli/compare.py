@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loloha.cli import console, source
-from loloha.cli.folder import unwritable
+from loloha.cli import console, input_table
+from loloha.cli.results_folder import unwritable
 
 if TYPE_CHECKING:
     from loloha.population.comparison import Comparison
@@ -43,7 +43,7 @@ def compare(
     from loloha.population.comparison import PROTOCOLS
 
     with console.working("reading the table"):
-        dataset = source.load(table, reading)
+        dataset = input_table.load(table, reading)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)

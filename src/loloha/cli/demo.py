@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loloha.cli import console
-from loloha.cli.folder import FILES, new_folder
+from loloha.cli.results_folder import FILES, new_folder
 from loloha.cli.run import check, run_and_save, save
 from loloha.cli.summary import show_summary, show_top
 from loloha.errors import ParameterError

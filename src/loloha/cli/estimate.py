@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from loloha.campaign import Campaign
     from loloha.protocols import Protocol
     from loloha.server.estimate import Estimate
-    from loloha.server.table import EstimateTable
+    from loloha.server.estimate_table import EstimateTable
 
 FEW = 10
 

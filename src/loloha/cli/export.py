@@ -29,7 +29,7 @@ def export(
     --out is a .csv or .parquet file. Rounds that the collector withholds are left out.
     """
     from loloha.sender.collector import Collector
-    from loloha.server.table import EstimateTable
+    from loloha.server.estimate_table import EstimateTable
 
     table_file.check(out, force)
     with console.working("reading estimates"), Collector(campaign) as collector:

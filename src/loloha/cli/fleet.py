@@ -11,8 +11,8 @@ import typer
 
 from loloha.checks import counted
 from loloha.cli import console
-from loloha.cli.device import TOKEN
-from loloha.cli.source import load_for
+from loloha.cli.input_table import load_for
+from loloha.cli.report import TOKEN
 from loloha.errors import ParameterError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
-from loloha.cli.source import load, load_for
+from loloha.cli.input_table import load, load_for
 from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000

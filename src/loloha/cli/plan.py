@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loloha.cli import console
-from loloha.cli import frontier as frontier_
+from loloha.cli import console, frontier_table
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def plan(
             level=level != LEVEL, calibration=calibration != CALIBRATION, weigh=weigh != WEIGH,
             protocol=protocol, attributes=attributes, wide=wide,
         )  # fmt: skip
-        frontier_.show(k, eps_inf, hash_, out, force, as_json)
+        frontier_table.show(k, eps_inf, hash_, out, force, as_json)
         return
     if out is not None:
         raise ParameterError("--out must come with --frontier, got it alone; leave it out")

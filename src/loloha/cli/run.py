@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loloha.cli import console, source
-from loloha.cli.folder import FILES, new_folder
+from loloha.cli import console, input_table
 from loloha.cli.parameter import find_protocol
+from loloha.cli.results_folder import FILES, new_folder
 from loloha.cli.summary import show_summary, show_top
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(
     cls = find_protocol(protocol, parameters)
     with new_folder(out, FILES, force=force) as draft:
         with console.working("reading the table"):
-            dataset = source.load(table, reading)
+            dataset = input_table.load(table, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
         trial = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
     if as_json:

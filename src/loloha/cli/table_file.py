@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from loloha.cli.folder import unwritable
+from loloha.cli.results_folder import unwritable
 from loloha.errors import LolohaError, ParameterError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console
-from loloha.cli.folder import new_folder
+from loloha.cli.results_folder import new_folder
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from threading import RLock
 from typing import Any, NoReturn, Self
 
 from loloha import checks
-from loloha.client import process
+from loloha.client import fork
+from loloha.client.answered import holds
 from loloha.client.file import read_json, read_private, resolved, sweep, write_private
 from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, least, may_reset
-from loloha.client.rounds import holds
 from loloha.client.state import BEYOND_REPAIR, KEPT_ROUNDS, Account, State, from_plain, to_plain
 from loloha.errors import BudgetError, ParameterError, StateError
 from loloha.protocols import Protocol
@@ -90,7 +90,7 @@ class Client:
         self.limit = limit
         self._rng: Rng = _SYSTEM if rng is None else rng
         self._lock = RLock()
-        self._process = process.here
+        self._process = fork.here
 
     def _new(self, key: Key, account: Account, every: int) -> State:
         """Nothing reported, and all that is drawn at enrolment: key and residue, unless given."""
@@ -135,7 +135,7 @@ class Client:
         value = self.protocol.check_value(value)
         round = checks.round_number(round)
         # Before the lock, which a fork may have inherited from another thread.
-        if self._process is not process.here:
+        if self._process is not fork.here:
             raise _elsewhere()
         with self._lock:
             before = self._state
@@ -291,7 +291,7 @@ class Client:
         BudgetError
             If `limit` does not cover what was committed and the cap of a new user: nothing changes.
         """
-        if self._process is not process.here:
+        if self._process is not fork.here:
             raise _elsewhere()
         with self._lock:
             before = self._state
@@ -317,7 +317,7 @@ class Client:
         ParameterError
             If it does not cover what is `committed`, or one report of a one-round rule.
         """
-        if self._process is not process.here:
+        if self._process is not fork.here:
             raise _elsewhere()
         with self._lock:
             state = self._state

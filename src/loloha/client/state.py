@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from loloha.client.answered import Rounds, are_rounds, holds, including
 from loloha.client.file import DAMAGED
 from loloha.client.limit import covers
-from loloha.client.rounds import Rounds, are_rounds, holds, including
 from loloha.errors import LolohaError, StateError
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.report import LARGEST_ROUND, Answer, Key, Report

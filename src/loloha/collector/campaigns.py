@@ -13,8 +13,8 @@ from loloha.campaign.schedule import to_text
 from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
-from loloha.collector.document import described, problems, takes
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.openapi import described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.secret import hashed, new_secret

@@ -16,7 +16,7 @@ from loloha.collector import shape
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate import Estimate
-from loloha.server.table import EstimateTable
+from loloha.server.estimate_table import EstimateTable
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats

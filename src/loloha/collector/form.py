@@ -16,13 +16,13 @@ from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, shape
 from loloha.collector.answer import cut, in_pieces
 from loloha.collector.desk import Desk
-from loloha.collector.label import matches
+from loloha.collector.label_index import matches
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
 from loloha.server.frame import written
-from loloha.server.table import COLUMNS, NUMBERS, EstimateTable
 
 Form = Literal["json", "csv", "parquet"]
 _MOST_NUMBERS = 1_000_000

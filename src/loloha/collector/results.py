@@ -10,8 +10,8 @@ from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, form, shape
 from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
-from loloha.collector.document import described, problems
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
+from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.store import Round

@@ -19,10 +19,10 @@ from starlette.middleware.cors import CORSMiddleware
 from loloha import __version__
 from loloha.collector import campaigns, dashboard, results, shape, together, upload
 from loloha.collector.context import Context
-from loloha.collector.document import described, problems
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
 from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
+from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import overload
 
 from loloha.campaign import Campaign
-from loloha.collector.label import Index
+from loloha.collector.label_index import Index
 from loloha.collector.terms import Terms
 from loloha.collector.work import upload_work
 from loloha.wire.batch import Reader

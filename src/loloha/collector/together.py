@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from loloha.collector import shape
 from loloha.collector.admission import TOGETHER
 from loloha.collector.context import Context
-from loloha.collector.document import described, problems
+from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload

@@ -13,7 +13,7 @@ from loloha.collector import shape
 from loloha.collector.admission import CAMPAIGN
 from loloha.collector.context import Context
 from loloha.collector.decoding import READERS, prepare, unreadable
-from loloha.collector.document import described, problems, uploads
+from loloha.collector.openapi import described, problems, uploads
 from loloha.collector.problem import Problem, refused, unavailable
 from loloha.collector.query import known_parameters
 from loloha.collector.secret import ticket

@@ -9,7 +9,7 @@ from typing import Any
 
 from loloha.campaign import Campaign
 from loloha.conform import case
-from loloha.conform.difference import Difference, differs, is_off
+from loloha.conform.deviation import Difference, differs, is_off
 from loloha.conform.port import Port
 from loloha.encodings import Channel
 from loloha.errors import LolohaError

@@ -10,7 +10,7 @@ from typing import Any
 from loloha.campaign import Campaign
 from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.conform import case
-from loloha.conform.difference import Difference, differs, is_off
+from loloha.conform.deviation import Difference, differs, is_off
 from loloha.conform.port import Port
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
 from loloha.law import exact_law

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loloha import checks
-from loloha.conform import documents, draws, lives
-from loloha.conform.difference import Difference
+from loloha.conform import documents, lives, randomness
+from loloha.conform.deviation import Difference
 from loloha.conform.port import Port, connect
 
 
@@ -64,6 +64,6 @@ GROUPS: dict[str, Callable[[Port], Iterator[Difference]]] = {
     "lives": lives.lives,
     "states": lives.states,
     "laws": lives.laws,
-    "draws": draws.draws,
+    "draws": randomness.draws,
 }
 """What a port is asked, by name."""

@@ -7,9 +7,9 @@ from loloha.datasets.catalogue import CATALOGUE
 from loloha.datasets.dataset import DataError, Dataset, PrivacyWarning
 from loloha.datasets.download import cache_folder, fetch
 from loloha.datasets.pums import acs_weights
-from loloha.datasets.state import STATES
 from loloha.datasets.synthetic import acs_standin, syn
 from loloha.datasets.uci import adult
+from loloha.datasets.us_state import STATES
 from loloha.datasets.user_table import table
 from loloha.errors import ExtraError
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from loloha.checks import choice, real
 from loloha.datasets.dataset import DataError, extra
-from loloha.datasets.state import find_state
 from loloha.datasets.uci import SHA256 as ADULT_SHA256
+from loloha.datasets.us_state import find_state
 from loloha.errors import ParameterError
 
 URLS = {

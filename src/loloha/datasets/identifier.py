@@ -12,7 +12,7 @@ import numpy as np
 from loloha.campaign.domain import Domain as Agreed
 from loloha.campaign.domain import Range
 from loloha.campaign.scalar import identity, is_missing
-from loloha.datasets.column import Cells
+from loloha.datasets.arrow_cells import Cells
 from loloha.datasets.dataset import MISSING, DataError
 from loloha.datasets.label import Indices, typed
 from loloha.datasets.layout import Roles

@@ -14,7 +14,7 @@ import numpy as np
 
 from loloha.campaign.domain import Domain as CampaignDomain
 from loloha.campaign.scalar import identity, is_missing, whole
-from loloha.datasets.column import Cells
+from loloha.datasets.arrow_cells import Cells
 from loloha.datasets.dataset import MISSING, DataError, narrowest
 
 # Up to 18 digits: what is longer, or starts with 0 or +, is a code and stays text.

@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha.campaign.scalar import identity, is_missing
 from loloha.checks import counted
-from loloha.datasets.column import Cells, Symbols, declared, read_cells, refuse_rounded
+from loloha.datasets.arrow_cells import Cells, Symbols, declared, read_cells, refuse_rounded
 from loloha.datasets.dataset import MISSING, DataError
 from loloha.datasets.label import GAPS, Indices, encode, sort_labels, typed
 from loloha.datasets.source import TableColumns

@@ -13,7 +13,7 @@ from loloha.checks import integer
 from loloha.datasets.csv import PURPOSE, read_csv, read_header
 from loloha.datasets.dataset import DataError, Dataset, extra, narrowest
 from loloha.datasets.download import find_cached
-from loloha.datasets.state import UsState, find_state
+from loloha.datasets.us_state import UsState, find_state
 
 YEAR = 2018
 REPLICATES = 80

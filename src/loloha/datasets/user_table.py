@@ -13,9 +13,8 @@ import numpy as np
 from loloha.campaign.domain import Domain as Agreed
 from loloha.campaign.lookalike import alike
 from loloha.checks import choice
-from loloha.datasets.column import Cells, declared, read_cells
+from loloha.datasets.arrow_cells import Cells, declared, read_cells
 from loloha.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning
-from loloha.datasets.domain import Domain, read_domain
 from loloha.datasets.identifier import odd_columns, refuse_identifiers
 from loloha.datasets.label import (
     OUTSIDE,
@@ -27,6 +26,7 @@ from loloha.datasets.label import (
     parse_all,
     sort_labels,
 )
+from loloha.datasets.label_list import Domain, read_domain
 from loloha.datasets.layout import arrange, choose_roles, few, number_users, round_names
 from loloha.datasets.source import read_columns
 from loloha.errors import DomainError

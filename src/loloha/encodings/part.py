@@ -78,10 +78,10 @@ HISTORIES = Part(
     "privacy.enumeration:histories", "the exact loss between two histories", "it is bounded"
 )
 CELL_WORDS = Part(
-    "privacy.statement:cells", "words for its memo symbols", "statements claim nothing of them"
+    "privacy.plain_words:cells", "words for its memo symbols", "statements claim nothing of them"
 )
 LINK_WORDS = Part(
-    "privacy.statement:links", "words for what joins reports", "take it that they can be joined"
+    "privacy.plain_words:links", "words for what joins reports", "take it that they can be joined"
 )
 CHANGE = Part("privacy.change:memoised", "how surely a change of value shows", "it is not computed")
 FRESH_CHANGE = Part(

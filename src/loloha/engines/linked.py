@@ -9,8 +9,8 @@ import numpy as np
 
 from loloha.encodings import Hashed
 from loloha.engines.base import library, typed
-from loloha.engines.guard import admit
 from loloha.engines.local import Local
+from loloha.engines.replay import admit
 from loloha.engines.window import Window, decodable, decode
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol

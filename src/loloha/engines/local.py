@@ -15,7 +15,7 @@ import numpy as np
 
 from loloha.encodings import Encoding
 from loloha.engines.base import Engine, RoundCounts, library
-from loloha.engines.guard import admit, among, repeated, starts_of
+from loloha.engines.replay import admit, among, repeated, starts_of
 from loloha.protocols import Protocol
 from loloha.reportlog import REPORTER_BYTES, LogFile, column, from_arrow
 from loloha.reportlog.arrow import answers_from_arrow

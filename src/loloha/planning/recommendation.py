@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.planning import creation, limits
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
+from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
 from loloha.privacy.rounded import about, digits, frequency, in_bytes, loss, percent
-from loloha.privacy.statement import MEAN_OVER_KEYS, exchanged
 from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from loloha.figure import Series, plot_lines
 from loloha.population.evaluation import bin_labels, binned
 from loloha.protocols import Protocol
 from loloha.server.estimate import inversion, standard_errors
+from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, to_html
 from loloha.server.observations import Observations
-from loloha.server.table import EstimateTable
 from loloha.server.tally import Tally
 
 if TYPE_CHECKING:

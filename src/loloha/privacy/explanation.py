@@ -13,9 +13,7 @@ from loloha.campaign.schedule import RAREST
 from loloha.errors import ParameterError
 from loloha.privacy.change import change_area, link_area, worst_key
 from loloha.privacy.loss import counts, growth
-from loloha.privacy.roc import Area
-from loloha.privacy.rounded import digits
-from loloha.privacy.statement import (
+from loloha.privacy.plain_words import (
     MEAN_OVER_KEYS,
     exchanged,
     keyed,
@@ -26,6 +24,8 @@ from loloha.privacy.statement import (
     shares,
     worst,
 )
+from loloha.privacy.roc import Area
+from loloha.privacy.rounded import digits
 from loloha.privacy.transcript import window_loss
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from loloha.campaign import Campaign
 from loloha.client import Client
+from loloha.client.answered import Rounds
 from loloha.client.file import DAMAGED
 from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset
-from loloha.client.rounds import Rounds
 from loloha.client.state import UNREADABLE, implied, nothing_else, once, sealed, unseal
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from loloha.campaign import Campaign
+from loloha.client.answered import Rounds, are_rounds, including
 from loloha.client.file import DAMAGED
-from loloha.client.rounds import Rounds, are_rounds, including
 from loloha.client.state import Account, nothing_else, sealed, unseal
 from loloha.errors import StateError
 from loloha.report import LARGEST_ROUND

@@ -15,9 +15,9 @@ from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.report import MOST_REPORTS
 from loloha.server.bound import exponent, farthest, simultaneous_error
+from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_html
 from loloha.server.interval import Inversion, Scatter
-from loloha.server.table import EstimateTable
 from loloha.server.variance import Channel, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:

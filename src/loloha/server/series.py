@@ -13,11 +13,11 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.errors import ParameterError
 from loloha.server import statespace
+from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import normal_quantile
 from loloha.server.observations import Observations
 from loloha.server.projection import project_simplex
 from loloha.server.statespace import Parameters, Posterior, States
-from loloha.server.table import EstimateTable
 
 __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
 

@@ -11,7 +11,7 @@ from loloha import checks
 from loloha.arrays import Array
 from loloha.encodings import Hashed
 from loloha.privacy.change.buckets import Buckets, likelihoods
-from loloha.privacy.change.cells import CellChannels
+from loloha.privacy.change.known_key import CellChannels
 from loloha.privacy.change.symbols import log_ratios
 from loloha.privacy.likelihood import scores_of_bits, scores_of_counts
 from loloha.privacy.roc import Roc

@@ -9,10 +9,10 @@ from loloha.population.archive import Row
 from loloha.privacy.transcript import eps_2
 from loloha_lab.attacks import Detection
 from loloha_lab.paper.grid import CurvePoint, locate
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, PUBLISHED, Method
 from loloha_lab.paper.pattern import REPORTS
-from loloha_lab.paper.results import Results
-from loloha_lab.paper.table import Table, data_note
+from loloha_lab.paper.result_table import Table, data_note
 
 
 def exposure_table(results: Results) -> Table:

@@ -8,7 +8,7 @@ from loloha.protocols import Protocol
 from loloha.report import Report
 from loloha.rng import SimulationRng
 from loloha_lab.paper.method import METHODS, PUBLISHED
-from loloha_lab.paper.table import Table
+from loloha_lab.paper.result_table import Table
 
 # Enough clients for a mean time; their reports are repeated until a round is full.
 CLIENTS = 100

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from loloha_lab.paper import evidence
 from loloha_lab.paper.evidence import Evidence
-from loloha_lab.paper.results import Results
+from loloha_lab.paper.grid_results import Results
 
 
 class Difference(NamedTuple):

@@ -12,6 +12,7 @@ from loloha.protocols.base import Realised
 from loloha.server.estimate import variance
 from loloha_lab.paper.gain import accuracy_gain
 from loloha_lab.paper.grid import CurvePoint
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
 from loloha_lab.paper.printed import (
@@ -23,7 +24,6 @@ from loloha_lab.paper.printed import (
     paper_error_bound,
     paper_flip_variance,
 )
-from loloha_lab.paper.results import Results
 
 
 class Evidence(NamedTuple):

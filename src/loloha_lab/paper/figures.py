@@ -24,9 +24,9 @@ from loloha_lab.paper.drawing import (
 )
 from loloha_lab.paper.exact_figures import EPS_LABEL
 from loloha_lab.paper.gain import accuracy_gain, against_usual
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, PAPER, PUBLISHED, TIGHT, Method
-from loloha_lab.paper.results import Results
-from loloha_lab.paper.table import data_note
+from loloha_lab.paper.result_table import data_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

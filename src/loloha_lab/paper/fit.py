@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS
-from loloha_lab.paper.results import Results
-from loloha_lab.paper.table import Table, data_note
+from loloha_lab.paper.result_table import Table, data_note
 from loloha_lab.paper.theory import Deviation, chance_beyond
 
 LIMIT = 3.0

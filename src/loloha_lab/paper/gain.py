@@ -10,8 +10,8 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha_lab.paper.grid import CurvePoint
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, TIGHT, Method
-from loloha_lab.paper.results import Results
 
 USUAL = "ololoha"
 """Under the tight calibration: what 0.1.0 makes of OLOLOHA, linear hashing (where g is prime) and

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha import __version__
-from loloha_lab.paper.table import Table
+from loloha_lab.paper.result_table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

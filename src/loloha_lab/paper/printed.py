@@ -13,9 +13,9 @@ from loloha.protocols import Protocol
 from loloha_lab.attacks import Distinct
 from loloha_lab.paper.exact_figures import optimal_g
 from loloha_lab.paper.grid import CurvePoint, Grid
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
-from loloha_lab.paper.results import Results
-from loloha_lab.paper.table import Table, data_note
+from loloha_lab.paper.result_table import Table, data_note
 
 SIZES = {
     "Syn": (10_000, 360, 120),

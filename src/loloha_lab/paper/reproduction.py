@@ -14,8 +14,8 @@ from loloha_lab.paper.difference import differences
 from loloha_lab.paper.execution import Measurements, Progress, measure_grid
 from loloha_lab.paper.fit import Fit
 from loloha_lab.paper.grid import Grid
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.page import versions, write_page
-from loloha_lab.paper.results import Results
 from loloha_lab.paper.workload import Facts, prepare
 
 PARTS = ("fig1", "fig2", "fig3", "fig4", "table1", "table2")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loloha_lab.paper import change_tables, costs, exact_figures, figures, fit, tables
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import BEYOND, PUBLISHED
 from loloha_lab.paper.page import Section
 from loloha_lab.paper.printed import quoted_table
-from loloha_lab.paper.results import Results
 
 
 def tell(parts: Iterable[str], results: Results | None) -> list[Section]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from loloha.protocols import Protocol
 from loloha_lab.paper.gain import accuracy_gain, against_usual, budget_gain, mean_ratio
+from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import BEYOND, METHODS, PAPER, PUBLISHED, TIGHT, Method
-from loloha_lab.paper.results import Results
-from loloha_lab.paper.table import Table, data_note
+from loloha_lab.paper.result_table import Table, data_note
 
 
 def gain_table(results: Results) -> Table | None:

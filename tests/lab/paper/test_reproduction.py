@@ -13,7 +13,7 @@ from loloha_lab.paper.grid import Grid
 from loloha_lab.paper.method import METHODS
 from loloha_lab.paper.printed import exposed_by_bucket
 from loloha_lab.paper.reproduction import Reproduction, check_parts, reproduce
-from loloha_lab.paper.table import Table, shorten
+from loloha_lab.paper.result_table import Table, shorten
 from loloha_lab.paper.workload import material, prepare
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loloha.collector.store import statement
-from loloha.collector.store.cell import Place, add_parts, add_to_part, split
+from loloha.collector.store.count_part import Place, add_parts, add_to_part, split
 from loloha.collector.store.schema import cell, waiting_cell
 
 if TYPE_CHECKING:

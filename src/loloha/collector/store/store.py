@@ -12,7 +12,7 @@ import sqlalchemy as sql
 
 from loloha.campaign import Campaign
 from loloha.collector.store import schema, statement
-from loloha.collector.store.cell import whole
+from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Recorder
 from loloha.collector.store.round import Round

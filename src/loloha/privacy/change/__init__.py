@@ -18,8 +18,8 @@ import numpy as np
 from loloha import checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import CHANGE, FRESH_CHANGE
-from loloha.privacy.change import bits, buckets, pairs, symbols
-from loloha.privacy.change.cells import CellChannels, CellSizes
+from loloha.privacy.change import bits, buckets, symbols, unmemoised
+from loloha.privacy.change.known_key import CellChannels, CellSizes
 from loloha.privacy.roc import Area
 from loloha.protocols import Protocol
 
@@ -125,20 +125,20 @@ def _buckets(protocol: Protocol, reports: int) -> Area:
 
 @for_encoding(FRESH_CHANGE.name, Symbols)
 def _plain_symbols(protocol: Protocol, reports: int) -> Area:
-    most = pairs.bound(protocol, reports)
+    most = unmemoised.bound(protocol, reports)
     return _below(most, reports, lambda: _symbols(protocol, reports))
 
 
 @for_encoding(FRESH_CHANGE.name, OneHot)
 def _one_round_bits(protocol: Protocol, reports: int) -> Area:
-    most = pairs.bound(protocol, reports)
+    most = unmemoised.bound(protocol, reports)
     return _below(most, reports, lambda: bits.area(protocol, reports))
 
 
 @for_encoding(FRESH_CHANGE.name, Hashed)
 def _one_round_hashes(protocol: Protocol, reports: int) -> Area:
-    most = pairs.bound(protocol, reports)
-    return _below(most, reports, lambda: pairs.hashes(protocol, reports))
+    most = unmemoised.bound(protocol, reports)
+    return _below(most, reports, lambda: unmemoised.hashes(protocol, reports))
 
 
 def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.privacy.change.cells import CERTAIN, CellChannels, CellSizes
+from loloha.privacy.change.known_key import CERTAIN, CellChannels, CellSizes
 from loloha.privacy.likelihood import AT_ONCE
 from loloha.privacy.roc import Area, best_area
 

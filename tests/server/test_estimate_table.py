@@ -13,9 +13,9 @@ import pytest
 import loloha
 from loloha.datasets import Dataset
 from loloha.errors import ParameterError
-from loloha.server import table as tables
+from loloha.server import estimate_table as tables
+from loloha.server.estimate_table import COLUMNS, EstimateTable
 from loloha.server.frame import written
-from loloha.server.table import COLUMNS, EstimateTable
 
 SERIES: dict[str, Any] = {
     "campaign": "c", "level": 0.95, "value": [0, 1], "label": ["a", "b"], "round": [0, 1, 2],

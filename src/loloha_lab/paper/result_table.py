@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loloha_lab.paper.results import Results
+from loloha_lab.paper.grid_results import Results
 
 LONG = 40
 """Letters of a cell beyond which it has several lines."""

@@ -12,7 +12,7 @@ import numpy as np
 from loloha.campaign.scalar import clean, identity, is_missing
 from loloha.datasets.csv import PURPOSE
 from loloha.datasets.dataset import MISSING, DataError, extra, foreign
-from loloha.datasets.domain import Domain
+from loloha.datasets.label_list import Domain
 
 Symbols = np.ndarray[Any, np.dtype[np.int32]]
 _DECLARED = (b"_PL_ENUM_VALUES", b"_PL_ENUM_VALUES2")

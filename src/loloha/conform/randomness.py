@@ -10,7 +10,7 @@ from itertools import islice
 from loloha.audit import audit, clopper_pearson, report_of
 from loloha.audit.device import History, Transcript
 from loloha.conform import case
-from loloha.conform.difference import Difference
+from loloha.conform.deviation import Difference
 from loloha.conform.port import Port, PortError
 from loloha.errors import AuditError
 from loloha.law import exact_law

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loloha import LolohaError
-from loloha.cli.folder import new_folder
+from loloha.cli.results_folder import new_folder
 
 NAMES = ("a.txt", "b.txt")
 
