@@ -57,7 +57,7 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         assert main(["export", "https://host/v1/campaigns/f", "--out", str(out)]) == 0
         table = read(out)
         assert table.column_names == list(COLUMNS)
-        # Rounds 4 and 9 have no reports, round 3 is withheld.
+        # Rounds 4 and 9 have no reports, round 3 is suppressed.
         there = [0, 1, 2, 5, 6, 7, 8, 10]
         assert table["round"].to_pylist() == [t for t in there for _ in range(2)]
         if out.suffix == ".parquet":
@@ -67,7 +67,7 @@ def test_all_rounds_are_written_in_order(shown: None, tmp_path: Path) -> None:
         assert table["upper"].to_pylist()[1:3] == [None, 0.25]
 
 
-def test_rounds_that_are_withheld_are_counted(
+def test_rounds_that_are_suppressed_are_counted(
     shown: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for first, said in ((0, "to be shown: 1 of the rounds"), (5, "")):

@@ -54,14 +54,14 @@ def test_a_campaign_that_is_not_here_is_said_to_be_none(
     page.wait_for_selector("#problem", state="hidden")
 
 
-def test_withheld_rounds_are_not_said_to_be_shown(visit: Open, site: Site) -> None:
+def test_suppressed_rounds_are_not_said_to_be_shown(visit: Open, site: Site) -> None:
     page = visit(frequent())
     rounds = site.get(path(frequent()) + "/rounds?newest=100")["rounds"]
     reported = [one for one in rounds if one["round"] >= 0 and one["n"] > 0]
-    withheld = sum(not one["shown"] for one in reported)
-    assert withheld == 1
+    suppressed = sum(not one["shown"] for one in reported)
+    assert suppressed == 1
     told = page.locator("#tiles > div").first.text_content()
-    assert f"in {len(reported)} rounds, 1 withheld" in told
+    assert f"in {len(reported)} rounds, 1 suppressed" in told
 
 
 def test_map_shows_the_series(visit: Open, site: Site) -> None:
@@ -81,7 +81,7 @@ def test_map_shows_the_series(visit: Open, site: Site) -> None:
     assert rows[0] == ["Round", "Begins", "Reports", *series["label"]]
     told = [percent(f) for f in series["estimate"][0]]
     assert rows[1] == ["0", "2026-01-01 00:00 UTC", "3,000", *told]
-    assert rows[3][3:] == ["withheld"] * 40
+    assert rows[3][3:] == ["suppressed"] * 40
     most = max(f for row in series["estimate"] if row for f in row)
     assert page.locator("#map-legend .marks span").last.text_content() == f"{100 * most:.1f} %"
 
@@ -215,7 +215,7 @@ def test_rounds_are_walked_through_and_ordered(visit: Open, site: Site) -> None:
     page.get_by_role("button", name="Round before").click()
     page.get_by_text(re.compile("^Round 4, from 2026-01-01 04:00 UTC, open: 3,000")).wait_for()
     page.get_by_role("button", name="Round before").click()
-    # Withheld: said, and nothing shown or exported.
+    # Suppressed: said, and nothing shown or exported.
     page.locator("#round-lead", has_text="50 reports, fewer than the minimum cohort").wait_for()
     assert not page.locator("#round-chart").is_visible()
     assert not page.locator("#csv").is_visible()

@@ -157,7 +157,7 @@ def test_http_shows_published_reports_only(serve: Any) -> None:
     sent = messages(one, some, 0)
     send(sent)
     shown = client.get(f"{path}/rounds/0/estimates").json()
-    assert (shown["n"], shown["withheld"]) == (30, "not_published")
+    assert (shown["n"], shown["suppressed_because"]) == (30, "not_published")
     assert "estimate" not in shown
     assert client.get(f"{path}/rounds/0/estimates?format=csv").status_code == 409
     assert client.get(f"{path}/series").json()["estimate"] == [None]

@@ -119,14 +119,15 @@ def test_realised_parameters_go_out_with_every_estimate(serve: Any) -> None:
         assert realised.items() <= told.items()
 
 
-def test_estimates_below_the_minimum_cohort_are_withheld(serve: Any) -> None:
+def test_estimates_below_the_minimum_cohort_are_suppressed(serve: Any) -> None:
     client, one = serve(), campaign()
     path = created(client, one, terms={"minimum_cohort": 10})
     address = f"{path}/rounds/0/estimates"
-    assert client.get(address).json()["withheld"] == "no_reports"
+    assert client.get(address).json()["suppressed_because"] == "no_reports"
     some = fill(client, path, one, 9)
     shown = client.get(address).json()
-    assert shown["withheld"] == "minimum_cohort"
+    # By its name of 0.2 too.
+    assert (shown["suppressed_because"], shown["withheld"]) == ("minimum_cohort",) * 2
     assert "estimate" not in shown
     assert client.get(address, params={"format": "csv"}).status_code == 409
     series = client.get(f"{path}/series").json()
@@ -134,7 +135,7 @@ def test_estimates_below_the_minimum_cohort_are_withheld(serve: Any) -> None:
     assert not client.get(f"{path}/rounds").json()["rounds"][0]["shown"]
     send(client, path, messages(one, clients(one, 10), 0)[9])
     assert len(some) == 9
-    assert client.get(address).json()["withheld"] is None
+    assert client.get(address).json()["suppressed_because"] is None
     assert len(client.get(f"{path}/series").json()["estimate"][0]) == 5
 
 

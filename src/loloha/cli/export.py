@@ -26,7 +26,7 @@ def export(
 ) -> None:
     """Write a row for each round and value: dates, labels, estimates, errors and intervals.
 
-    --out is a .csv or .parquet file. Rounds that the collector withholds are left out.
+    --out is a .csv or .parquet file. Suppressed rounds are left out.
     """
     from loloha.sender.collector import Collector
     from loloha.server.estimate_table import EstimateTable
@@ -37,15 +37,15 @@ def export(
     if not parts:
         raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
     tables = [EstimateTable.from_series(part) for part in reversed(parts)]
-    withheld = sum(one is None for table in tables for one in table.estimate)
+    suppressed = sum(one is None for table in tables for one in table.estimate)
     rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
     if as_json:
-        console.show_json({"out": str(out), "rows": rows, "withheld": withheld})
+        console.show_json({"out": str(out), "rows": rows, "suppressed_rounds": suppressed})
     else:
         console.show(f"Estimates: {out} ({rows} rows)")
-    if withheld:
+    if suppressed:
         console.say(
-            f"left out, since they have too few reports to be shown: {withheld} of the rounds"
+            f"left out, since they have too few reports to be shown: {suppressed} of the rounds"
         )
 
 

@@ -390,12 +390,12 @@ class Client:
         plain = read_json(target, read_private(target), BEYOND_REPAIR)
         return cls.from_dict(plain, protocol=protocol, rng=rng)
 
-    def _twin(self) -> Self:
+    def _copy(self) -> Self:
         """Another client in the same state, for a step that is adopted as a whole or dropped."""
-        twin = object.__new__(type(self))
-        twin._set_up(self.protocol, self.limit, self._rng)
-        twin._state, twin._process = self._state, self._process
-        return twin
+        copied = object.__new__(type(self))
+        copied._set_up(self.protocol, self.limit, self._rng)
+        copied._state, copied._process = self._state, self._process
+        return copied
 
     def __repr__(self) -> str:
         return f"Client({self.protocol!r}, state hidden)"

@@ -131,7 +131,7 @@ def _column(column: Any, body: bytearray) -> Iterator[None]:
 
 
 def _first(column: list[Any]) -> Any:
-    """What the rows are of: a row that is withheld is None."""
+    """What the rows are of: a row that is suppressed is None."""
     return next((row for row in column if row is not None), None)
 
 

@@ -72,7 +72,7 @@ def suppressed(estimate: Estimate, least: int) -> Estimate:
     return replace(estimate, frequencies=frequencies, standard_errors=errors)
 
 
-def withheld(stored: StoredCampaign, one: Round) -> str | None:
+def suppressed_because(stored: StoredCampaign, one: Round) -> str | None:
     """Why estimates of a round are not shown, None if they are."""
     if one.n == 0:
         return NO_REPORTS
@@ -91,7 +91,7 @@ def parameters(stored: StoredCampaign) -> dict[str, Any]:
 def frame(
     stored: StoredCampaign, round: int, n: int, why: str | None, level: float, now: float
 ) -> shape.EstimatesDocument:
-    """Everything about a round's estimates but the numbers, which are withheld if ``why`` tells."""
+    """All of a round's estimates but the numbers, which are suppressed for the reason ``why``."""
     schedule = stored.campaign.schedule
     return shape.EstimatesDocument(
         campaign=stored.campaign.fingerprint,
@@ -102,6 +102,7 @@ def frame(
         n=n,
         minimum_cohort=stored.terms.minimum_cohort,
         level=level,
+        suppressed_because=why,
         withheld=why,
         parameters=parameters(stored),
     )

@@ -34,11 +34,11 @@ MEDIA = {
 
 
 class Wanted(NamedTuple):
-    """Estimates of which round, with n reports as was read before, or why they are withheld."""
+    """Estimates of which round, with n reports as was read before, or why they are suppressed."""
 
     round: int
     n: int
-    withheld: str | None
+    suppressed_because: str | None
     now: float
     selection: estimates.Selection
     form: Form
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
     """Of how many reports the estimates are, and the document in pieces."""
-    stored, round, why = desk.known(fingerprint), wanted.round, wanted.withheld
+    stored, round, why = desk.known(fingerprint), wanted.round, wanted.suppressed_because
     estimate = None if why else desk.estimates.of(stored, round, wanted.n)
     n = wanted.n if estimate is None else estimate.n
     level = wanted.selection.level
@@ -66,7 +66,7 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
             409,
             f"round must have published at least {frame.minimum_cohort} reports, got {frame.n} "
             "reports so far; wait for more",
-            kind=frame.withheld,
+            kind=frame.suppressed_because,
         )
     table = estimates.table(stored, round, estimate, wanted.selection)
     if wanted.form != "json":
@@ -124,7 +124,7 @@ def _series(
 ) -> EstimateTable:
     """The estimates of the rounds found; None for rounds that are suppressed."""
     campaign = stored.campaign
-    shown = [one for one in rounds if estimates.withheld(stored, one) is None]
+    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
     present = (
         estimate
         for one in shown
@@ -141,7 +141,7 @@ def _series(
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
     n = []
     for one in rounds:
-        hidden = estimates.withheld(stored, one) is not None
+        hidden = estimates.suppressed_because(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         n.append(one.n if estimate is None else estimate.n)
         # Of values that are picked by their estimates the intervals hold for all at once.

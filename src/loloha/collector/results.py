@@ -89,7 +89,7 @@ def routes(context: Context) -> APIRouter:
             )
         at = await context.read(_rounds, context, stored, round, round, 1)
         one = at[0] if at else Round(round)
-        why = estimates.withheld(stored, one)
+        why = estimates.suppressed_because(stored, one)
         now = context.clock()
         state = estimates.state(stored, round, now)
         asked = (fingerprint, round, level, projected, top, format, state, why)
@@ -188,7 +188,7 @@ def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.RoundDo
         duplicates=one.duplicates,
         conflicts=one.conflicts,
         refused=one.refused,
-        shown=estimates.withheld(stored, one) is None,
+        shown=estimates.suppressed_because(stored, one) is None,
     )
 
 

@@ -169,9 +169,10 @@ class Largest(Struct):
 
 
 class EstimatesDocument(Struct):
-    """Estimates of one round; without numbers where they are withheld.
+    """Estimates of one round; without numbers where they are suppressed.
 
-    Of a value that fewer reports reach than the minimum cohort they are None. ``clear`` counts
+    Of a value that fewer reports reach than the minimum cohort they are None; ``suppressed`` counts
+    these values, and ``suppressed_because`` says why a whole round is not shown. ``clear`` counts
     the values significantly above 0, all of them together at ``level``; ``simultaneous_error``
     bounds the error of all of them at once.
     """
@@ -184,7 +185,9 @@ class EstimatesDocument(Struct):
     n: Count
     minimum_cohort: Count
     level: float
+    suppressed_because: str | None
     withheld: str | None
+    """The same by its name of 0.2; gone in 0.4."""
     parameters: Object
     value: list[Count] | UnsetType = UNSET
     label: list[str] | UnsetType = UNSET
@@ -201,7 +204,7 @@ class EstimatesDocument(Struct):
 
 
 class SeriesDocument(Struct):
-    """Estimates over rounds, a row a round; None for rounds that are withheld."""
+    """Estimates over rounds, a row a round; None for rounds that are suppressed."""
 
     campaign: Fingerprint
     level: float

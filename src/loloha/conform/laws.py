@@ -300,12 +300,14 @@ def a_restored_client_goes_on_identically(protocol: Protocol) -> None:
     client = protocol.client(rng=rng, limit=1e6)
     for round in range(5):
         client.report(round % protocol.k, round=round)
-    twin = Client.from_dict(client.to_dict(), protocol=protocol, rng=copy.deepcopy(rng))
+    restored = Client.from_dict(client.to_dict(), protocol=protocol, rng=copy.deepcopy(rng))
     for round in range(3, 20):
         v = round * 5 % protocol.k
-        same = twin.report(v, round=round) == client.report(v, round=round)
-        _must(same and twin.reporter(round) == client.reporter(round), "a report must be the same")
-    _must(twin.to_dict() == client.to_dict(), "a restored client must go on in the same state")
+        same = restored.report(v, round=round) == client.report(v, round=round)
+        _must(
+            same and restored.reporter(round) == client.reporter(round), "a report must be the same"
+        )
+    _must(restored.to_dict() == client.to_dict(), "a restored client must go on in the same state")
 
 
 def other_values_are_refused_and_cost_nothing(protocol: Protocol) -> None:

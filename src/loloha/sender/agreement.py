@@ -204,7 +204,7 @@ class Agreement:
     def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
         """An enrolment after one more report; BudgetError where the limit leaves none."""
         self._must_cover(enrolment.campaign)
-        client = enrolment.client._twin()
+        client = enrolment.client._copy()
         report = client.report(index, round=round)
         message = replace(enrolment, client=client).message(report, round)
         # Of many that wait the oldest ones are late first. What they spent stays spent.

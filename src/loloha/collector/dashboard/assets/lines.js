@@ -2,7 +2,7 @@
 
 import { axis, breadth, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
 import { count, interval, percent, shorten } from "./format.js";
-import { byId, make, say, show, twin } from "./page.js";
+import { byId, make, say, show, fillTable } from "./page.js";
 import { isEmpty, spread, track } from "./series.js";
 
 export const MOST_LINES = 8;
@@ -24,7 +24,7 @@ export function showLines({ campaign, drawn, choice, remove }) {
   const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
   say("lines-lead", summary + (campaign.protocol.eps_inf === undefined ? "" : shared));
   draw("lines-chart", figure(data, chosen));
-  twin("lines-table", {
+  fillTable("lines-table", {
     caption: "Estimated frequency of the chosen values, with 95 % intervals",
     head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to"])],
     rows: () => data.round.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column))]),
@@ -33,7 +33,7 @@ export function showLines({ campaign, drawn, choice, remove }) {
 
 function cells(data, i, column) {
   const f = data.estimate[i]?.[column] ?? null;
-  if (f === null) return [data.estimate[i] ? "suppressed" : "withheld", "", ""];
+  if (f === null) return ["suppressed", "", ""];
   return [percent(f), percent(data.lower[i][column]), percent(data.upper[i][column])];
 }
 

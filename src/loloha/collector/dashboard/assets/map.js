@@ -2,7 +2,7 @@
 
 import { axis, breadth, clear, colours, draw, literal, room, roundAxis, scale, ticks } from "./chart.js";
 import { count, interval, moment, percent, quantity, shorten } from "./format.js";
-import { byId, make, options, say, show, twin } from "./page.js";
+import { byId, make, options, say, show, fillTable } from "./page.js";
 import { isEmpty, spread, track } from "./series.js";
 import { sketch } from "./sketch.js";
 
@@ -27,7 +27,7 @@ export function showMap({ campaign, series, choice }) {
   draw("map-chart", drawing);
   sketch("map-chart", cells.z, Math.sqrt(cells.most) || 1, drawing.layout.margin, drawing.layout.height);
   legend(cells.most);
-  twin("map-table", {
+  fillTable("map-table", {
     caption: "Estimated frequency of each value in each round",
     head: ["Round", "Begins", "Reports", ...data.label],
     rows: () =>
@@ -35,7 +35,7 @@ export function showMap({ campaign, series, choice }) {
         count(round),
         moment(data.start[i]),
         count(data.n[i]),
-        ...data.label.map((_, column) => (data.estimate[i] ? share(data.estimate[i][column]) : "withheld")),
+        ...data.label.map((_, column) => (data.estimate[i] ? share(data.estimate[i][column]) : "suppressed")),
       ]),
   });
 }

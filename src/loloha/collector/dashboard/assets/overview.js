@@ -58,7 +58,7 @@ export function describe(campaign) {
 
 // What one round can and cannot tell.
 export function reading(estimates) {
-  if (!estimates || estimates.withheld) return null;
+  if (!estimates || estimates.suppressed_because) return null;
   if (!estimates.largest) return null;
   const { estimate, lower, upper } = estimates;
   const known = estimate.map((_, v) => v).filter((v) => estimate[v] !== null);
@@ -83,8 +83,8 @@ export function showTiles(model) {
   const found = reading(estimates);
   const reports = real.reduce((sum, one) => sum + one.n, 0);
   const reported = real.filter((one) => one.n > 0);
-  const withheld = reported.filter((one) => !one.shown).length;
-  const where = `in ${quantity(reported.length, "round")}${withheld ? `, ${count(withheld)} withheld` : ""}`;
+  const suppressed = reported.filter((one) => !one.shown).length;
+  const where = `in ${quantity(reported.length, "round")}${suppressed ? `, ${count(suppressed)} suppressed` : ""}`;
   const entries = [["Reports counted", count(reports), where]];
   if (found) {
     entries.push(
@@ -133,7 +133,7 @@ function* findNotices({ campaign, rounds, estimates }) {
     yield [
       all ? "warn" : "info",
       all ? "Too few users for any estimate" : "Some rounds have too few users",
-      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are withheld, so that nobody is studied in a small group. Its reports are counted and show as soon as there are enough.`,
+      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are suppressed, so that nobody is studied in a small group. Its reports are counted and show as soon as there are enough.`,
     ];
   }
   const found = reading(estimates);

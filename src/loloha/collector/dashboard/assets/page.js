@@ -55,8 +55,8 @@ function split(text) {
   return colon > 0 && colon < 60 ? [text.slice(0, colon + 1), text.slice(colon + 1)] : ["", text];
 }
 
-// A table, as the twin of a chart. In details it is built when they are opened: most readers never do.
-export function twin(id, { caption, head, rows }) {
+// A table, beside its chart. In details it is built when they are opened: most readers never do.
+export function fillTable(id, { caption, head, rows }) {
   const place = byId(id);
   const details = place.closest("details");
   const build = () => {

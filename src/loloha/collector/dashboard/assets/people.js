@@ -2,7 +2,7 @@
 
 import { axis, breadth, clear, colours, draw, LEGEND, mark, roundAxis, titled } from "./chart.js";
 import { count, moment, percent, quantity } from "./format.js";
-import { say, show, twin } from "./page.js";
+import { say, show, fillTable } from "./page.js";
 
 const EXTRA = ["duplicates", "conflicts"];
 
@@ -26,7 +26,7 @@ export function showPeople({ campaign, rounds }) {
   else clear("people-chart");
   if (not.length) draw("refused-chart", turned(rounds, not.map(([name]) => name)));
   else clear("refused-chart");
-  twin("people-table", {
+  fillTable("people-table", {
     caption: "Reports of each round",
     head: ["Round", "Begins", "State", "Counted", "Duplicates", "Conflicts", ...reasons.map((name) => `Refused: ${name}`), "Estimates"],
     rows: () =>
@@ -38,7 +38,7 @@ export function showPeople({ campaign, rounds }) {
         count(one.duplicates),
         count(one.conflicts),
         ...reasons.map((name) => count(one.refused[name] ?? 0)),
-        one.shown ? "shown" : "withheld",
+        one.shown ? "shown" : "suppressed",
       ]),
   });
 }
@@ -65,7 +65,7 @@ function counted(rounds, campaign) {
   };
   const data = [
     bars(true, "estimates shown", { color: accent }),
-    bars(false, "estimates withheld", { color: weak, pattern: { shape: "/", size: 6 } }),
+    bars(false, "estimates suppressed", { color: weak, pattern: { shape: "/", size: 6 } }),
   ].filter((trace) => trace.x.length);
   const layout = {
     height: 230,

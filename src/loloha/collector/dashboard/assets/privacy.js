@@ -2,7 +2,7 @@
 
 import { axis, colours, draw, mark, titled } from "./chart.js";
 import { count, duration, plain } from "./format.js";
-import { list, make, say, show, tiles, twin } from "./page.js";
+import { list, make, say, show, tiles, fillTable } from "./page.js";
 
 const MEANING = {
   g: "symbols of the memo: values share them",
@@ -35,12 +35,12 @@ export function showPrivacy({ privacy, campaign }) {
     ["Keys", privacy.keys, privacy.keys === "drawn" ? "each device draws its own" : "the collector assigns them"],
   ]);
   draw("privacy-chart", figure(privacy));
-  twin("privacy-table", {
+  fillTable("privacy-table", {
     caption: "Loss after t reports of one value",
     head: ["Reports t", "eps_t"],
     rows: () => privacy.growth.map((one) => [count(one.reports), plain(one.eps)]),
   });
-  twin("change-table", {
+  fillTable("change-table", {
     caption: "How surely a change of value shows to the best test of T reports before and T after it (area under its ROC curve), the key known, all values equally likely; where users have keys of their own an average over keys",
     head: ["Reports T", "A change shows"],
     rows: () => privacy.change.map((one) => [count(one.reports), one.auc === null ? "not computed" : share(one)]),
@@ -48,7 +48,7 @@ export function showPrivacy({ privacy, campaign }) {
   list("protected", privacy.protected);
   list("leaks", privacy.leaks);
   const known = Object.entries(privacy.parameters).filter(([, number]) => number !== null);
-  twin("parameters", {
+  fillTable("parameters", {
     caption: `Protocol ${campaign.protocol.type}, as devices compute it: losses never exceed those asked for`,
     head: ["Parameter", "Value", "Meaning"],
     rows: () => known.map(([name, number]) => [make("code", {}, name), String(number), MEANING[name] ?? ""]),

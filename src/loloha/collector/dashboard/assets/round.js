@@ -3,7 +3,7 @@
 import { axis, breadth, clear, colours, draw, LEGEND, literal, room, ticks, titled, translucent } from "./chart.js";
 import { withQuery } from "./api.js";
 import { count, interval, moment, percent, quantity, shorten } from "./format.js";
-import { byId, options, say, show, twin } from "./page.js";
+import { byId, options, say, show, fillTable } from "./page.js";
 import { reading } from "./overview.js";
 
 export const MOST_SHOWN = 1000;
@@ -19,15 +19,15 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
   controls(campaign, reported, estimates, choice);
   exports(path, campaign, estimates, choice);
   say("round-lead", describe(estimates, campaign));
-  byId("round").classList.toggle("withheld", Boolean(estimates.withheld));
-  if (estimates.withheld) {
+  byId("round").classList.toggle("suppressed", Boolean(estimates.suppressed_because));
+  if (estimates.suppressed_because) {
     clear("round-chart");
     return;
   }
   const shown = pick(estimates, choice);
   draw("round-chart", figure(estimates, shown, choice));
   const extra = choice.projected ? ["Projected"] : [];
-  twin("round-table", {
+  fillTable("round-table", {
     caption: `Estimates of round ${count(estimates.round)}`,
     head: ["Value", "Estimate", "95 % from", "to", ...extra],
     rows: () =>
@@ -42,7 +42,7 @@ export function showRound({ campaign, rounds, estimates, choice, path }) {
 }
 
 function controls(campaign, reported, estimates, choice) {
-  const choices = reported.map((one) => [one.round, one.shown ? count(one.round) : `${count(one.round)} (withheld)`]);
+  const choices = reported.map((one) => [one.round, one.shown ? count(one.round) : `${count(one.round)} (suppressed)`]);
   options(byId("which"), choices.reverse(), estimates.round);
   const numbers = reported.map((one) => one.round);
   const at = numbers.indexOf(estimates.round);
@@ -54,7 +54,7 @@ function controls(campaign, reported, estimates, choice) {
   options(byId("count"), sizes, sizes.some(([n]) => n === choice.count) ? choice.count : sizes.at(-1)[0]);
   byId("order").value = choice.order;
   byId("projected").checked = choice.projected;
-  show("projected-note", choice.projected && !estimates.withheld);
+  show("projected-note", choice.projected && !estimates.suppressed_because);
 }
 
 function exports(path, campaign, estimates, choice) {
@@ -63,8 +63,8 @@ function exports(path, campaign, estimates, choice) {
   const top = campaign.bins > MOST_EXPORTED ? 100_000 : null;
   for (const [id, format] of [["csv", "csv"], ["parquet", "parquet"], ["json", "json"]]) {
     const link = byId(id);
-    // A withheld round has nothing to export.
-    link.hidden = Boolean(estimates.withheld);
+    // A suppressed round has nothing to export.
+    link.hidden = Boolean(estimates.suppressed_because);
     link.href = withQuery(address, { format, projected, top });
     link.download = `round-${estimates.round}.${format}`;
   }
@@ -72,11 +72,11 @@ function exports(path, campaign, estimates, choice) {
 
 function describe(estimates, campaign) {
   const when = `Round ${count(estimates.round)}, from ${moment(estimates.start)}, ${estimates.state}`;
-  if (estimates.withheld === "not_published") {
-    return `${when}: ${quantity(estimates.n, "report")}, not published yet: estimates change by many reports at a time, or once the round is closed, so that they never tell of one report.`;
+  if (estimates.suppressed_because === "not_published") {
+    return `${when}: ${quantity(estimates.n, "report")}, not published yet: estimates are updated in batches of reports and when the round is closed, so that no update shows a single report.`;
   }
-  if (estimates.withheld) {
-    return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are withheld.`;
+  if (estimates.suppressed_because) {
+    return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are suppressed.`;
   }
   const found = reading(estimates);
   const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} are significantly above 0 (95 %, all values at once).` : "";

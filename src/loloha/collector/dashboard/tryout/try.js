@@ -125,7 +125,7 @@ async function show() {
   byId("columns").replaceChildren(...columns.map((name) => make("th", { scope: "col" }, name)));
   const cells = ({ seen, secret }) => row([...seen, ...(shown ? secret : [])].map(String));
   byId("rounds").replaceChildren(...world.rounds.slice(0, 30).map(cells));
-  for (const id of ["message", "history", "chart", "twin"]) byId(id).toggleAttribute("hidden", !last);
+  for (const id of ["message", "history", "chart", "table"]) byId(id).toggleAttribute("hidden", !last);
   tiles("tiles", [
     ["Spent", String(me.loss), `of ${protocol.cap} at most: ${EPS_INF} for each cell ever met. When a value changes can show in the reports, too`],
     ["One report", `eps_1 = ${protocol.spec.eps_1}`, `changes the odds between two values ${times(protocol.spec.eps_1)} times at most`],
