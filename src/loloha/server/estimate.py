@@ -23,6 +23,8 @@ from loloha.server.variance import Channel, spread, temporal_covariance, varianc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from loloha.server.total import EstimatedRanks, EstimatedSum
+
 __all__ = [
     "Estimate",
     "normal_quantile",
@@ -116,6 +118,21 @@ class Estimate:
             Chance, in (0, 1), that no bin of frequency 0 is among them, all bins together (Holm).
         """
         return self.inversion.significant(level)
+
+    def sum(self, values: Sequence[Any], *, labels: Sequence[Any] | None = None) -> EstimatedSum:
+        """The frequency of a group of values, given by bins or, with ``labels``, by some of these.
+
+        Its error has the covariances of their estimates.
+        """
+        from loloha.server.total import total
+
+        return total(self, values, labels)
+
+    def ranks(self, count: int = 10, level: float = 0.95) -> EstimatedRanks:
+        """The ``count`` most frequent values, and the ranks of each that noise could exchange."""
+        from loloha.server.total import ranks
+
+        return ranks(self, count, level)
 
     @cached_property
     def inversion(self) -> Inversion:

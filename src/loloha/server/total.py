@@ -1,0 +1,327 @@
+"""Groups of values in one round: sums and ranks, with the covariances of their estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Bools, Floats, Ints
+from loloha.encodings import Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import JOINT
+from loloha.errors import ParameterError
+from loloha.server.frame import Framed, normal_quantile
+from loloha.server.interval import Inversion, Scatter
+from loloha.server.projection import project_simplex
+from loloha.server.variance import Channel, spread
+
+if TYPE_CHECKING:
+    from loloha.protocols import Protocol
+
+__all__ = ["EstimatedRanks", "EstimatedSum", "ranks", "total"]
+
+MOST_HASHES = 1 << 22
+"""Hashes of values by which the variance of one sum is found: exact where there are no more."""
+MOST_OTHERS = 1 << 12
+_SEED = 19
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedSum:
+    """The frequency of a group of values in one round.
+
+    Attributes
+    ----------
+    estimate : float
+        Unbiased, so possibly negative.
+    standard_error : float
+        With the covariances of the values' estimates, of a fixed population.
+    """
+
+    estimate: float
+    standard_error: float
+    inversion: Inversion
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end, in [0, 1], of an interval for a group chosen beforehand."""
+        lower, upper = self.inversion.interval(level)
+        return float(lower[0]), float(upper[0])
+
+    def __repr__(self) -> str:
+        return f"EstimatedSum({self.estimate:.6g}, standard_error={self.standard_error:.3g})"
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedRanks(Framed):
+    """The most frequent values of a round, and which ranks each could have.
+
+    Attributes
+    ----------
+    value : int64[count]
+        The most frequent first.
+    estimate, standard_error : float64[count]
+    first, last : int64[count]
+        Ranks, from 1 on: all intervals of ranks, of all values, hold at once with the level.
+    level : float
+    """
+
+    value: Ints
+    estimate: Floats
+    standard_error: Floats
+    first: Ints
+    last: Ints
+    level: float
+
+    def records(self) -> list[dict[str, Any]]:
+        """A dict for each value."""
+        names = ("value", "estimate", "standard_error", "first", "last")
+        columns = zip(*(getattr(self, name).tolist() for name in names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in columns]
+
+
+class EstimatedRound(NamedTuple):
+    """A round as the joint moments of its estimates need it.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    n : int
+    reach : int64[bins]
+    shares : float64[bins]
+        About how frequent the values are: >= 0, of sum 1.
+    """
+
+    protocol: Protocol
+    n: int
+    reach: Any
+    shares: Floats
+
+    @classmethod
+    def of(cls, estimate: Any) -> EstimatedRound:
+        if hasattr(estimate, "scatter"):
+            raise ParameterError(
+                "sums and ranks must be of one round, got a mean of rounds, which share noise; "
+                "take those of a round, or see loloha.series"
+            )
+        shares = project_simplex(np.nan_to_num(estimate.frequencies))
+        return cls(estimate.protocol, estimate.n, estimate.reach, shares)
+
+    @property
+    def channel(self) -> Channel:
+        return Channel.realised(self.protocol)
+
+    def within(self, group: Any) -> Floats:
+        """Shares of values inside a group, adding up to 1; equal ones where all are 0."""
+        inside = self.shares[group]
+        whole = inside.sum()
+        return inside / whole if whole > 0 else np.full(len(inside), 1 / max(1, len(inside)))
+
+
+class Joint(NamedTuple):
+    """What an encoding says of the estimates of several values.
+
+    Attributes
+    ----------
+    sum : callable
+        Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it.
+    pair : callable
+        Of a round and a value: covariances with the estimates of all values, float64[bins].
+    """
+
+    sum: Callable[[EstimatedRound, Bools], Callable[[float], float]]
+    pair: Callable[[EstimatedRound, int], Floats]
+
+
+def total(
+    estimate: Any, values: Sequence[Any], labels: Sequence[Any] | None = None
+) -> EstimatedSum:
+    """The frequency of a group of bins or, with ``labels``, one for each bin, of some of these."""
+    joint: Joint = JOINT.required(estimate.protocol.encoding)
+    bins = range(len(estimate.frequencies))
+    named = bins if labels is None else labels
+    if len(named) != len(bins):
+        raise ParameterError(
+            f"labels must be {len(bins)}, one a bin, got {len(named)}; give all, in their order"
+        )
+    place = dict(zip(named, bins, strict=True))
+    if strangers := sum(one not in place for one in values):
+        kind = "bins" if labels is None else "labels"
+        raise ParameterError(f"values must be {kind} of the estimate, got {strangers} others")
+    group: Bools = np.zeros(len(bins), dtype=bool)
+    group[[place[one] for one in values]] = True
+    if not group.any():
+        raise ParameterError("values must be at least one, got none; name those of the group")
+    if unknown := int(np.isnan(estimate.frequencies[group]).sum()):
+        raise ParameterError(
+            f"values must be known, got {unknown} that no report reaches; leave them out"
+        )
+    variance = joint.sum(EstimatedRound.of(estimate), group)
+    frequency = float(estimate.frequencies[group].sum())
+    channel = Channel.realised(estimate.protocol)
+    unit = 1 / (float(estimate.reach[group].min()) * channel.contrast)
+    skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
+    scatter = Scatter.through(lambda f: np.array([max(variance(f), 0.0)]))
+    test = Inversion(np.array([frequency]), scatter, unit, skew)
+    return EstimatedSum(
+        frequency, float(np.sqrt(scatter.at(min(max(frequency, 0.0), 1.0))[0])), test
+    )
+
+
+def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks:
+    """The ``count`` most frequent values and the ranks that noise could exchange.
+
+    Notes
+    -----
+    Each pair of values is tested for a difference, all pairs together by Bonferroni: so it does
+    not matter that the values shown are picked by their estimates.
+    """
+    joint: Joint = JOINT.required(estimate.protocol.encoding)
+    known = np.flatnonzero(np.isfinite(estimate.frequencies))
+    if not len(known):
+        raise ParameterError("ranks must be of values that reports reach, got none; wait for some")
+    count = checks.integer("count", count, 1, 1 << 24, "10 are easy to read")
+    f, variance = estimate.frequencies[known], estimate.standard_errors[known] ** 2
+    order = np.argsort(-f, kind="stable")[:count]
+    pairs = len(known) * (len(known) - 1)
+    z = normal_quantile(1 - (1 - checks.level(level)) / max(2, pairs))
+    seen = EstimatedRound.of(estimate)
+    first, last = np.empty((2, len(order)), dtype=np.int64)
+    for row, at in enumerate(order):
+        shared = joint.pair(seen, int(known[at]))[known]
+        margin = z * np.sqrt(np.maximum(variance + variance[at] - 2 * shared, 0))
+        margin[at] = np.inf
+        first[row] = 1 + np.count_nonzero(f - f[at] > margin)
+        last[row] = len(known) - np.count_nonzero(f[at] - f > margin)
+    return EstimatedRanks(
+        known[order], f[order], np.sqrt(variance[order]), first, last, float(level)
+    )
+
+
+def _of_symbols(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+    """A report is in the group or not: one more channel."""
+    p, q, contrast = round.channel
+    size = int(group.sum())
+    # Of all values every report is one.
+    inside, outside = min(1.0, p + (size - 1) * q), min(1.0, size * q)
+    both = Channel(inside, outside, contrast)
+    return lambda f: float(spread(both, round.n, round.n, f))
+
+
+def _pair_of_symbols(round: EstimatedRound, v: int) -> Floats:
+    """A report supports one value."""
+    p, q, contrast = round.channel
+    holding = round.shares[v] + round.shares
+    shared: Floats = -(holding * p * q + (1 - holding) * q * q) / (round.n * contrast**2)
+    return shared
+
+
+def _of_bits(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+    """Given a user's value, bits are independent."""
+    p, q, contrast = round.channel
+    size, scale = int(group.sum()), round.n * contrast**2
+    return lambda f: (f * (p * (1 - p)) + (size - f) * (q * (1 - q))) / scale
+
+
+def _pair_of_bits(round: EstimatedRound, v: int) -> Floats:
+    return np.zeros(len(round.shares))
+
+
+def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+    """Bits are independent given values and samples; samples of two buckets overlap."""
+    within, reach = round.within(group), round.reach[group]
+    exchanged = (1 - _overlap(round)) / max(round.n - 1, 1)
+
+    def variance(f: float) -> float:
+        shares = f * within
+        own = spread(round.channel, round.n, reach, shares).sum()
+        return float(own + exchanged * (shares.sum() ** 2 - (shares**2).sum()))
+
+    return variance
+
+
+def _pair_of_buckets(round: EstimatedRound, v: int) -> Floats:
+    shared: Floats = round.shares[v] * round.shares
+    return (1 - _overlap(round)) / max(round.n - 1, 1) * shared
+
+
+def _overlap(round: EstimatedRound) -> float:
+    """Chance that who samples one bucket samples another, over that of anybody."""
+    encoding: Any = round.protocol.encoding
+    return float((encoding.d - 1) * encoding.b / (encoding.d * (encoding.b - 1)))
+
+
+def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
+    """Of a report, how many values of the group it supports: those in its cell of the user's key.
+
+    With N_c values of the group in cell c, E N^2 is that of the user's own cell and of the others;
+    the latter needs collisions of pairs alone, the former of triples, which are counted.
+    """
+    p, q = _symbol_channel(round)
+    size, c0 = int(group.sum()), float(round.protocol.encoding.collision)
+    all_cells = size + size * (size - 1) * c0
+    q_star = c0 * p + (1 - c0) * q
+    own_inside, own_outside = _own_cells(round, group)
+    means = p + (size - 1) * q_star, size * q_star
+    inside, outside = (
+        (p - q) * own + q * all_cells - mean**2
+        for own, mean in zip((own_inside, own_outside), means, strict=True)
+    )
+    scale = round.n * (p - q_star) ** 2
+    return lambda f: (f * inside + (1 - f) * outside) / scale
+
+
+def _pair_of_hashes(round: EstimatedRound, v: int) -> Floats:
+    """Triples taken as they are in independent hashes: only values on one line differ."""
+    p, q = _symbol_channel(round)
+    c0 = float(round.protocol.encoding.collision)
+    q_star = c0 * p + (1 - c0) * q
+    holding = round.shares[v] + round.shares
+    held, other = c0 * p - p * q_star, c0 * c0 * (p - q) + c0 * q - q_star**2
+    shared: Floats = (holding * held + (1 - holding) * other) / (round.n * (p - q_star) ** 2)
+    return shared
+
+
+def _symbol_channel(round: EstimatedRound) -> tuple[float, float]:
+    """Chances of the own symbol and of another one, as devices draw."""
+    rules = round.protocol
+    p, q = rules.chained(rules.first_channel, rules.second_channel)
+    return float(p), float(q)
+
+
+def _own_cells(round: EstimatedRound, group: Bools) -> tuple[float, float]:
+    """Mean squared number of the group's values in a user's cell: of members, and of others."""
+    encoding: Any = round.protocol.encoding
+    family, rng = encoding.family, np.random.default_rng(_SEED)
+    members, others = np.flatnonzero(group), np.flatnonzero(~group)
+    weights = round.within(group), round.within(~group)
+    if len(others) > MOST_OTHERS:
+        others = rng.choice(others, MOST_OTHERS, p=weights[1])
+        weights = weights[0], np.full(MOST_OTHERS, 1 / MOST_OTHERS)
+    values = np.concatenate([members, others])
+    most = max(64, MOST_HASHES // len(values))
+    if family.members <= most:
+        keys = np.arange(family.least_key, family.least_key + family.members)
+    else:
+        keys = family.draw_many(most, rng)
+    sums = np.zeros(2)
+    step = max(1, (MOST_HASHES >> 3) // len(values))
+    for start in range(0, len(keys), step):
+        some = keys[start : start + step, None]
+        cells = family.hash_many(some, values[None]) + family.g * np.arange(len(some))[:, None]
+        inside = np.bincount(cells[:, : len(members)].ravel(), minlength=family.g * len(some))
+        squares = inside.astype(np.float64)[cells] ** 2
+        sums += [
+            (squares[:, : len(members)] @ weights[0]).sum(),
+            (squares[:, len(members) :] @ weights[1]).sum(),
+        ]
+    own, other = (sums / len(keys)).tolist()
+    return own, other
+
+
+for_encoding(JOINT.name, Symbols)(Joint(_of_symbols, _pair_of_symbols))
+for_encoding(JOINT.name, OneHot)(Joint(_of_bits, _pair_of_bits))
+for_encoding(JOINT.name, SampledBuckets)(Joint(_of_buckets, _pair_of_buckets))
+for_encoding(JOINT.name, Hashed)(Joint(_of_hashes, _pair_of_hashes))
