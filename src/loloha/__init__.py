@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from loloha.report import Report
     from loloha.server.estimate import Estimate, variance
     from loloha.server.mean import mean
+    from loloha.server.panel import rolling
     from loloha.server.series import series
     from loloha.server.tally import Tally
 
@@ -55,6 +56,7 @@ _HOMES = {
     "mean": "server.mean",
     "plan": "planning.planning",
     "plan_for": "planning.sizing",
+    "rolling": "server.panel",
     "series": "server.series",
     "simulate": "population.population",
     "sweep": "planning.sweep",
@@ -117,6 +119,7 @@ __all__ = [
     "postprocess",
     "privacy",
     "protocol",
+    "rolling",
     "series",
     "simulate",
     "sweep",

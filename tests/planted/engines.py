@@ -6,9 +6,30 @@ WINDOWS = [
     Mutant(
         "rounds of a mean are taken for independent",
         "server/mean.py",
-        "        before += share\n",
+        "        before[panel] = earlier + share\n",
         "",
         "server/test_mean.py -k variance_of_users",
+    ),
+    Mutant(
+        "panels of a window are taken to share their users",
+        "server/mean.py",
+        "t % every",
+        "0",
+        "server/test_panel.py -k holds_each_user_once",
+    ),
+    Mutant(
+        "a panel is taken for all users",
+        "server/mean.py",
+        "users or n",
+        "n",
+        "server/test_panel.py -k drawn_anew",
+    ),
+    Mutant(
+        "a window is a round too long",
+        "server/panel.py",
+        "t - every",
+        "t - every - 1",
+        "server/test_panel.py -k windows_slide",
     ),
     Mutant(
         "two rounds share the users of the larger",

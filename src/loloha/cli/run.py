@@ -23,6 +23,7 @@ def run(
     *,
     protocol: str,
     out: Path,
+    every: int = 1,
     seed: int | None = None,
     top: int = 8,
     level: float = 0.95,
@@ -36,7 +37,8 @@ def run(
     Writes estimates.parquet and .csv, metrics.json and frequencies.png and .svg to the folder
     --out, all or none. They hold the true frequencies of the table too: keep them as safe as the
     table itself. Without --domain or --range, labels are read off the data, which a deployment
-    must not do.
+    must not do. With --every W each device reports in one round of W, and columns window_ hold the
+    mean of the last W rounds.
     """
     check(top, level, seed)
     cls = find_protocol(protocol, parameters)
@@ -44,7 +46,7 @@ def run(
         with console.working("reading the table"):
             dataset = input_table.load(table, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
-        trial = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level)
+        trial = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level, every=every)
     if as_json:
         console.show_json({**trial.metrics(), "files": [str(out / name) for name in _written(out)]})
     else:
@@ -58,7 +60,14 @@ def _written(out: Path) -> list[str]:
 
 
 def run_and_save(
-    dataset: Dataset, protocol: Protocol, folder: Path, *, seed: int | None, top: int, level: float
+    dataset: Dataset,
+    protocol: Protocol,
+    folder: Path,
+    *,
+    seed: int | None,
+    top: int,
+    level: float,
+    every: int = 1,
 ) -> Trial:
     """Simulate all devices, estimate, and write `FILES` into ``folder``."""
     import loloha
@@ -71,6 +80,7 @@ def run_and_save(
         result = loloha.simulate(
             protocol,
             dataset,
+            every=every,
             keep_tallies=False,
             progress=progress,
             rng=seed,

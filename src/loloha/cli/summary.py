@@ -25,6 +25,7 @@ def show_summary(trial: Trial) -> None:
             ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
             ("coverage", trial.coverage, f"share of {_level(trial)} intervals that hold the truth"),
+            *_windows(trial),
             *_spent(trial),
             ("reports", float(trial.result.n.mean()), f"a round, of {data.n} users"),
         ],
@@ -62,6 +63,15 @@ def show_top(trial: Trial, top: int) -> None:
 
 def _level(trial: Trial) -> str:
     return f"{100 * trial.level:.4g} %"
+
+
+def _windows(trial: Trial) -> list[tuple[str, float, str]]:
+    """How good the mean of the last rounds is, where each user reports in one of so many."""
+    meaning = {"mse": "MSE", "coverage": "coverage"}
+    return [
+        (f"{meaning[name]}, window", number, f"of the mean of {trial.result.every} rounds")
+        for name, number in trial.windows.items()
+    ]
 
 
 def _spent(trial: Trial) -> list[tuple[str, float, str]]:

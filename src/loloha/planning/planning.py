@@ -11,7 +11,7 @@ from loloha import checks
 from loloha.errors import ParameterError
 from loloha.hashing import FAMILIES, LinearHash
 from loloha.planning.holding import check_held, hold
-from loloha.planning.prospect import Prospect, checked_population, prospect
+from loloha.planning.prospect import Prospect, prospect
 from loloha.planning.recommendation import AS_GOOD, WEIGHED, Plan
 from loloha.planning.rivals import rivals
 from loloha.privacy.rounded import in_bytes
@@ -161,8 +161,6 @@ def prospects(
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     checks.choice("calibration", calibration, CALIBRATIONS)
     level = checks.level(level)
-    if population is not None:
-        population = checked_population(population, n)
     others = {"k": k, "n": n, "calibration": calibration}
     others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
     return tuple(

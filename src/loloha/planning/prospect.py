@@ -18,10 +18,9 @@ from loloha.privacy.change import change_area
 from loloha.privacy.rounded import as_asked, digits
 from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
-from loloha.report import MOST_REPORTS
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import inversion, normal_quantile
-from loloha.server.variance import harmonic_reach, variance
+from loloha.server.variance import drawn_from, harmonic_reach, variance
 
 REPORTS_OF_A_CHANGE = 10
 """Before and after a change, in what is said of how surely it shows."""
@@ -160,7 +159,7 @@ def prospect(
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1, eps_2)
     reach = harmonic_reach(protocol, n)
-    users = n if population is None else checked_population(population, n)
+    users = drawn_from(population, n)
     rare, whole, even = variance(
         protocol, users, (0.0, 1.0, 1 / protocol.bins), reach=reach
     ).tolist()
@@ -213,13 +212,6 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
     if eps_2 < math.inf and round_loss(protocol) > eps_2 * (1 + 1e-9):
         return f"one round loses {round_loss(protocol):g}, more than eps_2 = {eps_2:g}"
     return ""
-
-
-def checked_population(population: int, n: int) -> int:
-    """How many users there are, of whom n report."""
-    return checks.integer(
-        "population", population, n, MOST_REPORTS, "it holds at least those who report"
-    )
 
 
 def _margins(protocol: Protocol, n: int, reach: Any, level: float) -> tuple[float, float]:

@@ -69,7 +69,7 @@ class Evaluation:
 
 
 def evaluate(
-    protocol: Protocol, estimates: Floats, truth: Floats, n: Ints, loss: Floats
+    protocol: Protocol, estimates: Floats, truth: Floats, n: Ints, loss: Floats, every: int = 1
 ) -> Evaluation:
     """Compare the estimates of a run with the truth of the same rounds.
 
@@ -79,11 +79,13 @@ def evaluate(
     estimates : float64[tau, bins]
         Unbiased; nan where nobody's report could support the bin, which is then left out.
     truth : float64[tau, bins]
-        Of the same reports; see `binned` for protocols that estimate buckets.
+        Of the same reports, or of all panels; see `binned` for protocols that estimate buckets.
     n : int64[tau]
         Reports of each round; 0 where there were none.
     loss : float64[users]
         Budget that each user spent.
+    every : int
+        Panels, of which one reports in each round.
 
     Raises
     ------
@@ -102,7 +104,7 @@ def evaluate(
         )
     errors = np.full((5, len(n)), math.nan)
     for t in np.flatnonzero(n):
-        errors[:, t] = _round(protocol, estimates[t], truth[t], int(n[t]))
+        errors[:, t] = _round(protocol, estimates[t], truth[t], int(n[t]), every)
     measured: list[Any] = [*errors, float(np.mean(loss)), float(np.max(loss))]
     return Evaluation(np.asarray(n), *measured)
 
@@ -133,7 +135,7 @@ def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
 
 
 def _round(
-    protocol: Protocol, estimate: Floats, truth: Floats, n: int
+    protocol: Protocol, estimate: Floats, truth: Floats, n: int, every: int
 ) -> tuple[float, float, float, float, float]:
     known = ~np.isnan(estimate)
     if not known.any():
@@ -145,7 +147,7 @@ def _round(
         _mean_square(clipped - truth),
         _mean_square(1 / protocol.bins - truth),
         variance(protocol, n),
-        float(np.mean(variance(protocol, n, np.clip(truth, 0.0, 1.0), reach=reach))),
+        float(np.mean(variance(protocol, n * every, np.clip(truth, 0.0, 1.0), reach=reach))),
     )
 
 

@@ -14,6 +14,7 @@ from loloha import checks
 from loloha.arrays import Ints
 from loloha.campaign import Campaign
 from loloha.errors import ParameterError
+from loloha.population.population import due
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.report import REPORTER_BYTES
 from loloha.sender.collector import Collector, Receipt
@@ -84,12 +85,8 @@ def run_fleet(
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
-    every = campaign.schedule.every
-    if every > 1:
-        rounds = first + np.arange(history.values.shape[1])
-        residues = generator.integers(every, size=(len(history.values), 1))
-        due = rounds % every == residues
-        history = History(np.where(due, history.values, -1), campaign.protocol.k)
+    if campaign.schedule.every > 1:
+        history = due(history, campaign.schedule.every, generator, first)
     kept = local()
     opened = ExitStack()
 

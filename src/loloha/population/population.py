@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loloha import checks
 from loloha.arrays import Array, Floats, Ints
+from loloha.campaign.schedule import RAREST
 from loloha.datasets import Dataset
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample, sample_reports
@@ -44,6 +46,7 @@ def simulate(
     protocol: Protocol,
     values: Any,
     *,
+    every: int = 1,
     keep_tallies: bool = True,
     progress: Callable[[float], object] | None = None,
     rng: Seed | None = None,
@@ -58,6 +61,8 @@ def simulate(
         Value of each user in each round, 0..k-1; -1, or a masked entry, where a user sends nothing.
         Of a `loloha.datasets.Dataset` the result keeps labels, rounds and truth.
         A `History` saves preparing the same values again for the next simulation.
+    every : int
+        Rounds of which a user reports in one, drawn for life, as `loloha.campaign.Schedule` has it.
     keep_tallies : bool
         Whether the result holds the tally of each round. They can be far larger than the
         estimates: g^m * g counts a round for local hashing with the linear family.
@@ -88,10 +93,14 @@ def simulate(
     tallies: list[Tally] = []
     # A new sequence starts from the operating system's entropy.
     seed = np.random.SeedSequence() if rng is None else rng
-    counted = _count(protocol, values, progress, seed, tallies.append if keep_tallies else None)
+    history = _history(values, speakable(protocol).k)
+    if checks.integer("every", every, 1, RAREST, "1 is a report in each round") > 1:
+        seed = np.random.default_rng(seed)
+        history = due(history, every, seed)
+    counted = _count(protocol, history, progress, seed, tallies.append if keep_tallies else None)
     estimates = unbiased(protocol, counted.supports, counted.reach)
     dataset = values if isinstance(values, Dataset) else None
-    return Simulation(protocol, estimates, *counted, tallies, dataset)
+    return Simulation(protocol, estimates, *counted, tallies, dataset, every)
 
 
 def supports(
@@ -110,6 +119,13 @@ def supports(
     Supports
     """
     return _count(protocol, values, progress, rng, None)
+
+
+def due(history: History, every: int, rng: np.random.Generator, first: int = 0) -> History:
+    """What is left if each user reports in one round of ``every``, drawn for life."""
+    rounds = first + np.arange(history.tau)
+    residues = rng.integers(every, size=(history.n, 1))
+    return History(np.where(rounds % every == residues, history.values, -1), history.k)
 
 
 def linked(protocol: Protocol, values: Any, *, rng: Seed) -> tuple[Ints | None, Ints]:

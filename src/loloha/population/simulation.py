@@ -19,6 +19,7 @@ from loloha.server.estimate import inversion, standard_errors
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, to_html
 from loloha.server.observations import Observations
+from loloha.server.panel import window_columns
 from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class Simulation:
         Of each round, empty if they were not to be kept.
     dataset : Dataset or None
         The values' labels, rounds and truth, where a `loloha.datasets.Dataset` was simulated.
+    every : int
+        Rounds of which each user reports in one. If it is above 1, the reports of a round are taken
+        for a sample of ``every`` times as many users: errors are those of the frequencies of all.
     """
 
     protocol: Protocol
@@ -57,11 +61,18 @@ class Simulation:
     loss: Floats
     tallies: list[Tally] = field(default_factory=list, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
+    every: int = 1
+
+    @property
+    def _users(self) -> Ints:
+        """Of whom those of a round are drawn, int64[tau, 1]."""
+        users: Ints = self.n[:, None] * self.every
+        return users
 
     @cached_property
     def standard_errors(self) -> Floats:
         """Of each estimate, float64[tau, bins]; NaN where there is none."""
-        return standard_errors(self.protocol, self.n[:, None], self.estimates, self.reach)
+        return standard_errors(self.protocol, self._users, self.estimates, self.reach)
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -95,7 +106,7 @@ class Simulation:
         simultaneous : bool
             Whether those of all bins of a round hold at once: for bins picked by their estimates.
         """
-        test = inversion(self.protocol, self.n[:, None], self.estimates, self.reach)
+        test = inversion(self.protocol, self._users, self.estimates, self.reach)
         return test.interval(level, simultaneous=simultaneous)
 
     def coverage(self, level: float = 0.95) -> float:
@@ -108,6 +119,9 @@ class Simulation:
 
     def table(self, level: float = 0.95) -> EstimateTable:
         """The estimates of all rounds, with a further column truth where it is known.
+
+        With panels, columns window_estimate, window_standard_error, window_lower and window_upper
+        hold `loloha.rolling`.
 
         Parameters
         ----------
@@ -127,8 +141,14 @@ class Simulation:
             upper=upper,
             level=level,
             n=self.n,
-            more={} if self.truth is None else {"truth": self.truth},
+            more=({} if self.truth is None else {"truth": self.truth}) | self._windows(level),
         )
+
+    def _windows(self, level: float) -> dict[str, Any]:
+        """Columns of the means of the last ``every`` rounds, if that is not 1."""
+        if self.every == 1 or not self.n.any():
+            return {}
+        return window_columns(self.observations(), self.every, level, rounds=range(len(self.n)))
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`.

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from loloha import __version__, privacy
 from loloha.errors import ParameterError
@@ -60,9 +64,31 @@ class Trial:
         self.dataset, self.protocol, self.truth = result.dataset, result.protocol, result.truth
         self.series = result.series(level)
         self.evaluation = evaluate(
-            self.protocol, result.estimates, self.truth, result.n, result.loss
+            self.protocol, result.estimates, self.truth, result.n, result.loss, result.every
         )
         self.coverage = result.coverage(level)
+
+    @cached_property
+    def windows(self) -> dict[str, float]:
+        """Of the means of ``every`` rounds, if that is not 1: their mean squared error, coverage.
+
+        Of windows that are full. Their truth is the mean frequency over the window.
+        """
+        every = self.result.every
+        if every == 1 or len(self.truth) < every:
+            return {}
+        table = self.result.table(self.level).more
+        estimate, lower, upper = (
+            np.array(table[f"window_{name}"][every - 1 :], dtype=np.float64)
+            for name in ("estimate", "lower", "upper")
+        )
+        truth = sliding_window_view(self.truth, every, axis=0).mean(axis=-1)
+        known = np.isfinite(estimate)
+        covered = (lower <= truth) & (truth <= upper)
+        return {
+            "mse": float(((estimate - truth)[known] ** 2).mean()),
+            "coverage": float(covered[known].mean()),
+        }
 
     @property
     def note(self) -> str:
@@ -92,14 +118,20 @@ class Trial:
             "randomness": UNSEEDED if self.seed is None else SEEDED,
             "level": self.level,
             "coverage": self.coverage,
+            **self._panels(),
             "cap": self.protocol.cap,
             **measured,
             "rounds": [
                 {"round": round, "start": start, **numbers}
                 for round, (start, numbers) in enumerate(zip(data.rounds, rounds, strict=True))
             ],
-            "privacy": privacy.explain(self.protocol).to_dict(),
+            "privacy": privacy.explain(self.protocol, every=self.result.every).to_dict(),
         }
+
+    def _panels(self) -> dict[str, Any]:
+        """What is told of panels, where there are any."""
+        every = self.result.every
+        return {"every": every, "window": self.windows} if every > 1 else {}
 
     def save(self, folder: Path) -> None:
         """Write estimates.parquet and .csv into a folder."""

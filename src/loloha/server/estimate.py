@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_html
 from loloha.server.interval import Inversion, Scatter
-from loloha.server.variance import Channel, spread, temporal_covariance, variance
+from loloha.server.variance import Channel, drawn_from, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,8 @@ class Estimate:
         Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
     reach : int64[bins]
         Reports that could support the bin: n, but for sampled buckets.
+    population : int or None
+        Users of whom the n were drawn at random, where the frequencies are those of all of them.
     """
 
     protocol: Protocol
@@ -60,15 +62,18 @@ class Estimate:
     frequencies: Floats
     standard_errors: Floats
     reach: Ints
+    population: int | None = field(default=None, kw_only=True)
 
     @classmethod
-    def from_support(cls, protocol: Protocol, n: int, support: Ints, reach: Ints) -> Estimate:
+    def from_support(
+        cls, protocol: Protocol, n: int, support: Ints, reach: Ints, population: int | None = None
+    ) -> Estimate:
         """The estimate from support counts, int64[bins], and reach, int64[bins].
 
         Raises
         ------
         ParameterError
-            If n < 1, or there is not one count a bin.
+            If n < 1, the population is smaller, or there is not one count a bin.
         """
         n = checks.integer("n", n, 1, MOST_REPORTS, "wait for at least one report of the round")
         shapes = np.shape(support), np.shape(reach)
@@ -78,8 +83,9 @@ class Estimate:
                 f"shapes {shapes[0]} and {shapes[1]}; use Tally.support() and Tally.reach()"
             )
         frequencies = unbiased(protocol, support, reach)
-        errors = standard_errors(protocol, n, frequencies, reach)
-        return cls(protocol, n, frequencies, errors, reach)
+        users = drawn_from(population, n)
+        errors = standard_errors(protocol, users, frequencies, reach)
+        return cls(protocol, n, frequencies, errors, reach, population=population)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -137,7 +143,8 @@ class Estimate:
     @cached_property
     def inversion(self) -> Inversion:
         """What the test behind the intervals needs."""
-        return inversion(self.protocol, self.n, self.frequencies, self.reach)
+        users = drawn_from(self.population, self.n)
+        return inversion(self.protocol, users, self.frequencies, self.reach)
 
     def table(
         self,
@@ -334,7 +341,7 @@ def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints
     ----------
     protocol : Protocol
     n : int or int64[..., 1]
-        Reports of the round.
+        Reports of the round, or users of whom they were drawn; see `spread`.
     frequencies : float64[..., bins]
         As `unbiased` gives them.
     reach : int64[..., bins]

@@ -57,6 +57,8 @@ class Observations:
     @classmethod
     def of(cls, source: Any) -> Observations:
         """Of a simulation, or of a sequence or mapping of tallies or estimates by round."""
+        if isinstance(source, cls):
+            return source
         if hasattr(source, "observations"):
             observations: Observations = source.observations()
             return observations

@@ -169,15 +169,23 @@ class Tally(Additive):
         """How many reports could support each bin, int64[bins]; n but for sampled buckets."""
         return self.protocol.encoding.reach(self.counts, self.n)
 
-    def estimate(self) -> Estimate:
+    def estimate(self, population: int | None = None) -> Estimate:
         """Unbiased frequencies of the round; see `Estimate`.
+
+        Parameters
+        ----------
+        population : int, optional
+            Users of whom those who reported are a random sample, as a panel is. Errors are then
+            those of the frequencies among all of them, and else among those who reported.
 
         Raises
         ------
         ParameterError
-            If no report was counted.
+            If no report was counted, or the population is smaller.
         """
-        return Estimate.from_support(self.protocol, self.n, self.support(), self.reach())
+        return Estimate.from_support(
+            self.protocol, self.n, self.support(), self.reach(), population
+        )
 
     def to_bytes(self, *, origin: Mapping[str, Any] | None = None) -> bytes:
         """A self-describing message: a JSON line (protocol, n), the counts, and a checksum.

@@ -33,6 +33,10 @@ class Channel(NamedTuple):
         return cls(float(exact.p_star), float(exact.q_star), float(exact.contrast))
 
     @classmethod
+    def noiseless(cls) -> Channel:
+        return cls(1.0, 0.0, 1.0)
+
+    @classmethod
     def memoised(cls, protocol: Protocol) -> Channel:
         """Of the permanent round alone."""
         p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
@@ -111,8 +115,20 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
     return float(chances.sum() / (chances / sizes).sum())
 
 
+def drawn_from(population: Any, n: int) -> int:
+    """The users of whom n report: these n, where no population is given."""
+    if population is None:
+        return n
+    return checks.integer(
+        "population", population, n, MOST_REPORTS, "it holds at least those who report"
+    )
+
+
 def spread(channel: Channel, n: Any, reach: Any, f: Any) -> Any:
-    """See the notes of `variance`; frequencies of NaN stay NaN."""
+    """See the notes of `variance`; frequencies of NaN stay NaN.
+
+    Where only some of n users report at all, drawn at random, it is the variance for all n.
+    """
     p, q, contrast = channel
     scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
     sampled = f * (1 - f) * (n - reach) / np.maximum(n - 1, 1)

@@ -1,0 +1,80 @@
+"""A simulated population in panels: one report a window, errors and windows that hold."""
+
+import numpy as np
+import pytest
+
+import loloha
+from loloha.errors import ParameterError
+from loloha.population.population import History, due
+from loloha.population.trial import Trial
+
+PROTOCOL = loloha.OLOLOHA(k=8, g=3, eps_inf=4.0, eps_1=2.0)
+
+
+def drifting(n: int, tau: int, seed: int) -> loloha.datasets.Dataset:
+    """Users who move with a chance of 2 % a round, to values of unequal frequency."""
+    rng = np.random.default_rng(seed)
+    shares = 0.5 ** np.arange(1, 9)
+    values = rng.choice(8, size=(n, tau), p=shares / shares.sum())
+    moved = rng.random((n, tau)) < 0.02
+    for t in range(1, tau):
+        values[:, t] = np.where(moved[:, t], values[:, t], values[:, t - 1])
+    return loloha.datasets.table(values, domain=range(8))
+
+
+def test_each_window_holds_one_report_of_each_user() -> None:
+    values = np.random.default_rng(1).integers(3, size=(200, 20))
+    values[:, 7] = -1
+    left = due(History(values, 3), 5, np.random.default_rng(2), first=3).values
+    sent = left >= 0
+    assert (left[sent] == values[sent]).all()
+    rounds = 3 + np.arange(20)
+    for row in sent:
+        assert len(set((rounds[row] % 5).tolist())) <= 1
+        assert row[:7].sum() in (1, 2)
+        assert row[8:13].sum() == 1
+    sizes = np.bincount([int(rounds[row][0]) % 5 for row in sent if row.any()], minlength=5)
+    assert sizes.min() > 15
+
+
+def test_panels_are_simulated_estimated_and_written() -> None:
+    dataset = drifting(30_000, 12, seed=4)
+    result = loloha.simulate(PROTOCOL, dataset, every=5, rng=3)
+    assert result.every == 5
+    assert result.n.sum() == pytest.approx(12 / 5 * 30_000, rel=0.01)
+    again = loloha.simulate(PROTOCOL, dataset, every=5, rng=3)
+    assert (again.estimates == result.estimates).all()
+    assert (result.loss <= PROTOCOL.cap).all()
+    assert 0.9 < result.coverage() < 0.99
+    frame = result.to_frame(backend="pyarrow")
+    means = loloha.rolling(result.observations(), 5, population=5 * int(result.n.max()))
+    assert frame["window_estimate"].to_numpy().reshape(12, 8) == pytest.approx(
+        np.array([means[t].frequencies for t in range(12)])
+    )
+    trial = Trial(result, 0.95, 3)
+    metrics = trial.metrics()
+    assert metrics["every"] == 5
+    assert 0.85 < metrics["window"]["coverage"] <= 1
+    # Each user counts once in a window: errors as of one round of all, the sampling beside.
+    all_at_once = loloha.variance(PROTOCOL, 30_000, dataset.frequencies().mean(axis=0)).mean()
+    assert all_at_once / 3 < metrics["window"]["mse"] < 3 * all_at_once
+    assert metrics["expected_mse"] == pytest.approx(metrics["mse"], rel=0.5)
+    assert "Any 5 rounds" in metrics["privacy"]["text"]
+
+
+def test_one_round_in_one_is_what_it_was() -> None:
+    values = np.random.default_rng(1).integers(8, size=(50, 3))
+    plain = loloha.simulate(PROTOCOL, values, rng=5)
+    same = loloha.simulate(PROTOCOL, values, every=1, rng=5)
+    assert (plain.estimates == same.estimates).all()
+    assert "window_estimate" not in plain.to_frame().column_names
+    for every in (0, True, "3"):
+        with pytest.raises(ParameterError, match="every"):
+            loloha.simulate(PROTOCOL, values, every=every, rng=5)  # type: ignore[arg-type]
+
+
+def test_a_population_larger_than_its_rounds_may_be_silent_in_some() -> None:
+    values = np.zeros((1, 4), dtype=np.int64)
+    result = loloha.simulate(PROTOCOL, values, every=3, rng=1)
+    assert sorted(result.n.tolist())[:2] == [0, 0]
+    assert result.to_frame().num_rows == 4 * 8
