@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import loloha
 from loloha._moved import MOVED, NAMES, home
 from loloha.protocols import REGISTRY
+from loloha.rng import SimulationRng
 
 PARTS = {
     "loloha.rules.errors": "loloha.errors",
@@ -121,3 +123,20 @@ def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
 
 def test_a_name_is_public_or_moved() -> None:
     assert not {*loloha.__all__, *loloha._MODULES} & MOVED.keys()
+
+
+def test_old_names_of_attributes_and_arguments_are_taken_with_a_warning() -> None:
+    protocol = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0)
+    tally = protocol.tally()
+    tally.add(protocol.client(rng=SimulationRng(1)).report(2, round=0))
+    simulation = loloha.simulate(protocol, [[0, 1], [2, 3]], rng=1)
+    had: Callable[[], Any]
+    for had, has in (
+        (lambda: tally.reach().tolist(), tally.eligible().tolist()),
+        (lambda: tally.estimate().reach.tolist(), tally.eligible().tolist()),
+        (lambda: simulation.reach.tolist(), simulation.eligible.tolist()),
+        (lambda: loloha.variance(protocol, 9, reach=3), loloha.variance(protocol, 9, eligible=3)),
+    ):
+        with pytest.warns(DeprecationWarning, match=r"reach.* is eligible=? since 0.3") as said:
+            assert had() == has
+        assert [one.filename for one in said] == [__file__]

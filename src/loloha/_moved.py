@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 MOVED = {
     "attacks": "loloha_lab.attacks",
@@ -132,6 +136,32 @@ def attribute(module: str, name: str) -> Any:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     _warn(old, place, 4)
     return importlib.import_module(place)
+
+
+def renamed(old: str, new: str) -> Any:
+    """An attribute or a method by its name of 0.2.0."""
+
+    def get(self: Any) -> Any:
+        _warn(f"{type(self).__name__}.{old}", new, 3)
+        return getattr(self, new)
+
+    return property(get)
+
+
+def keywords(**renamed: str) -> Callable[[Function], Function]:
+    """Takes arguments by their names of 0.2.0 too."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for old in kwargs.keys() & renamed:
+                _warn(f"{function.__name__}({old}=)", f"{renamed[old]}=", 3)
+                kwargs[renamed[old]] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return cast("Function", call)
+
+    return decorate
 
 
 def _warn(old: str, new: str, level: int) -> None:

@@ -87,8 +87,8 @@ def test_a_visitor_reports_and_sees_what_leaves(tmp_path: Path) -> None:
         shown = page.locator("#estimates td:nth-child(4)").all_inner_texts()
         eps_1 = float(page.locator("#eps").input_value())
         protocol = loloha.OLOLOHA(k=8, eps_inf=4.0, eps_1=eps_1, g=3)
-        f, reach = np.array(estimates) / 100, np.full(8, 3001)
-        ends = loloha.server.estimate.inversion(protocol, 3001, f, reach).interval(0.95)
+        f, eligible = np.array(estimates) / 100, np.full(8, 3001)
+        ends = loloha.server.estimate.inversion(protocol, 3001, f, eligible).interval(0.95)
         for text, *interval in zip(shown, *ends, strict=True):
             assert [float(end.strip(" %")) for end in text.split(" to ")] == pytest.approx(
                 [100 * end for end in interval], abs=0.15

@@ -34,7 +34,7 @@ def test_measured_error_is_the_exact_variance(state, name, real_data):
         for run in range(RUNS):
             tally = loloha.simulate(protocol, weights.values[:, :1], rng=run).tallies[0]
             estimate = tally.estimate()
-            exact = loloha.variance(protocol, n, f, reach=estimate.reach)
+            exact = loloha.variance(protocol, n, f, eligible=estimate.eligible)
             squares.append(np.mean((estimate.frequencies - f) ** 2))
             expected.append(exact.mean())
             # Errors of the values are near normal and near independent of each other.

@@ -62,7 +62,7 @@ def test_one_round_each_counts_who_speaks_in_a_round() -> None:
     k, rounds, eps, protocol = 220, 20, 12.0, loloha.OLH(k=220, eps=12.0)
     values = np.repeat(np.arange(10 * k)[:, None] % k, rounds, axis=1)
     counts = supports(protocol, budget_tables.only_once(values, 4), rng=4)
-    found = unbiased(protocol, counts.supports, counts.reach)
+    found = unbiased(protocol, counts.supports, counts.eligible)
     predicted = budget_tables.once(k, rounds, eps)
     assert np.mean((found - 1 / k) ** 2) * len(values) == pytest.approx(predicted, rel=0.1)
     assert predicted == pytest.approx((rounds - 1) * (1 / k) * (1 - 1 / k), rel=0.02)

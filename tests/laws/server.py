@@ -27,7 +27,7 @@ def support_is_counted_from_every_answer(protocol: Any) -> None:
             tally = protocol.tally()
             tally.add(Report(key, y))
             assert tuple(tally.support()) == oracle.supports(protocol, key, y)
-            assert tally.reach().tolist() == reaches(protocol, key)
+            assert tally.eligible().tolist() == reaches(protocol, key)
             assert tally.n == 1
 
 
@@ -43,15 +43,15 @@ def estimates_are_unbiased_with_the_stated_variance(protocol: Any) -> None:
             tally = protocol.tally()
             tally.add(Report(key, y))
             estimate = tally.estimate()
-            reach = tally.reach() > 0
-            assert np.isfinite(estimate.frequencies[reach]).all()
-            assert np.isfinite(estimate.standard_errors[reach]).all()
-            mass += float(chance) * reach
-            mean += float(chance) * np.where(reach, estimate.frequencies, 0)
-            square += float(chance) * np.where(reach, estimate.frequencies, 0) ** 2
+            eligible = tally.eligible() > 0
+            assert np.isfinite(estimate.frequencies[eligible]).all()
+            assert np.isfinite(estimate.standard_errors[eligible]).all()
+            mass += float(chance) * eligible
+            mean += float(chance) * np.where(eligible, estimate.frequencies, 0)
+            square += float(chance) * np.where(eligible, estimate.frequencies, 0) ** 2
             for bin in range(protocol.bins):
                 support[bin] += chance * int(tally.support()[bin])
-                reached[bin] += chance * int(reach[bin])
+                reached[bin] += chance * int(eligible[bin])
         for bin in range(protocol.bins):
             held = protocol.encoding.bin(v) == bin
             assert support[bin] / reached[bin] == (r.p_star if held else r.q_star)
@@ -60,9 +60,9 @@ def estimates_are_unbiased_with_the_stated_variance(protocol: Any) -> None:
             assert mean_there == pytest.approx(float(held), abs=1e-9)
             stated = p * (1 - p) / float(r.contrast) ** 2
             assert square_there - mean_there**2 == pytest.approx(stated, rel=1e-9)
-            reach = mass[bin]
+            eligible = mass[bin]
             formula = loloha.variance(protocol, n=1, f=float(held))
-            assert formula * reach == pytest.approx(stated, rel=1e-9)
+            assert formula * eligible == pytest.approx(stated, rel=1e-9)
 
 
 @law(VARIANTS)
@@ -76,7 +76,7 @@ def a_bin_is_divided_by_the_reports_that_could_support_it(protocol: Any) -> None
     said = np.sum([oracle.supports(protocol, report.key, report.y) for report in reports], axis=0)
     asked = np.sum([reaches(protocol, report.key) for report in reports], axis=0)
     assert estimate.n == 3
-    assert estimate.reach.tolist() == asked.tolist()
+    assert estimate.eligible.tolist() == asked.tolist()
     r = protocol.realised
     for bin, frequency in enumerate(estimate.frequencies):
         if asked[bin]:

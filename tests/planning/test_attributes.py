@@ -27,7 +27,7 @@ def test_both_ways_are_plans_of_their_own(d: int, eps_inf: float, eps_1: float) 
             assert row.variance == pytest.approx(loloha.variance(held, n), rel=1e-12)
     drawn = found.drawn.recommendation
     assert drawn is not None
-    even = loloha.variance(drawn.protocol, 9_000, 1 / 20, reach=9_000 // d)
+    even = loloha.variance(drawn.protocol, 9_000, 1 / 20, eligible=9_000 // d)
     assert drawn.rmse**2 == pytest.approx(even, rel=1e-12)
     errors = {way: plan.recommendation.rmse for way, plan in ways_of(found)}
     assert found.better == min(errors, key=lambda way: errors[way])
@@ -65,7 +65,7 @@ def test_the_variance_of_a_drawn_attribute_by_enumeration(f: int) -> None:
             first += chance * estimate / len(halves)
             second += chance * estimate**2 / len(halves)
     assert first == pytest.approx(f / n, abs=1e-12)
-    planned = loloha.variance(protocol, n, f / n, reach=m)
+    planned = loloha.variance(protocol, n, f / n, eligible=m)
     assert second - first**2 == pytest.approx(planned, rel=1e-12)
     # Without the users left out it would be that of the noise alone.
     noise = loloha.variance(protocol, m, f / n)

@@ -18,7 +18,7 @@ from loloha.planning import planning
 from loloha.planning.prospect import Prospect, prospect
 from loloha.protocols import REGISTRY
 from loloha.server.estimate import inversion, normal_quantile, simultaneous_error, variance
-from loloha.server.variance import expected_reach, harmonic_reach
+from loloha.server.variance import expected_eligible, harmonic_eligible
 
 SURVEYS = [
     (2, 10, 1.0, 0.5),
@@ -88,19 +88,19 @@ def test_the_numbers_of_a_row_are_those_of_the_estimate(survey: Any, level: floa
     _, n, *_ = survey
     for row in loloha.plan(*survey, level=level).rows:
         protocol: Any = row.protocol
-        reach = harmonic_reach(protocol, n)
+        eligible = harmonic_eligible(protocol, n)
         both = normal_quantile((1 + level) / 2), normal_quantile(level)
-        assert row.variance == variance(protocol, n, reach=reach)
+        assert row.variance == variance(protocol, n, eligible=eligible)
         assert row.error_one == both[0] * math.sqrt(row.variance)
-        assert row.error_all == simultaneous_error(protocol, reach, level=level)
+        assert row.error_all == simultaneous_error(protocol, eligible, level=level)
         assert (row.eps_1, row.cap) == (protocol.asked_first, protocol.cap)
         assert row.g == protocol.g
         for found, tested in ((row.visible_one, None), (row.visible_all, protocol.bins)):
             # The least that the test takes, and the noise that may hide it; a count is whole.
-            none = inversion(protocol, n, np.zeros(1), np.array([reach]))
+            none = inversion(protocol, n, np.zeros(1), np.array([eligible]))
             least = none.threshold(level, tested).item()
             unit = none.unit.item()
-            noise = both[1] * math.sqrt(variance(protocol, n, min(found, 1.0), reach=reach))
+            noise = both[1] * math.sqrt(variance(protocol, n, min(found, 1.0), eligible=eligible))
             assert least - 1.5 * unit + noise < min(found, 1.0) + unit or math.isinf(found)
             if math.isfinite(found):
                 assert found < least + 1.5 * unit + noise
@@ -152,8 +152,8 @@ def test_a_visible_frequency_is_seen_as_often_as_it_says() -> None:
     support = rng.binomial(held, protocol.p_star, 20_000)
     support += rng.binomial(n - held, protocol.q_star, 20_000)
     found = (support / n - protocol.q_star) / protocol.contrast
-    reach = np.full((len(found), 1), n)
-    lower, _ = inversion(protocol, n, found[:, None], reach).interval(0.95)
+    eligible = np.full((len(found), 1), n)
+    lower, _ = inversion(protocol, n, found[:, None], eligible).interval(0.95)
     seen = float(np.mean(lower > 0))
     assert seen == pytest.approx(0.95, abs=0.008)
 
@@ -161,10 +161,10 @@ def test_a_visible_frequency_is_seen_as_often_as_it_says() -> None:
 def test_rmse_is_that_of_every_population() -> None:
     rng = np.random.default_rng(2)
     for row in loloha.plan(8, 1000, 3.0, 1.5).rows:
-        sampling = expected_reach(row.protocol, 1000) < 1000  # type: ignore[arg-type]
+        sampling = expected_eligible(row.protocol, 1000) < 1000  # type: ignore[arg-type]
         for truth in (*rng.dirichlet(np.full(8, 0.5), size=5), np.eye(8)[0], np.full(8, 1 / 8)):
-            reach = harmonic_reach(row.protocol, 1000)  # type: ignore[arg-type]
-            squared = float(np.mean(variance(row.protocol, 1000, truth, reach=reach)))  # type: ignore[arg-type]
+            eligible = harmonic_eligible(row.protocol, 1000)  # type: ignore[arg-type]
+            squared = float(np.mean(variance(row.protocol, 1000, truth, eligible=eligible)))  # type: ignore[arg-type]
             if sampling and np.ptp(truth):
                 assert row.rmse > math.sqrt(squared)
             else:

@@ -41,7 +41,7 @@ def shown(f: float) -> int:
     above = 0
     for seed in range(RUNS):
         found = supports(STEEP, values, rng=seed)
-        estimate = Estimate.from_support(STEEP, N, found.supports[0], found.reach[0])
+        estimate = Estimate.from_support(STEEP, N, found.supports[0], found.eligible[0])
         above += bool(estimate.interval(LEVEL)[0][0] > 0)
     return above
 

@@ -159,10 +159,10 @@ SERVER = [
         TALLY + " -k forged_body",
     ),
     Mutant(
-        "estimates are divided by all reports, not by those that reach the bin",
+        "estimates are divided by all reports, not by the eligible ones of the bin",
         "server/estimate.py",
-        "shares: Floats = support / reach\n",
-        "shares: Floats = support / np.max(reach, axis=-1, keepdims=True)\n",
+        "shares: Floats = support / eligible\n",
+        "shares: Floats = support / np.max(eligible, axis=-1, keepdims=True)\n",
         law("a_bin_is_divided"),
     ),
     Mutant(
@@ -192,12 +192,12 @@ SERVER = [
         (
             "channel = Channel.realised(protocol)\n"
             "with np.errstate(invalid='ignore', divide='ignore'):\n"
-            "    shares: Floats = support / reach"
+            "    shares: Floats = support / eligible"
         ),
         (
             "channel = Channel.memoised(protocol)\n"
             "with np.errstate(invalid='ignore', divide='ignore'):\n"
-            "    shares: Floats = support / reach"
+            "    shares: Floats = support / eligible"
         ),
         law("estimates_are_unbiased"),
     ),

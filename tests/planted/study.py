@@ -43,8 +43,8 @@ POPULATIONS = [
     Mutant(
         "a population's unset bits are answered as set ones",
         "population/samplers/bit.py",
-        "return still + draws.binomial(reach - ones, chain.second.unset)",
-        "return still + draws.binomial(reach - ones, chain.second.set)",
+        "return still + draws.binomial(eligible - ones, chain.second.unset)",
+        "return still + draws.binomial(eligible - ones, chain.second.set)",
         POPULATION_LAW + " -k 'rappor and once'",
     ),
     Mutant(

@@ -51,7 +51,7 @@ def test_the_result_of_each_protocol(variant: Variant, values: Any) -> None:
     result = simulate(protocol, values, rng=3)
     assert isinstance(result, Simulation)
     assert result.protocol == protocol
-    assert result.estimates.shape == result.supports.shape == result.reach.shape
+    assert result.estimates.shape == result.supports.shape == result.eligible.shape
     assert result.estimates.shape == (4, protocol.bins)
     assert result.n.tolist() == (values >= 0).sum(axis=0).tolist()
     assert result.loss.shape == (300,)
@@ -59,7 +59,7 @@ def test_the_result_of_each_protocol(variant: Variant, values: Any) -> None:
     for t, tally in enumerate(result.tallies):
         assert (tally.protocol, tally.n) == (protocol, result.n[t])
         np.testing.assert_array_equal(tally.support(), result.supports[t])
-        np.testing.assert_array_equal(tally.reach(), result.reach[t])
+        np.testing.assert_array_equal(tally.eligible(), result.eligible[t])
         np.testing.assert_array_equal(tally.estimate().frequencies, result.estimates[t])
 
 
@@ -76,7 +76,7 @@ def test_numba_changes_nothing(protocol: Any, monkeypatch: pytest.MonkeyPatch) -
     for t in range(9):
         np.testing.assert_array_equal(one.tallies[t].counts, other.tallies[t].counts)
     np.testing.assert_array_equal(one.supports, other.supports)
-    np.testing.assert_array_equal(one.reach, other.reach)
+    np.testing.assert_array_equal(one.eligible, other.eligible)
     np.testing.assert_array_equal(one.loss, other.loss)
 
 
@@ -115,7 +115,7 @@ def test_rounds_and_users_without_a_report(variant: Variant) -> None:
     assert result.n[2] == 0
     assert np.isnan(result.estimates[2]).all()
     assert not result.supports[2].any()
-    assert not result.reach[2].any()
+    assert not result.eligible[2].any()
     assert result.loss[7] == 0
     assert np.isfinite(result.estimates[[0, 1, 3, 4]]).all() or protocol.encoding.key_bits
     nobody = simulate(protocol, values[:0], rng=1)
@@ -170,7 +170,7 @@ def test_a_history_is_the_same_and_may_be_used_again(protocol: Any) -> None:
         np.testing.assert_array_equal(simulate(protocol, history, rng=5).supports, plain.supports)
     bare = supports(protocol, history, rng=5)
     np.testing.assert_array_equal(bare.supports, plain.supports)
-    np.testing.assert_array_equal(bare.reach, plain.reach)
+    np.testing.assert_array_equal(bare.eligible, plain.eligible)
     np.testing.assert_array_equal(bare.loss, plain.loss)
     np.testing.assert_array_equal(bare.n, plain.n)
 
@@ -364,6 +364,6 @@ def test_wide_answers_are_drawn_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch)
             bins = [protocol.encoding.bin(int(v)) for v in held]
             truth = np.bincount(bins, minlength=protocol.bins) / len(held)
             z = (result.estimates[t] - truth) / np.sqrt(
-                loloha.variance(protocol, len(held), truth, reach=result.reach[t])
+                loloha.variance(protocol, len(held), truth, eligible=result.eligible[t])
             )
             assert np.abs(z).max() < LARGEST_Z, f"{protocol!r}, seed 2, round {t}: z = {z}"

@@ -25,7 +25,7 @@ from loloha.server.estimate import (
     temporal_covariance,
     variance,
 )
-from loloha.server.variance import expected_reach, harmonic_reach
+from loloha.server.variance import expected_eligible, harmonic_eligible
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -94,19 +94,21 @@ def test_estimates_are_unbiased_with_the_stated_variance(
     moments: dict[tuple[int, int], Any] = defaultdict(lambda: np.zeros(3))
     for counts, probability in law_of_tallies(protocol, values).items():
         found = estimate_of(protocol, counts, n)
-        for bin, (estimate, reach) in enumerate(zip(found.frequencies, found.reach, strict=True)):
-            if reach:
+        for bin, (estimate, eligible) in enumerate(
+            zip(found.frequencies, found.eligible, strict=True)
+        ):
+            if eligible:
                 assert math.isfinite(found.standard_errors[bin])
                 error = estimate - f[bin]
-                moments[bin, int(reach)] += float(probability) * np.array([1, error, error**2])
+                moments[bin, int(eligible)] += float(probability) * np.array([1, error, error**2])
             else:
                 assert math.isnan(estimate)
                 assert math.isnan(found.standard_errors[bin])
     assert {bin for bin, _ in moments} == set(range(protocol.bins))
-    for (bin, reach), (weight, bias, square) in moments.items():
+    for (bin, eligible), (weight, bias, square) in moments.items():
         assert bias / weight == pytest.approx(0, abs=1e-12)
-        expected = variance(protocol, n, f[bin], reach=reach)
-        assert square / weight == pytest.approx(expected, rel=1e-11), (bin, reach)
+        expected = variance(protocol, n, f[bin], eligible=eligible)
+        assert square / weight == pytest.approx(expected, rel=1e-11), (bin, eligible)
 
 
 @pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)
@@ -118,9 +120,12 @@ def test_the_realised_parameters_are_those_of_the_law(protocol: Protocol) -> Non
         supported = [Fraction(0)] * protocol.bins
         for counts, probability in law_of_counts(protocol, v).items():
             array = np.array(counts)
-            support, reach = protocol.encoding.support(array), protocol.encoding.reach(array, 1)
+            support, eligible = (
+                protocol.encoding.support(array),
+                protocol.encoding.eligible(array, 1),
+            )
             for bin in range(protocol.bins):
-                reached[bin] += int(reach[bin]) * probability
+                reached[bin] += int(eligible[bin]) * probability
                 supported[bin] += int(support[bin]) * probability
         held = protocol.encoding.bin(v)
         for bin in range(protocol.bins):
@@ -212,11 +217,11 @@ def test_variance_of_sampled_buckets_is_that_of_a_sample() -> None:
     """MATH section 1 fixes the population; who samples a bucket still is a sample of it."""
     protocol = loloha.DBitFlipPM(k=10, d=1, eps_inf=700.0)
     # Without noise the estimate is the share among those who sampled: hypergeometric.
-    assert variance(protocol, 100, 0.3, reach=10) == pytest.approx(
+    assert variance(protocol, 100, 0.3, eligible=10) == pytest.approx(
         stats.hypergeom(100, 30, 10).var() / 100, rel=1e-9
     )
-    assert variance(protocol, 100, 0.3) == variance(protocol, 100, 0.3, reach=10)
-    assert variance(protocol, 100, 0.3, reach=100) == pytest.approx(0, abs=1e-12)
+    assert variance(protocol, 100, 0.3) == variance(protocol, 100, 0.3, eligible=10)
+    assert variance(protocol, 100, 0.3, eligible=100) == pytest.approx(0, abs=1e-12)
 
 
 # -- intervals and bounds
@@ -233,8 +238,8 @@ def share_law(protocol: Protocol, n: int, held: int) -> tuple[Any, Any]:
 def for_each(protocol: Protocol, n: int, supports: Any, bound: Any) -> tuple[Any, Any]:
     """Frequency and ``bound(estimate)`` for each of many possible supports of a value."""
     rows = np.resize(supports, (-(-len(supports) // protocol.k), protocol.k))
-    reach = np.full(protocol.k, n)
-    found = [Estimate.from_support(protocol, n, row, reach) for row in rows]
+    eligible = np.full(protocol.k, n)
+    found = [Estimate.from_support(protocol, n, row, eligible) for row in rows]
     frequencies = np.concatenate([estimate.frequencies for estimate in found])
     errors = np.concatenate([bound(estimate) for estimate in found])
     return frequencies[: len(supports)], errors[: len(supports)]
@@ -344,14 +349,15 @@ def covariance_of_one_user(protocol: Protocol, u: int, v: int) -> Any:
             tally.add(client.report(value, round=t))
             tallies.append(tally)
         return tuple(
-            (tuple(map(int, tally.support())), tuple(map(int, tally.reach()))) for tally in tallies
+            (tuple(map(int, tally.support())), tuple(map(int, tally.eligible())))
+            for tally in tallies
         )
 
-    for ((one, reach), (other, _)), probability in exact_law(run).items():
-        laws[reach][one, other] += probability
+    for ((one, eligible), (other, _)), probability in exact_law(run).items():
+        laws[eligible][one, other] += probability
     covariance = np.zeros(protocol.bins)
     for bin in range(protocol.bins):
-        reaching = [law for reach, law in laws.items() if reach[bin]]
+        reaching = [law for eligible, law in laws.items() if eligible[bin]]
         joint: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
         for law in reaching:
             for (one, other), probability in law.items():
@@ -370,7 +376,7 @@ def test_covariance_of_two_rounds_with_the_same_values(protocol: Protocol) -> No
         for bin in range(protocol.bins):
             f = float(protocol.encoding.bin(v) == bin)
             # One user whom the round reaches, so without the noise of sampling buckets.
-            expected = temporal_covariance(protocol, 1, f) * expected_reach(protocol, 1)
+            expected = temporal_covariance(protocol, 1, f) * expected_eligible(protocol, 1)
             assert covariance[bin] == pytest.approx(expected, rel=1e-10)
 
 
@@ -382,7 +388,7 @@ def test_covariance_of_two_rounds_with_other_values(protocol: Protocol) -> None:
         for bin in range(protocol.bins):
             floors = [
                 temporal_covariance(protocol, 1, float(protocol.encoding.bin(value) == bin))
-                * expected_reach(protocol, 1)
+                * expected_eligible(protocol, 1)
                 for value in (u, v)
             ]
             assert abs(covariance[bin]) <= math.sqrt(floors[0] * floors[1]) * (1 + 1e-10)
@@ -398,20 +404,20 @@ def test_variance_at_harmonic_reach_is_its_mean_over_who_samples_a_bucket(
     protocol = loloha.DBitFlipPM(k=k, d=d, eps_inf=1.0)
     choices = [0 in buckets for buckets in itertools.combinations(range(k), d)]
     reaches = [sum(users) for users in itertools.product(choices, repeat=n) if any(users)]
-    mean = np.mean([1 / reach for reach in reaches])
-    assert harmonic_reach(protocol, n) == pytest.approx(1 / mean, rel=1e-14)
+    mean = np.mean([1 / eligible for eligible in reaches])
+    assert harmonic_eligible(protocol, n) == pytest.approx(1 / mean, rel=1e-14)
     for f in (0.0, 0.3, 1.0):
-        each = [variance(protocol, n, f, reach=reach) for reach in reaches]
-        seen = variance(protocol, n, f, reach=harmonic_reach(protocol, n))
+        each = [variance(protocol, n, f, eligible=eligible) for eligible in reaches]
+        seen = variance(protocol, n, f, eligible=harmonic_eligible(protocol, n))
         assert seen == pytest.approx(np.mean(each), rel=1e-12, abs=1e-15)
 
 
 def test_harmonic_reach_is_whole_where_all_reach_and_smooth_where_a_series_takes_over() -> None:
-    assert harmonic_reach(BINARY, 17) == 17
-    assert harmonic_reach(loloha.DBitFlipPM(k=9, eps_inf=1.0), 17) == 17
+    assert harmonic_eligible(BINARY, 17) == 17
+    assert harmonic_eligible(loloha.DBitFlipPM(k=9, eps_inf=1.0), 17) == 17
     protocol = loloha.DBitFlipPM(k=4, d=1, eps_inf=1.0)
     # The series is in use from a mean of 20 000 on: up to 1 - d/b, the same below it.
-    below, above = (harmonic_reach(protocol, n) - n / 4 for n in (80_000, 80_004))
+    below, above = (harmonic_eligible(protocol, n) - n / 4 for n in (80_000, 80_004))
     assert below == pytest.approx(-0.75, abs=1e-4)
     assert above == pytest.approx(below, abs=1e-7)
 
@@ -455,8 +461,8 @@ BUCKETS = loloha.DBitFlipPM(k=4, d=2, eps_inf=2.0)
         (lambda: variance(BINARY, 9, 1.1), r"f must lie in \[0, 1\], got 1 outside"),
         (lambda: variance(BINARY, 9, [0.1, -0.1, math.nan]), "f must lie in .* got 2 outside"),
         (lambda: variance(BINARY, 9, "rare"), "f must lie in"),
-        (lambda: variance(BUCKETS, 9, reach=10), r"reach must lie in \[0, 9\]"),
-        (lambda: variance(BUCKETS, 9, reach=[1, 0]), "reach must be above 0"),
+        (lambda: variance(BUCKETS, 9, eligible=10), r"eligible must lie in \[0, 9\]"),
+        (lambda: variance(BUCKETS, 9, eligible=[1, 0]), "eligible must be above 0"),
         (lambda: temporal_covariance(BINARY, 0), "n must be"),
         (lambda: temporal_covariance(BINARY, 1, 2), "f must lie in"),
         (lambda: simultaneous_error(BINARY, -1), "n must lie in"),

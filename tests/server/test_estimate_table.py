@@ -93,7 +93,7 @@ def test_chosen_bins_are_rows_of_the_whole() -> None:
     protocol = loloha.DBitFlipPM(k=6, eps_inf=2.0, b=6, d=2)
     values = np.arange(60, dtype=np.int16)[:, None] % 6
     estimate = loloha.simulate(protocol, values, rng=2).tallies[0].estimate()
-    assert len(set(estimate.reach.tolist())) > 1
+    assert len(set(estimate.eligible.tolist())) > 1
     chosen = np.array([4, 0, 5])
     for simultaneous in (False, True):
         whole = estimate.table(labels="abcdef", simultaneous=simultaneous).to_frame()

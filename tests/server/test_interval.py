@@ -47,15 +47,15 @@ def distinct(name: str) -> list[Protocol]:
             channel = Channel.realised(protocol)
             if channel.contrast > 0:
                 found.setdefault(
-                    (channel.p, channel.q, protocol.encoding.expected_reach(1)), protocol
+                    (channel.p, channel.q, protocol.encoding.expected_eligible(1)), protocol
                 )
     return list(found.values())
 
 
 def must_cover(
-    protocol: Protocol, n: int, level: float, held: Any, reach: int | None = None
+    protocol: Protocol, n: int, level: float, held: Any, eligible: int | None = None
 ) -> None:
-    found = coverage(protocol, n, held, level=level, reach=reach)
+    found = coverage(protocol, n, held, level=level, eligible=eligible)
     worst = int(found.chances.argmin())
     said = f"{protocol!r}, n = {n}, {found.held[worst]} hold it: {found.chances[worst]:.4f}"
     assert found.chances[worst] >= level - 0.002, said
@@ -63,7 +63,7 @@ def must_cover(
         return
     mean = found.chances[np.isin(found.held, [round(n * step / 40) for step in range(41)])].mean()
     p, q, _ = Channel.realised(protocol)
-    reached = protocol.encoding.expected_reach(n) if reach is None else reach
+    reached = protocol.encoding.expected_eligible(n) if eligible is None else eligible
     most = reached * max(p * (1 - p), q * (1 - q))
     assert mean <= 0.99 or most < LITTLE, f"{said}; mean {mean:.4f}, variance {most:.3g}"
 
@@ -98,11 +98,13 @@ def test_intervals_hold_every_truth(name: str) -> None:
 
 
 @pytest.mark.parametrize("eps", [0.5, 3.0, 8.0])
-@pytest.mark.parametrize(("n", "reach"), [(60, 3), (60, 30), (60, 59), (60, 60), (400, 40)])
-def test_intervals_of_sampled_buckets_know_who_sampled_them(n: int, reach: int, eps: float) -> None:
+@pytest.mark.parametrize(("n", "eligible"), [(60, 3), (60, 30), (60, 59), (60, 60), (400, 40)])
+def test_intervals_of_sampled_buckets_know_who_sampled_them(
+    n: int, eligible: int, eps: float
+) -> None:
     """The users of a bucket are a sample without replacement: their share of holders varies."""
     protocol = loloha.DBitFlipPM(k=20, b=20, d=2, eps_inf=eps)
-    must_cover(protocol, n, 0.95, range(n + 1) if n < 100 else grid(n), reach)
+    must_cover(protocol, n, 0.95, range(n + 1) if n < 100 else grid(n), eligible)
 
 
 def test_the_table_of_the_docs_is_what_it_says() -> None:
@@ -121,9 +123,9 @@ def test_a_normal_interval_would_not_pass() -> None:
 
 def ends(protocol: Protocol, n: int, **options: Any) -> tuple[Any, Any]:
     """The interval of each possible support of a value."""
-    support, reach = np.arange(n + 1), np.full(n + 1, n)
+    support, eligible = np.arange(n + 1), np.full(n + 1, n)
     found = loloha.server.estimate.inversion(
-        protocol, n, loloha.server.estimate.unbiased(protocol, support, reach), reach
+        protocol, n, loloha.server.estimate.unbiased(protocol, support, eligible), eligible
     )
     low, high = found.interval(**{"level": 0.95, **options})
     return low, high
@@ -211,14 +213,14 @@ def test_holm_goes_on_where_bonferroni_stops() -> None:
     assert Inversion(frequencies, scatter, 0.0, (0.0, 0.0)).significant(0.95).sum() == 9
 
 
-def test_each_bucket_counts_with_its_own_reach() -> None:
+def test_each_bucket_counts_with_its_own_eligible_users() -> None:
     """A value far above its own noise stands, however few sampled another bucket, or none."""
     protocol = loloha.DBitFlipPM(k=96, b=96, d=1, eps_inf=5.0)
-    reach = np.full(96, 15)
-    reach[4], reach[5] = 1, 0
+    eligible = np.full(96, 15)
+    eligible[4], eligible[5] = 1, 0
     support = np.zeros(96, dtype=np.int64)
     support[3] = 9
-    found = Estimate.from_support(protocol, int(reach.sum()), support, reach)
+    found = Estimate.from_support(protocol, int(eligible.sum()), support, eligible)
     assert np.flatnonzero(found.significant()).tolist() == [3]
     low, _ = found.interval(simultaneous=True)
     assert low[3] > 0
@@ -255,7 +257,7 @@ def test_nothing_stands_out_where_nobody_holds_anything() -> None:
     false = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
-        reach = rng.multinomial(1500, np.full(96, 1 / 96))
-        found = Estimate.from_support(protocol, 1500, rng.binomial(reach, q), reach)
+        eligible = rng.multinomial(1500, np.full(96, 1 / 96))
+        found = Estimate.from_support(protocol, 1500, rng.binomial(eligible, q), eligible)
         false += bool(found.significant().any())
     assert false <= 45

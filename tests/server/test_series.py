@@ -115,7 +115,7 @@ def test_values_may_come_in_any_order() -> None:
     shuffled = [
         loloha.Estimate(PROTOCOL, one.n, *(row[order] for row in rows))
         for one in (tally.estimate() for tally in SIMULATED.tallies)
-        for rows in [(one.frequencies, one.standard_errors, one.reach)]
+        for rows in [(one.frequencies, one.standard_errors, one.eligible)]
     ]
     assert loloha.series(shuffled).estimates == pytest.approx(SERIES.estimates[:, order], abs=1e-9)
 

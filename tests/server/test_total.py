@@ -57,7 +57,7 @@ def estimate_of(protocol: Any, counts: tuple[int, ...], n: int) -> Any:
 def with_shares(estimate: Any, shares: Any) -> Any:
     """The same round, had its estimates been the truth."""
     return loloha.Estimate(
-        estimate.protocol, estimate.n, shares, estimate.standard_errors, estimate.reach
+        estimate.protocol, estimate.n, shares, estimate.standard_errors, estimate.eligible
     )
 
 
@@ -72,8 +72,8 @@ def test_the_variance_of_a_sum_is_that_of_the_exact_law(protocol: Any) -> None:
         examples = {}
         for counts, chance in law_of_tallies(protocol, values).items():
             estimate = estimate_of(protocol, counts, len(values))
-            if estimate.reach[group].all():
-                seen = tuple(estimate.reach[group].tolist())
+            if estimate.eligible[group].all():
+                seen = tuple(estimate.eligible[group].tolist())
                 error = estimate.frequencies[group].sum() - shares[group].sum()
                 moments[seen] += [chance, chance * error**2]
                 examples[seen] = with_shares(estimate, shares)
@@ -90,7 +90,7 @@ def test_overlapping_samples_are_told_by_their_expectation() -> None:
     shares = np.array([0.5, 0.5, 0.0])
     for counts, chance in law_of_tallies(protocol, (0, 1, 0, 1)).items():
         estimate = estimate_of(protocol, counts, 4)
-        if estimate.reach[:2].all():
+        if estimate.eligible[:2].all():
             error = estimate.frequencies[:2].sum() - 1
             found = with_shares(estimate, shares).sum([0, 1]).standard_error ** 2
             weights += chance * np.array([1, error**2, found])

@@ -169,5 +169,5 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
     n = np.array([one["n"] for one in shown], dtype=np.int64)
     estimates = np.array([one["estimate"] for one in shown], dtype=float)
     # A demo's protocol lets every report support every value.
-    reach = np.repeat(n[:, None], protocol.bins, axis=1)
-    return Simulation(protocol, estimates, None, reach, n, np.full(1, np.nan), dataset=dataset)
+    eligible = np.repeat(n[:, None], protocol.bins, axis=1)
+    return Simulation(protocol, estimates, None, eligible, n, np.full(1, np.nan), dataset=dataset)

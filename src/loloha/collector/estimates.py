@@ -63,8 +63,8 @@ class EstimateCache:
 
 
 def suppressed(estimate: Estimate, least: int) -> Estimate:
-    """Without the values that fewer than ``least`` reports reach: they are unknown to readers."""
-    few = estimate.reach < least
+    """Without the values that fewer than ``least`` reports can support: readers see none."""
+    few = estimate.eligible < least
     if not few.any():
         return estimate
     columns = estimate.frequencies, estimate.standard_errors

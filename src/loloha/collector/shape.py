@@ -171,10 +171,10 @@ class Largest(Struct):
 class EstimatesDocument(Struct):
     """Estimates of one round; without numbers where they are suppressed.
 
-    Of a value that fewer reports reach than the minimum cohort they are None; ``suppressed`` counts
-    these values, and ``suppressed_because`` says why a whole round is not shown. ``clear`` counts
-    the values significantly above 0, all of them together at ``level``; ``simultaneous_error``
-    bounds the error of all of them at once.
+    Of a value that fewer reports can support than the minimum cohort they are None; ``suppressed``
+    counts these values, and ``suppressed_because`` says why a whole round is not shown. ``clear``
+    counts the values significantly above 0, all of them together at ``level``;
+    ``simultaneous_error`` bounds the error of all of them at once.
     """
 
     campaign: Fingerprint

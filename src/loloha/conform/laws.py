@@ -157,13 +157,13 @@ def support_has_the_stated_chances(protocol: Protocol) -> None:
     real, encoding = protocol.realised, protocol.encoding
     p_star, q_star = Fraction(real.p_star), Fraction(real.q_star)
     for v in range(protocol.k):
-        support, reach = [Fraction(0)] * protocol.bins, [Fraction(0)] * protocol.bins
+        support, eligible = [Fraction(0)] * protocol.bins, [Fraction(0)] * protocol.bins
         for ((key, y),), chance in _reports(protocol, v).items():
             tally = _counted(protocol, [Report(key, y)])
             for bin in range(protocol.bins):
                 support[bin] += chance * int(tally.support()[bin])
-                reach[bin] += chance * int(tally.reach()[bin])
-        for bin, (supported, reached) in enumerate(zip(support, reach, strict=True)):
+                eligible[bin] += chance * int(tally.eligible()[bin])
+        for bin, (supported, reached) in enumerate(zip(support, eligible, strict=True)):
             holds = encoding.bin(v) == bin
             stated = p_star if holds else q_star
             _must(

@@ -221,7 +221,7 @@ class Encoding(ABC):
     def support(self, counts: Ints) -> Ints:
         """How many reports support each bin, int64[bins]."""
 
-    def expected_reach(self, n: int) -> float:
+    def expected_eligible(self, n: int) -> float:
         """How many of n reports are expected to be able to support one given bin."""
         return float(n)
 
@@ -235,7 +235,7 @@ class Encoding(ABC):
         lasting: Floats = 0 * f + c0 + (1 - c0) * (f**2).sum()
         return lasting
 
-    def reach(self, counts: Ints, n: int) -> Ints:
+    def eligible(self, counts: Ints, n: int) -> Ints:
         """How many reports could support each bin, int64[bins]."""
         import numpy as np
 

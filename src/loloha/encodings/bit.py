@@ -188,7 +188,7 @@ class SampledBuckets(_BitEncoding):
     def support(self, counts: Ints) -> Ints:
         return counts[: self.b].copy()
 
-    def expected_reach(self, n: int) -> float:
+    def expected_eligible(self, n: int) -> float:
         return n * self.d / self.b
 
     def lasting_share(self, f: Floats) -> Floats:
@@ -199,7 +199,7 @@ class SampledBuckets(_BitEncoding):
         lasting: Floats = f**2 + chance * others + unsampled**2 + chance * (1 - chance) * scatter
         return lasting
 
-    def reach(self, counts: Ints, n: int) -> Ints:
+    def eligible(self, counts: Ints, n: int) -> Ints:
         return counts[self.b :].copy()
 
 

@@ -20,7 +20,7 @@ from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
 from loloha.server.bound import simultaneous_error
 from loloha.server.estimate import inversion, normal_quantile
-from loloha.server.variance import drawn_from, harmonic_reach, variance
+from loloha.server.variance import drawn_from, harmonic_eligible, variance
 
 REPORTS_OF_A_CHANGE = 10
 """Before and after a change, in what is said of how surely it shows."""
@@ -149,23 +149,23 @@ def prospect(
 
     Notes
     -----
-    A sample adds f(1-f) (N - reach) / ((N - 1) reach) to the variance, N the population: see
+    A sample of m of N users adds f(1-f) (N - m) / ((N - 1) m) to the variance: see
     `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
     draws without replacement as well (W. Hoeffding 1963, theorem 4). Of sampled buckets the numbers
-    are those of a bucket that some user samples, with its `harmonic_reach`.
+    are those of a bucket that some user samples, with its `harmonic_eligible`.
     """
     level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
     note = _outside(protocol, eps_inf, eps_1, eps_2)
-    reach = harmonic_reach(protocol, n)
+    eligible = harmonic_eligible(protocol, n)
     users = drawn_from(population, n)
     rare, whole, even = variance(
-        protocol, users, (0.0, 1.0, 1 / protocol.bins), reach=reach
+        protocol, users, (0.0, 1.0, 1 / protocol.bins), eligible=eligible
     ).tolist()
-    sampled = (users - reach) / max(users - 1, 1) / reach
-    error_all = simultaneous_error(protocol, reach, level=level)
-    alone, every = _margins(protocol, n, reach, level)
+    sampled = (users - eligible) / max(users - 1, 1) / eligible
+    error_all = simultaneous_error(protocol, eligible, level=level)
+    alone, every = _margins(protocol, n, eligible, level)
     report_bytes = -(-encoding.report_bits // 8)
     cost, operations = _server(protocol, n)
     return Prospect(
@@ -214,15 +214,15 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
     return ""
 
 
-def _margins(protocol: Protocol, n: int, reach: Any, level: float) -> tuple[float, float]:
+def _margins(protocol: Protocol, n: int, eligible: Any, level: float) -> tuple[float, float]:
     """How far a frequency must be above its own noise to pass the test of one value, and of all.
 
     The least count that passes, with the continuity correction of a half, and the third order of
     Cornish and Fisher at the frequency where that is least.
     """
-    test = inversion(protocol, n, np.zeros(1), np.array([reach]))
+    test = inversion(protocol, n, np.zeros(1), np.array([eligible]))
     p, q = float(protocol.realised.p_star), float(protocol.realised.q_star)
-    unit, by_noise = float(np.ravel(test.unit)[0]), float(reach) * q
+    unit, by_noise = float(np.ravel(test.unit)[0]), float(eligible) * q
     z = normal_quantile(level)
     skew = (z * z - 1) / 6 * (1 - 2 * p)
 

@@ -15,7 +15,7 @@ from loloha.arrays import Floats, Ints
 from loloha.errors import ParameterError
 from loloha.postprocess import clip_and_renormalise
 from loloha.protocols import Protocol
-from loloha.server.variance import harmonic_reach, variance
+from loloha.server.variance import harmonic_eligible, variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +140,14 @@ def _round(
     known = ~np.isnan(estimate)
     if not known.any():
         return (math.nan,) * 5
-    reach = harmonic_reach(protocol, n)
+    eligible = harmonic_eligible(protocol, n)
     clipped = clip_and_renormalise(np.where(known, estimate, 0.0))
     return (
         _mean_square(estimate - truth),
         _mean_square(clipped - truth),
         _mean_square(1 / protocol.bins - truth),
         variance(protocol, n),
-        float(np.mean(variance(protocol, n * every, np.clip(truth, 0.0, 1.0), reach=reach))),
+        float(np.mean(variance(protocol, n * every, np.clip(truth, 0.0, 1.0), eligible=eligible))),
     )
 
 

@@ -28,7 +28,7 @@ class Supports(NamedTuple):
 
     Attributes
     ----------
-    supports, reach : int64[tau, bins]
+    supports, eligible : int64[tau, bins]
         Reports that support each bin, and that could support it.
     n : int64[tau]
         Reports of each round.
@@ -37,7 +37,7 @@ class Supports(NamedTuple):
     """
 
     supports: Ints
-    reach: Ints
+    eligible: Ints
     n: Ints
     loss: Floats
 
@@ -98,7 +98,7 @@ def simulate(
         seed = np.random.default_rng(seed)
         history = due(history, every, seed)
     counted = _count(protocol, history, progress, seed, tallies.append if keep_tallies else None)
-    estimates = unbiased(protocol, counted.supports, counted.reach)
+    estimates = unbiased(protocol, counted.supports, counted.eligible)
     dataset = values if isinstance(values, Dataset) else None
     return Simulation(protocol, estimates, *counted, tallies, dataset, every)
 
@@ -174,16 +174,16 @@ def _count(
     history = _history(values, speakable(protocol).k)
     progress = progress or (lambda _: None)
     sampled = sample(protocol, history, Draws(rng), progress, keep=keep is not None)
-    support, reach = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
+    support, eligible = np.zeros((2, history.tau, protocol.bins), dtype=np.int64)
     for t, counts in enumerate(sampled.counts):
         n = int(history.present[t])
         support[t] = sampled.encoding.support(counts)
-        reach[t] = sampled.encoding.reach(counts, n)
+        eligible[t] = sampled.encoding.eligible(counts, n)
         if keep is not None:
             tally = protocol.tally()
             tally.counts, tally.n = counts.copy(), n
             keep(tally)
-    return Supports(support, reach, history.present, sampled.loss)
+    return Supports(support, eligible, history.present, sampled.loss)
 
 
 def _history(values: Array, k: int) -> History:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha import _moved
 from loloha.arrays import Floats, Ints
 from loloha.datasets import Dataset
 from loloha.datasets.layout import round_names
@@ -38,7 +39,7 @@ class Simulation:
         Unbiased frequencies; NaN in a round with nobody.
     supports : int64[tau, bins] or None
         Reports that support each bin; None where only estimates are known.
-    reach : int64[tau, bins]
+    eligible : int64[tau, bins]
         Reports that could support it.
     n : int64[tau]
         Reports of each round.
@@ -56,12 +57,14 @@ class Simulation:
     protocol: Protocol
     estimates: Floats
     supports: Ints | None
-    reach: Ints
+    eligible: Ints
     n: Ints
     loss: Floats
     tallies: list[Tally] = field(default_factory=list, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
     every: int = 1
+
+    reach = _moved.renamed("reach", "eligible")
 
     @property
     def _users(self) -> Ints:
@@ -72,7 +75,7 @@ class Simulation:
     @cached_property
     def standard_errors(self) -> Floats:
         """Of each estimate, float64[tau, bins]; NaN where there is none."""
-        return standard_errors(self.protocol, self._users, self.estimates, self.reach)
+        return standard_errors(self.protocol, self._users, self.estimates, self.eligible)
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -106,7 +109,7 @@ class Simulation:
         simultaneous : bool
             Whether those of all bins of a round hold at once: for bins picked by their estimates.
         """
-        test = inversion(self.protocol, self._users, self.estimates, self.reach)
+        test = inversion(self.protocol, self._users, self.estimates, self.eligible)
         return test.interval(level, simultaneous=simultaneous)
 
     def coverage(self, level: float = 0.95) -> float:
@@ -174,7 +177,7 @@ class Simulation:
             self.protocol,
             list(range(len(self.n))),
             self.estimates,
-            self.reach,
+            self.eligible,
             self.n,
             list(map(str, self.labels)) if known else None,
             self._starts if known else None,

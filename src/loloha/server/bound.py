@@ -27,7 +27,7 @@ def simultaneous_error(
     ----------
     protocol : Protocol
     n : int or int64[bins]
-        Reports that reach a bin, >= 0; see `expected_reach`.
+        Eligible users of a bin, >= 0; see `expected_eligible`.
     level : float
         1 - beta, in (0, 1).
     bound : {"hoeffding", "chebyshev", "bernstein"}
@@ -46,21 +46,23 @@ def simultaneous_error(
         If a parameter lies outside its range.
     """
     checks.choice("bound", bound, ("hoeffding", "chebyshev", "bernstein"))
-    reach = numbers("n", n, 0, MOST_REPORTS, "give the number of reports that reach a bin")
+    eligible = numbers("n", n, 0, MOST_REPORTS, "give the number of eligible users")
     channel = Channel.formula(protocol)
     log_tails = exponent(protocol, level)
     with np.errstate(divide="ignore", invalid="ignore"):
         if bound == "hoeffding":
-            error = np.sqrt(log_tails / (2 * reach))
+            error = np.sqrt(log_tails / (2 * eligible))
         elif bound == "chebyshev":
-            error = np.sqrt(protocol.bins / (4 * reach * _beta(level)))
+            error = np.sqrt(protocol.bins / (4 * eligible * _beta(level)))
         else:
             share = channel.q + numbers("f", f, 0.0, 1.0, "give frequencies") * channel.contrast
             # Bernstein: n e^2 = 2 L (s (1-s) + e/3). The variance of users drawn at random, which
             # bounds that of fixed ones and of sampled buckets.
             third = log_tails / 3
             spread = 2 * log_tails * share * (1 - share)
-            error = np.where(reach, (third + np.sqrt(third**2 + reach * spread)) / reach, np.inf)
+            error = np.where(
+                eligible, (third + np.sqrt(third**2 + eligible * spread)) / eligible, np.inf
+            )
     return plain(error / channel.contrast)
 
 
@@ -73,11 +75,11 @@ def _beta(level: float) -> float:
     return 1 - checks.level(level)
 
 
-def farthest(exponent: float, reach: Any, share: Any) -> Any:
+def farthest(exponent: float, eligible: Any, share: Any) -> Any:
     """How far above the observed ``share`` its expectation s can lie by Bernstein's bound.
 
     The largest x with n x^2 <= 2 L (s (1-s) + x/3), s = share + x: a quadratic in x.
     """
     half = exponent * (4 / 3 - 2 * share)
-    total = reach + 2 * exponent
+    total = eligible + 2 * exponent
     return (half + np.sqrt(half**2 + 2 * exponent * total * share * (1 - share))) / total

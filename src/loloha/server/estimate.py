@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha import checks
+from loloha import _moved, checks
 from loloha.arrays import Bools, Floats, Ints
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
@@ -51,7 +51,7 @@ class Estimate:
         user sampled the bucket.
     standard_errors : float64[bins]
         Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
-    reach : int64[bins]
+    eligible : int64[bins]
         Reports that could support the bin: n, but for sampled buckets.
     population : int or None
         Users of whom the n were drawn at random, where the frequencies are those of all of them.
@@ -61,14 +61,21 @@ class Estimate:
     n: int
     frequencies: Floats
     standard_errors: Floats
-    reach: Ints
+    eligible: Ints
     population: int | None = field(default=None, kw_only=True)
+
+    reach = _moved.renamed("reach", "eligible")
 
     @classmethod
     def from_support(
-        cls, protocol: Protocol, n: int, support: Ints, reach: Ints, population: int | None = None
+        cls,
+        protocol: Protocol,
+        n: int,
+        support: Ints,
+        eligible: Ints,
+        population: int | None = None,
     ) -> Estimate:
-        """The estimate from support counts, int64[bins], and reach, int64[bins].
+        """The estimate from support counts, int64[bins], and eligible users, int64[bins].
 
         Raises
         ------
@@ -76,16 +83,16 @@ class Estimate:
             If n < 1, the population is smaller, or there is not one count a bin.
         """
         n = checks.integer("n", n, 1, MOST_REPORTS, "wait for at least one report of the round")
-        shapes = np.shape(support), np.shape(reach)
+        shapes = np.shape(support), np.shape(eligible)
         if shapes != ((protocol.bins,),) * 2:
             raise ParameterError(
-                f"support and reach must have one count for each of {protocol.bins} bins, got "
-                f"shapes {shapes[0]} and {shapes[1]}; use Tally.support() and Tally.reach()"
+                f"support and eligible must have one count for each of {protocol.bins} bins, got "
+                f"shapes {shapes[0]} and {shapes[1]}; use Tally.support() and Tally.eligible()"
             )
-        frequencies = unbiased(protocol, support, reach)
+        frequencies = unbiased(protocol, support, eligible)
         users = drawn_from(population, n)
-        errors = standard_errors(protocol, users, frequencies, reach)
-        return cls(protocol, n, frequencies, errors, reach, population=population)
+        errors = standard_errors(protocol, users, frequencies, eligible)
+        return cls(protocol, n, frequencies, errors, eligible, population=population)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -110,13 +117,13 @@ class Estimate:
         Notes
         -----
         By inversion of a test, as the number of supporting reports can be small: see
-        docs/intervals.md for the exact coverage. NaN where no report reaches the bin. An estimate
+        docs/intervals.md for the exact coverage. NaN where no user is eligible. An estimate
         below 0 or above 1 lies outside its own interval.
         """
         return self.inversion.interval(level, simultaneous=simultaneous, bins=bins)
 
     def significant(self, level: float = 0.95) -> Bools:
-        """Which bins are more frequent than 0, bool[bins]: each tested with its own reach.
+        """Which bins are more frequent than 0, bool[bins]: each tested with its own eligible users.
 
         Parameters
         ----------
@@ -144,7 +151,7 @@ class Estimate:
     def inversion(self) -> Inversion:
         """What the test behind the intervals needs."""
         users = drawn_from(self.population, self.n)
-        return inversion(self.protocol, users, self.frequencies, self.reach)
+        return inversion(self.protocol, users, self.frequencies, self.eligible)
 
     def table(
         self,
@@ -283,14 +290,16 @@ class Estimate:
             few reports support a bin (q_star well below 1/2).
         """
         if bound != "bernstein":
-            error: Floats = simultaneous_error(self.protocol, self.reach, level=level, bound=bound)
+            error: Floats = simultaneous_error(
+                self.protocol, self.eligible, level=level, bound=bound
+            )
             return error
         channel = Channel.realised(self.protocol)
         # The share of supporting reports, but for rounding.
         share = np.clip(channel.q + self.frequencies * channel.contrast, 0, 1)
         log_tails = exponent(self.protocol, level)
-        above, below = (farthest(log_tails, self.reach, seen) for seen in (share, 1 - share))
-        worst: Floats = np.where(self.reach, np.maximum(above, below), np.inf)
+        above, below = (farthest(log_tails, self.eligible, seen) for seen in (share, 1 - share))
+        worst: Floats = np.where(self.eligible, np.maximum(above, below), np.inf)
         return worst / channel.contrast
 
 
@@ -298,14 +307,14 @@ def inversion(
     protocol: Protocol,
     n: Any,
     frequencies: Floats,
-    reach: Ints,
+    eligible: Ints,
     scatter: Scatter | None = None,
 ) -> Inversion:
     """The test behind the intervals, of one round or of many at once; see `standard_errors`."""
     channel = Channel.realised(protocol)
     # Nearly always one number for all bins: then so are variance and unit.
-    same = (reach == reach[..., :1]).all()
-    known = np.where(reach, reach, np.nan)[..., : 1 if same else None]
+    same = (eligible == eligible[..., :1]).all()
+    known = np.where(eligible, eligible, np.nan)[..., : 1 if same else None]
     if scatter is None:
         scatter = Scatter.through(lambda f: spread(channel, n, known, f))
     unit = 1 / (known * channel.contrast)
@@ -314,27 +323,27 @@ def inversion(
     return Inversion(frequencies, scatter, unit, skew)
 
 
-def unbiased(protocol: Protocol, support: Ints, reach: Ints) -> Floats:
+def unbiased(protocol: Protocol, support: Ints, eligible: Ints) -> Floats:
     """Unbiased frequencies of one round, or of many at once.
 
     Parameters
     ----------
     protocol : Protocol
-    support, reach : int64[..., bins]
+    support, eligible : int64[..., bins]
         Reports that support each bin, and that could support it.
 
     Returns
     -------
     float64[..., bins]
-        Possibly negative; NaN where no report reaches the bin. Source: MATH section 1.
+        Possibly negative; NaN where no user is eligible. Source: MATH section 1.
     """
     channel = Channel.realised(protocol)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares: Floats = support / reach
+        shares: Floats = support / eligible
     return (shares - channel.q) / channel.contrast
 
 
-def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints) -> Floats:
+def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, eligible: Ints) -> Floats:
     """Standard errors of the estimates of one round, or of many at once.
 
     Parameters
@@ -344,7 +353,7 @@ def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints
         Reports of the round, or users of whom they were drawn; see `spread`.
     frequencies : float64[..., bins]
         As `unbiased` gives them.
-    reach : int64[..., bins]
+    eligible : int64[..., bins]
 
     Returns
     -------
@@ -352,6 +361,6 @@ def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, reach: Ints
         Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        variances = spread(Channel.realised(protocol), n, reach, np.clip(frequencies, 0, 1))
+        variances = spread(Channel.realised(protocol), n, eligible, np.clip(frequencies, 0, 1))
     errors: Floats = np.sqrt(variances)
     return errors

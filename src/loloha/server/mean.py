@@ -19,7 +19,7 @@ from loloha.report import MOST_REPORTS
 from loloha.server.estimate import Estimate, inversion, unbiased
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Tally
-from loloha.server.variance import Channel, drawn_from, expected_reach, numbers, plain, spread
+from loloha.server.variance import Channel, drawn_from, expected_eligible, numbers, plain, spread
 
 __all__ = ["Mean", "mean", "mean_variance"]
 
@@ -39,7 +39,7 @@ class Mean(Estimate):
     @cached_property
     def inversion(self) -> Inversion:
         """As of a round: a user's reports may all be alike, and then count as a round's one."""
-        return inversion(self.protocol, self.n, self.frequencies, self.reach, self.scatter)
+        return inversion(self.protocol, self.n, self.frequencies, self.eligible, self.scatter)
 
 
 def mean(
@@ -67,7 +67,7 @@ def mean(
     Mean
         An `Estimate`: unbiased, whoever reports when and whatever changes. The standard errors and
         intervals are those of users who stay and keep their values, and upper bounds where users
-        change, come or go; see `mean_variance`. ``n`` and ``reach`` are those of the independent
+        change, come or go; see `mean_variance`. ``n`` and ``eligible`` are those of the independent
         reports: of a mean round, rounded down, times the panels. So `Estimate.simultaneous` holds
         too.
 
@@ -96,24 +96,26 @@ def mean(
         raise MergeError(
             "tallies must follow one protocol, got several; take the mean of each by itself"
         )
-    reach = np.sum([tally.reach() for tally in counted.values()], axis=0)
+    eligible = np.sum([tally.eligible() for tally in counted.values()], axis=0)
     supports = np.sum([tally.support() for tally in counted.values()], axis=0)
     reports = {round: tally.n for round, tally in counted.items()}
-    return pooled(protocol, reports, unbiased(protocol, supports, reach), reach, every, population)
+    return pooled(
+        protocol, reports, unbiased(protocol, supports, eligible), eligible, every, population
+    )
 
 
 def pooled(
     protocol: Protocol,
     reports: Mapping[int, int],
     frequencies: Floats,
-    reach: Ints,
+    eligible: Ints,
     every: int,
     population: int | None,
 ) -> Mean:
-    """The mean with these frequencies: ``reach`` of all rounds together, ``reports`` of each."""
+    """The mean with these frequencies: ``eligible`` of all rounds together, ``reports`` of each."""
     total = sum(reports.values())
     # As users of sampled buckets came, not as they are expected to.
-    came = expected_reach(protocol, total) / np.where(reach, reach, np.nan)
+    came = expected_eligible(protocol, total) / np.where(eligible, eligible, np.nan)
 
     ends = np.array([0.0, 0.5, 1.0])
     variances = mean_variance(protocol, reports, ends, every=every, population=population)
@@ -122,7 +124,7 @@ def pooled(
     # The sum of m dependent rounds is as concentrated as m times one of them (Hoelder).
     rounds = max(np.unique([round % every for round in reports], return_counts=True)[1].tolist())
     return Mean(
-        protocol, total // rounds, frequencies, errors, reach // rounds, scatter,
+        protocol, total // rounds, frequencies, errors, eligible // rounds, scatter,
         population=population,
     )  # fmt: skip
 
@@ -185,7 +187,7 @@ def mean_variance(
     before: dict[int, float] = {}
     for n, panel in sizes:
         share, earlier = n / all_reports, before.get(panel, 0.0)
-        drawn = users or n, expected_reach(protocol, n), frequency
+        drawn = users or n, expected_eligible(protocol, n), frequency
         total = total + share**2 * spread(channel, *drawn)
         if earlier:
             total = total + 2 * share * earlier * spread(kept, *drawn)

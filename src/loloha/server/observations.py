@@ -36,7 +36,7 @@ class Observations:
         Ascending; numbers left out are rounds of which nothing is asked.
     estimates : float64[tau, bins]
         NaN where nothing was seen.
-    reach : int64[tau, bins]
+    eligible : int64[tau, bins]
         Reports that could support each bin.
     n : int64[tau]
         Reports of each round; 0 of a missing one.
@@ -49,7 +49,7 @@ class Observations:
     protocol: Protocol
     rounds: list[int]
     estimates: Floats
-    reach: Ints
+    eligible: Ints
     n: Ints
     labels: Sequence[Any] | None = None
     start: list[str] | None = None
@@ -77,12 +77,16 @@ class Observations:
                 "rounds must follow one protocol, got several; take the series of each by itself"
             )
         shape = len(by_round), protocol.bins
-        estimates, reach = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+        estimates, eligible = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
         n = np.zeros(shape[0], dtype=np.int64)
         for row, t in enumerate(by_round):
             if t in seen:
-                estimates[row], reach[row], n[row] = seen[t].frequencies, seen[t].reach, seen[t].n
-        return cls(protocol, list(by_round), estimates, reach, n)
+                estimates[row], eligible[row], n[row] = (
+                    seen[t].frequencies,
+                    seen[t].eligible,
+                    seen[t].n,
+                )
+        return cls(protocol, list(by_round), estimates, eligible, n)
 
     def labelled(self, labels: Sequence[Any] | None) -> Observations:
         """With these labels, if any are given."""
@@ -98,14 +102,16 @@ class Observations:
     def observed(self) -> Observed:
         """With variances at the mean frequency of each value."""
         seen = np.isfinite(self.estimates)
-        reached = np.where(seen, self.reach, 0).sum(axis=0)
-        mean = np.where(seen, self.reach * self.estimates, 0.0).sum(axis=0) / np.maximum(reached, 1)
+        reached = np.where(seen, self.eligible, 0).sum(axis=0)
+        mean = np.where(seen, self.eligible * self.estimates, 0.0).sum(axis=0) / np.maximum(
+            reached, 1
+        )
         f = np.clip(mean, 0.0, 1.0)
-        n, reach = np.maximum(self.n, 1)[:, None], np.where(seen, self.reach, 1)
-        variance = spread(Channel.realised(self.protocol), n, reach, f)
+        n, eligible = np.maximum(self.n, 1)[:, None], np.where(seen, self.eligible, 1)
+        variance = spread(Channel.realised(self.protocol), n, eligible, f)
         memo = np.zeros_like(variance)
         if self.protocol.longitudinal:
-            memo = np.minimum(spread(Channel.memoised(self.protocol), n, reach, f), variance)
+            memo = np.minimum(spread(Channel.memoised(self.protocol), n, eligible, f), variance)
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
         lasting = self.protocol.encoding.lasting_share(project_simplex(mean))
         return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)

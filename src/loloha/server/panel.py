@@ -61,8 +61,8 @@ def rolling(source: Any, every: int, *, population: int | None = None) -> dict[i
     every = checks.integer("every", every, 1, RAREST, "take it from the schedule")
     given = Observations.of(source)
     known = np.isfinite(given.estimates)
-    reached = np.where(known, given.reach, 0)
-    seen = np.where(known, given.reach * given.estimates, 0.0)
+    reached = np.where(known, given.eligible, 0)
+    seen = np.where(known, given.eligible * given.estimates, 0.0)
     rounds, means, first = np.array(given.rounds), {}, 0
     for last, t in enumerate(given.rounds):
         first += int(np.searchsorted(rounds[first : last + 1], t - every, side="right"))
@@ -73,10 +73,10 @@ def rolling(source: Any, every: int, *, population: int | None = None) -> dict[i
             if n
         }
         if reports:
-            reach = reached[window].sum(axis=0)
+            eligible = reached[window].sum(axis=0)
             with np.errstate(invalid="ignore", divide="ignore"):
-                frequencies = seen[window].sum(axis=0) / reach
-            means[t] = pooled(given.protocol, reports, frequencies, reach, every, population)
+                frequencies = seen[window].sum(axis=0) / eligible
+            means[t] = pooled(given.protocol, reports, frequencies, eligible, every, population)
     return means
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from loloha import _moved
 from loloha.arrays import Array, Bools, Ints
 from loloha.errors import MergeError, ParameterError, WireError
 from loloha.protocols import Protocol, protocol_from_dict
@@ -165,9 +166,11 @@ class Tally(Additive):
         """How many reports support each bin, int64[bins]."""
         return self.protocol.encoding.support(self.counts)
 
-    def reach(self) -> Ints:
+    def eligible(self) -> Ints:
         """How many reports could support each bin, int64[bins]; n but for sampled buckets."""
-        return self.protocol.encoding.reach(self.counts, self.n)
+        return self.protocol.encoding.eligible(self.counts, self.n)
+
+    reach = _moved.renamed("reach", "eligible")
 
     def estimate(self, population: int | None = None) -> Estimate:
         """Unbiased frequencies of the round; see `Estimate`.
@@ -184,7 +187,7 @@ class Tally(Additive):
             If no report was counted, or the population is smaller.
         """
         return Estimate.from_support(
-            self.protocol, self.n, self.support(), self.reach(), population
+            self.protocol, self.n, self.support(), self.eligible(), population
         )
 
     def to_bytes(self, *, origin: Mapping[str, Any] | None = None) -> bytes:

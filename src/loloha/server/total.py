@@ -89,14 +89,14 @@ class EstimatedRound(NamedTuple):
     ----------
     protocol : Protocol
     n : int
-    reach : int64[bins]
+    eligible : int64[bins]
     shares : float64[bins]
         About how frequent the values are: >= 0, of sum 1.
     """
 
     protocol: Protocol
     n: int
-    reach: Any
+    eligible: Any
     shares: Floats
 
     @classmethod
@@ -107,7 +107,7 @@ class EstimatedRound(NamedTuple):
                 "take those of a round, or see loloha.series"
             )
         shares = project_simplex(np.nan_to_num(estimate.frequencies))
-        return cls(estimate.protocol, estimate.n, estimate.reach, shares)
+        return cls(estimate.protocol, estimate.n, estimate.eligible, shares)
 
     @property
     def channel(self) -> Channel:
@@ -161,7 +161,7 @@ def total(
     variance = joint.sum(EstimatedRound.of(estimate), group)
     frequency = float(estimate.frequencies[group].sum())
     channel = Channel.realised(estimate.protocol)
-    unit = 1 / (float(estimate.reach[group].min()) * channel.contrast)
+    unit = 1 / (float(estimate.eligible[group].min()) * channel.contrast)
     skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
     scatter = Scatter.through(lambda f: np.array([max(variance(f), 0.0)]))
     test = Inversion(np.array([frequency]), scatter, unit, skew)
@@ -181,7 +181,7 @@ def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks
     joint: Joint = JOINT.required(estimate.protocol.encoding)
     known = np.flatnonzero(np.isfinite(estimate.frequencies))
     if not len(known):
-        raise ParameterError("ranks must be of values that reports reach, got none; wait for some")
+        raise ParameterError("ranks must be of values with eligible users, got none; wait for some")
     count = checks.integer("count", count, 1, 1 << 24, "10 are easy to read")
     f, variance = estimate.frequencies[known], estimate.standard_errors[known] ** 2
     order = np.argsort(-f, kind="stable")[:count]
@@ -231,12 +231,12 @@ def _pair_of_bits(round: EstimatedRound, v: int) -> Floats:
 
 def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Bits are independent given values and samples; samples of two buckets overlap."""
-    within, reach = round.within(group), round.reach[group]
+    within, eligible = round.within(group), round.eligible[group]
     exchanged = (1 - _overlap(round)) / max(round.n - 1, 1)
 
     def variance(f: float) -> float:
         shares = f * within
-        own = spread(round.channel, round.n, reach, shares).sum()
+        own = spread(round.channel, round.n, eligible, shares).sum()
         return float(own + exchanged * (shares.sum() ** 2 - (shares**2).sum()))
 
     return variance

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loloha import checks
+from loloha import _moved, checks
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
@@ -43,7 +43,8 @@ class Channel(NamedTuple):
         return cls(p, q, p - q)
 
 
-def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> Any:
+@_moved.keywords(reach="eligible")
+def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, eligible: Any = None) -> Any:
     """Variance of one frequency estimate in one round.
 
     Parameters
@@ -53,10 +54,10 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> 
         Reports in the round, n >= 1.
     f : float or float64[bins]
         True frequency in [0, 1] among the n; 0 gives the approximate variance V*.
-    reach : float or float64[bins], optional
+    eligible : float or float64[bins], optional
         Reports that could support the bin, in (0, n]: n, but for sampled buckets, where by
-        default their expected number n d/b is taken, as in V*. At `harmonic_reach` the variance is
-        that over all that it can be.
+        default their expected number n d/b is taken, as in V*. At `harmonic_eligible` the variance
+        is that over all that it can be.
 
     Returns
     -------
@@ -66,32 +67,36 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, reach: Any = None) -> 
     Raises
     ------
     ParameterError
-        If n < 1, f lies outside [0, 1] or reach outside (0, n].
+        If n < 1, f lies outside [0, 1] or eligible outside (0, n].
 
     Notes
     -----
     The population is fixed: no f(1-f)/n term. But users who sample a bucket are a sample of it,
-    drawn without replacement, which adds f(1-f) (n - reach) / ((n - 1) reach).
+    drawn without replacement, which adds f(1-f) (n - eligible) / ((n - 1) eligible).
     Source: MATH section 1, Eq. (1), (2).
     """
     speakable(protocol)
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the number of reports in the round")
     frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
     reached = numbers(
-        "reach", expected_reach(protocol, n) if reach is None else reach, 0.0, n, "see Estimate"
+        "eligible",
+        expected_eligible(protocol, n) if eligible is None else eligible,
+        0.0,
+        n,
+        "see Estimate",
     )
     if not reached.all():
-        raise ParameterError("reach must be above 0, got 0; nothing is known of such a bin")
+        raise ParameterError("eligible must be above 0, got 0; nothing is known of such a bin")
     return plain(spread(Channel.formula(protocol), n, reached, frequency))
 
 
-def expected_reach(protocol: Protocol, n: int) -> float:
+def expected_eligible(protocol: Protocol, n: int) -> float:
     """Expected number of the n reports that can support one given bin."""
-    return protocol.encoding.expected_reach(n)
+    return protocol.encoding.expected_eligible(n)
 
 
-def harmonic_reach(protocol: Protocol, n: int) -> float:
-    """The reach at which `variance` is its mean over the reach m of a given bin, if m > 0.
+def harmonic_eligible(protocol: Protocol, n: int) -> float:
+    """The number of eligible users at which `variance` is its mean over their number m, if m > 0.
 
     Notes
     -----
@@ -99,7 +104,7 @@ def harmonic_reach(protocol: Protocol, n: int) -> float:
     d/b, so m is binomial. A bucket that nobody samples, of chance (1 - d/b)^n, has no estimate
     (NaN) and no error: measured and expected errors are those of the others.
     """
-    mean = expected_reach(protocol, n)
+    mean = expected_eligible(protocol, n)
     if mean == n:
         return mean
     share = mean / n
@@ -124,15 +129,15 @@ def drawn_from(population: Any, n: int) -> int:
     )
 
 
-def spread(channel: Channel, n: Any, reach: Any, f: Any) -> Any:
+def spread(channel: Channel, n: Any, eligible: Any, f: Any) -> Any:
     """See the notes of `variance`; frequencies of NaN stay NaN.
 
     Where only some of n users report at all, drawn at random, it is the variance for all n.
     """
     p, q, contrast = channel
     scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
-    sampled = f * (1 - f) * (n - reach) / np.maximum(n - 1, 1)
-    return (scatter + sampled) / reach
+    sampled = f * (1 - f) * (n - eligible) / np.maximum(n - 1, 1)
+    return (scatter + sampled) / eligible
 
 
 def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
@@ -172,7 +177,7 @@ def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
     frequency = numbers("f", f, 0.0, 1.0, "give true frequencies")
     if not protocol.longitudinal:
         return plain(np.zeros_like(frequency))
-    return plain(spread(Channel.memoised(protocol), n, expected_reach(protocol, n), frequency))
+    return plain(spread(Channel.memoised(protocol), n, expected_eligible(protocol, n), frequency))
 
 
 def numbers(name: str, values: Any, low: float, high: float, advice: str) -> Any:

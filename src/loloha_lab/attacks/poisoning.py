@@ -130,7 +130,7 @@ def poisoning_gain(
     """
     aimed = _targets(protocol, targets)
     reach, supported, _ = fakes_of(protocol, aimed, keys)
-    weight = fakes * reach / (protocol.encoding.expected_reach(n) + fakes * reach)
+    weight = fakes * reach / (protocol.encoding.expected_eligible(n) + fakes * reach)
     p_star, q_star = float(protocol.realised.p_star), float(protocol.realised.q_star)
     pushed = (supported - len(aimed) * q_star) / (p_star - q_star)
     return float(weight * (pushed - share))

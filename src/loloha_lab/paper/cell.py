@@ -71,14 +71,14 @@ def measure_attack(attack: Attack, material: Material, seed: int) -> Row:
 
 def _errors(protocol: Protocol, simulated: Supports, material: Material) -> dict[str, Any]:
     truth = binned(protocol, material.truth)
-    estimates = unbiased(protocol, simulated.supports, simulated.reach)
+    estimates = unbiased(protocol, simulated.supports, simulated.eligible)
     known = ~np.isnan(estimates[0])
     errors = (estimates - truth)[:, known]
     late = (estimates - truth[-1])[:, known]
     clipped = clip_and_renormalise(np.where(known, estimates, 0.0)) - truth
     top = np.take_along_axis(estimates - truth, truth.argmax(axis=1)[:, None], axis=1)
-    # Everybody reports in every round, so the reach is that of the first one.
-    bounds = simultaneous_error(protocol, simulated.reach[0][known], level=LEVEL)
+    # Everybody reports in every round, so the eligible users are those of the first one.
+    bounds = simultaneous_error(protocol, simulated.eligible[0][known], level=LEVEL)
     return {
         "mse": _mean_square(errors),
         "mse_clipped": _mean_square(clipped),

@@ -9,7 +9,7 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.protocols import Protocol
-from loloha.server.variance import harmonic_reach, variance
+from loloha.server.variance import harmonic_eligible, variance
 
 
 def expected_mse(protocol: Protocol, n: int, truth: Floats) -> float:
@@ -17,7 +17,7 @@ def expected_mse(protocol: Protocol, n: int, truth: Floats) -> float:
 
     The mean of Eq. (1) of MATH over values and rounds.
     """
-    return float(np.mean(variance(protocol, n, truth, reach=harmonic_reach(protocol, n))))
+    return float(np.mean(variance(protocol, n, truth, eligible=harmonic_eligible(protocol, n))))
 
 
 @dataclass(frozen=True)

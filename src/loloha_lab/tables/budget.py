@@ -182,7 +182,7 @@ def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
 
     def of(rule: Any, sent: Ints) -> float:
         counts = supports(rule, sent, rng=seed)
-        return _mean_square(unbiased(rule, counts.supports, counts.reach) - truth)
+        return _mean_square(unbiased(rule, counts.supports, counts.eligible) - truth)
 
     return Errors(
         budget=_mean_square(simulation.estimate.frequencies - truth),

@@ -54,12 +54,12 @@ def coverage(
     users: Iterable[int],
     *,
     level: float = LEVEL,
-    reach: int | None = None,
+    eligible: int | None = None,
     normal: bool = False,
 ) -> Coverage:
     """Exact coverage of the interval of one value that so many of n users hold."""
     p, q, _ = Channel.realised(protocol)
-    reached = round(protocol.encoding.expected_reach(n)) if reach is None else reach
+    reached = round(protocol.encoding.expected_eligible(n)) if eligible is None else eligible
     support = np.arange(reached + 1)
     reaches = np.full(len(support), reached)
     frequencies = unbiased(protocol, support, reaches)

@@ -134,7 +134,7 @@ def test_all_points(
         students = (mean - expected[key]) / (spread / math.sqrt(len(squares)))
         z = math.copysign(norm.isf(t.sf(abs(students), len(squares) - 1)), students)
         p, q = formulas.support(own[0], k)
-        reach = n / own[0]["bins"] if key[1] == "1bitflippm" else n
+        eligible = n / own[0]["bins"] if key[1] == "1bitflippm" else n
         told = dict(zip(head, row, strict=True))
         assert (told["g"], told["hash"]) == (str(own[0]["g"] or "–"), own[0]["hash"] or "–")
         assert told["runs"] == str(len(own))
@@ -142,10 +142,10 @@ def test_all_points(
         assert float(told["expected_mse"]) == pytest.approx(expected[key], rel=6e-4), row
         assert float(told["ratio"]) == pytest.approx(mean / expected[key], rel=6e-4)
         assert float(told["z"]) == pytest.approx(z, rel=2e-3, abs=2e-3)
-        # The mean reach of one bucket of many is nearly that of the mean number of its users.
+        # The mean over the users of one bucket of many is nearly that at their mean number.
         rel = 0.5 if key[1] == "1bitflippm" else 6e-4
         assert float(told["v_star"]) == pytest.approx(
-            q * (1 - q) / reach / (p - q) ** 2, rel=rel
+            q * (1 - q) / eligible / (p - q) ** 2, rel=rel
         ), row
         for name in ("mse_clipped", "eps_avg", "eps_max"):
             assert told[name] == shown(means(own, name))

@@ -27,15 +27,15 @@ def exact_mse(protocol: Protocol, values: list[int]) -> float:
             key = protocol.enroll(rng)
             kept = protocol.permanent(rng, protocol.memo_index(key, value))
             tally.add(loloha.Report(key, protocol.instant(rng, kept)))
-        return tuple(zip(tally.support().tolist(), tally.reach().tolist(), strict=True))
+        return tuple(zip(tally.support().tolist(), tally.eligible().tolist(), strict=True))
 
     squares: defaultdict[int, Fraction] = defaultdict(Fraction)
     weights: defaultdict[int, Fraction] = defaultdict(Fraction)
     for measurements, chance in exact_law(run).items():
-        for place, (support, reach) in enumerate(measurements):
-            if reach:
+        for place, (support, eligible) in enumerate(measurements):
+            if eligible:
                 f = Fraction(buckets.count(place), n)
-                f_hat = (Fraction(support, reach) - exact.q_star) / exact.contrast
+                f_hat = (Fraction(support, eligible) - exact.q_star) / exact.contrast
                 squares[place] += chance * (f_hat - f) ** 2
                 weights[place] += chance
     return float(sum(squares[place] / weights[place] for place in range(bins)) / bins)

@@ -34,15 +34,15 @@ def sample_bits(
     if d == b:
         answers = visits.per_user
         ones = _one_hot(visits, b, chain.first, draws, progress)
-        reach: Any = np.broadcast_to(visits.present[:, None], ones.shape)
+        eligible: Any = np.broadcast_to(visits.present[:, None], ones.shape)
     else:
         answers = np.zeros(visits.n, dtype=np.int64)
-        ones, reach = np.zeros((2, visits.tau, b), dtype=np.int64)
+        ones, eligible = np.zeros((2, visits.tau, b), dtype=np.int64)
         for block in visits.blocks:
-            answers[block.part] = _sampled(ones, reach, block, d, chain, draws)
+            answers[block.part] = _sampled(ones, eligible, block, d, chain, draws)
             progress(block.part.stop / visits.n)
-    fresh = _fresh(ones, reach, chain, draws)
-    return answers, (np.concatenate(both) for both in zip(fresh, reach, strict=True))
+    fresh = _fresh(ones, eligible, chain, draws)
+    return answers, (np.concatenate(both) for both in zip(fresh, eligible, strict=True))
 
 
 def report_bits(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
@@ -97,8 +97,8 @@ def _one_hot(
     return ones
 
 
-def _sampled(ones: Ints, reach: Ints, block: Block, d: int, chain: Chain, draws: Draws) -> Ints:
-    """Add what users who sampled d buckets memoise and reach; cells of each user."""
+def _sampled(ones: Ints, eligible: Ints, block: Block, d: int, chain: Chain, draws: Draws) -> Ints:
+    """Add what users who sampled d buckets memoise, and which they sampled; cells of each user."""
     n, b = block.slots.shape[1], ones.shape[1]
     answers = np.zeros(n, dtype=np.int64)
     step = max(1, WORDS_AT_ONCE // b)
@@ -113,7 +113,7 @@ def _sampled(ones: Ints, reach: Ints, block: Block, d: int, chain: Chain, draws:
         )
         rows.add_scattered(ones, buckets, memo, cell_of, slots)
         answers[part] = np.bincount(users[firsts], minlength=part.stop - start)
-        reach += _reached(slots >= 0, sampled)
+        eligible += _reached(slots >= 0, sampled)
     return answers
 
 
@@ -136,9 +136,9 @@ def _reached(sent: Bools, sampled: Bools) -> Any:
     return (sent.astype(np.float64) @ sampled.astype(np.float64)).astype(np.int64)
 
 
-def _fresh(ones: Ints, reach: Ints, chain: Chain, draws: Draws) -> Ints:
+def _fresh(ones: Ints, eligible: Ints, chain: Chain, draws: Draws) -> Ints:
     """Ones after the second round, where there is one."""
     if chain.second is None:
         return ones
     still = draws.binomial(ones, chain.second.set)
-    return still + draws.binomial(reach - ones, chain.second.unset)
+    return still + draws.binomial(eligible - ones, chain.second.unset)
