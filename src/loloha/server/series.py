@@ -13,8 +13,8 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.errors import ParameterError
 from loloha.server import statespace
+from loloha.server.alarm import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
-from loloha.server.frame import normal_quantile
 from loloha.server.observations import Observations
 from loloha.server.projection import project_simplex
 from loloha.server.statespace import Parameters, Posterior, States
@@ -37,7 +37,7 @@ class EstimatedChange:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper ends for each value, float64[bins] each, in [-1, 1]."""
-        margin = _deviate(1 - checks.level(level)) * self.standard_errors
+        margin = deviate(1 - checks.level(level)) * self.standard_errors
         return (
             np.clip(self.estimates - margin, -1, 1),
             np.clip(self.estimates + margin, -1, 1),
@@ -112,7 +112,7 @@ class EstimatedSeries:
         Normal ones about the unprojected mean; docs/series.md has how often they hold the truth.
         """
         level = self.level if level is None else checks.level(level)
-        margin, mean = _deviate(1 - level) * self.standard_errors, self.posterior.mean
+        margin, mean = deviate(1 - level) * self.standard_errors, self.posterior.mean
         return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
 
     def change(self, t: int, s: int) -> EstimatedChange:
@@ -146,7 +146,13 @@ class EstimatedSeries:
             )
         return self.rounds.index(number)
 
-    def alarms(self, *, expected: float | None = None, fdr: float | None = None) -> Bools:
+    def alarms(
+        self,
+        *,
+        expected: float | None = None,
+        fdr: float | None = None,
+        values: Sequence[int] | None = None,
+    ) -> Bools:
         """Which estimates the rounds before did not lead one to expect: bool[tau, bins].
 
         Parameters
@@ -155,6 +161,8 @@ class EstimatedSeries:
             False alarms expected a round, over all its values, > 0; or
         fdr : float
             Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
+        values : sequence of int, optional
+            Bins that are watched; all by default.
 
         Returns
         -------
@@ -164,25 +172,10 @@ class EstimatedSeries:
         Raises
         ------
         ParameterError
-            If not exactly one of the two is given, or it is out of range.
+            If not exactly one of the first two is given, or one is out of range.
         """
-        if (expected is None) == (fdr is None):
-            raise ParameterError(
-                "exactly one of expected and fdr must be given, got "
-                f"{'none' if fdr is None else 'both'}; expected=0.1: one false alarm in ten rounds"
-            )
-        bins = self.observations.protocol.bins
-        rate = None if expected is None else _rate("expected", expected, bins)
-        share = None if fdr is None else _rate("fdr", fdr, 1)
-        sizes = np.abs(self.innovations)
-        alarmed: Bools = np.zeros(sizes.shape, dtype=bool)
-        for row, of_round in enumerate(sizes):
-            tested = of_round[np.isfinite(of_round)]
-            if tested.size and rate is not None:
-                alarmed[row] = of_round >= _deviate(min(1.0, rate / tested.size))
-            elif tested.size and share is not None:
-                alarmed[row] = of_round >= _discovered(tested, share)
-        return alarmed
+        rule = AlarmRule(expected=expected, fdr=fdr, values=values)
+        return rule.alarmed(self.innovations)
 
     def table(self, level: float | None = None) -> EstimateTable:
         """The estimates of all rounds in the columns of every table of estimates.
@@ -270,24 +263,3 @@ def series(
     return EstimatedSeries(
         observations, parameters, statespace.smooth(observed, parameters), bool(smooth), level
     )
-
-
-def _deviate(tails: float) -> float:
-    """What a standard normal exceeds in size with this probability."""
-    return normal_quantile(1 - tails / 2)
-
-
-def _rate(name: str, value: Any, most: int) -> float:
-    """A number in (0, most]."""
-    rate = checks.real(name, value, 0.0, most, "0.1 is usual")
-    if not rate:
-        raise ParameterError(f"{name} must be above 0, got {value!r}; 0.1 is usual")
-    return rate
-
-
-def _discovered(sizes: Floats, fdr: float) -> float:
-    """The size from which on deviations are discoveries (Benjamini and Hochberg)."""
-    descending = np.sort(sizes)[::-1]
-    least = [_deviate(fdr * (rank + 1) / len(sizes)) for rank in range(len(sizes))]
-    passed = np.flatnonzero(descending >= least)
-    return least[passed[-1]] if passed.size else np.inf

@@ -191,7 +191,7 @@ class States:
         Given the rounds up to each, and given all.
     innovations : float64[tau, k]
         Standardised errors of one-step predictions; NaN where nothing was seen.
-    gains : float64[tau - 1, 3, 3, k]
+    gains : list of float64[3, 3, k], one for each row but the last
         Of the Rauch-Tung-Striebel pass.
     covariances : float64[tau, 3, k]
         Smoothed, of x with x, a and b.
@@ -200,12 +200,12 @@ class States:
     filtered: Posterior
     smoothed: Posterior
     innovations: Floats
-    gains: Floats
+    gains: list[Floats]
     covariances: Floats
 
     def covariance(self, s: int, t: int) -> Floats:
         """Of the truths of rows s <= t given all rounds, float64[k]."""
-        row = np.zeros((3, self.gains.shape[-1]))
+        row = np.zeros((3, self.covariances.shape[-1]))
         row[0] = 1.0
         for gain in self.gains[s:t]:
             row = np.einsum("ik,ijk->jk", row, gain)
@@ -217,34 +217,32 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
     """Filter forwards, then Rauch, Tung and Striebel backwards."""
     steps = list(forward(observed, parameters))
     drift = parameters.drift(observed.frequency)
-    size = len(observed.frequency)
-    gains = np.empty((len(steps) - 1, 3, 3, size))
-    covariances = np.empty((len(steps), 3, size))
-    means = np.empty((len(steps), size))
+    tau, size = len(steps), len(observed.frequency)
+    filtered = Posterior(
+        np.array([step.state[0] for step in steps]),
+        np.array([step.covariance[0, 0] for step in steps]),
+    )
+    innovations = np.array([step.innovation / np.sqrt(step.scale) for step in steps])
+    # A row's gain takes the place of what the filter knew after it, which is the most that is held.
+    gains: list[Floats] = []
+    covariances, means = np.empty((tau, 3, size)), np.empty((tau, size))
     state, covariance = steps[-1].state, steps[-1].covariance
-    for t in reversed(range(len(steps))):
-        if t < len(steps) - 1:
+    for t in reversed(range(tau)):
+        past = steps.pop()
+        if t < tau - 1:
             elapsed = observed.elapsed[t + 1]
-            past = steps[t]
             predicted, spread = _predict(
                 past.state, past.covariance, drift, parameters.rho, observed.lasting, elapsed
             )
-            gain = gains[t] = _gain(past.covariance, spread, parameters.rho**elapsed)
+            gain = _gain(past.covariance, spread, parameters.rho**elapsed)
+            gains.append(gain)
             state = past.state + np.einsum("ijk,jk->ik", gain, state - predicted)
             covariance = past.covariance + np.einsum(
                 "ijk,jlk,mlk->imk", gain, covariance - spread, gain, optimize=True
             )
         means[t], covariances[t] = state[0], covariance[0]
-    filtered = Posterior(
-        np.array([step.state[0] for step in steps]),
-        np.array([step.covariance[0, 0] for step in steps]),
-    )
     return States(
-        filtered,
-        Posterior(means, covariances[:, 0]),
-        np.array([step.innovation / np.sqrt(step.scale) for step in steps]),
-        gains,
-        covariances,
+        filtered, Posterior(means, covariances[:, 0]), innovations, gains[::-1], covariances
     )
 
 

@@ -1,0 +1,93 @@
+"""Estimates that the rounds before did not lead one to expect, at a rate of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loloha import checks
+from loloha.arrays import Bools, Floats
+from loloha.errors import ParameterError
+from loloha.server.frame import normal_quantile
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmRule:
+    """When the estimates of a round raise alarms: exactly one of ``expected`` and ``fdr``.
+
+    Attributes
+    ----------
+    expected : float, optional
+        False alarms expected a round, over all values watched, > 0; or
+    fdr : float, optional
+        Share, in (0, 1], of false ones among the alarms of a round (Benjamini and Hochberg).
+    values : sequence of int, optional
+        Bins that are watched; all by default.
+    """
+
+    expected: float | None = None
+    fdr: float | None = None
+    values: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.expected is None) == (self.fdr is None):
+            raise ParameterError(
+                "exactly one of expected and fdr must be given, got "
+                f"{'none' if self.fdr is None else 'both'}; expected=0.1: one false alarm in ten "
+                "rounds"
+            )
+        if self.values is not None:
+            for value in self.values:
+                checks.integer("values", value, 0, 1 << 24, "give indices of bins")
+            if not len(self.values):
+                raise ParameterError("values must be at least one, got none; leave it out for all")
+        if self.expected is not None:
+            _rate("expected", self.expected, 1 << 24)
+        else:
+            _rate("fdr", self.fdr, 1)
+
+    def alarmed(self, innovations: Floats) -> Bools:
+        """Which of these alarm, bool[tau, bins], by their standardised errors of prediction."""
+        bins = innovations.shape[1]
+        watched: Any = slice(None) if self.values is None else sorted(set(self.values))
+        size = bins if self.values is None else len(watched)
+        if self.values is not None and watched[-1] >= bins:
+            raise ParameterError(f"values must lie in 0..{bins - 1}, got another; give bins")
+        if self.expected is not None and self.expected > size:
+            raise ParameterError(
+                f"expected must be at most the {size} values watched, got {self.expected!r}; "
+                "0.1 is usual"
+            )
+        sizes = np.abs(innovations[:, watched])
+        some: Bools = np.zeros(sizes.shape, dtype=bool)
+        for row, of_round in enumerate(sizes):
+            tested = of_round[np.isfinite(of_round)]
+            if tested.size:
+                some[row] = of_round >= self._least(tested)
+        alarmed: Bools = np.zeros(innovations.shape, dtype=bool)
+        alarmed[:, watched] = some
+        return alarmed
+
+    def _least(self, sizes: Floats) -> float:
+        """The size from which on those of a round alarm."""
+        if self.expected is not None:
+            return deviate(min(1.0, self.expected / sizes.size))
+        share: Any = self.fdr
+        descending = np.sort(sizes)[::-1]
+        least = [deviate(share * (rank + 1) / len(sizes)) for rank in range(len(sizes))]
+        passed = np.flatnonzero(descending >= least)
+        return least[passed[-1]] if passed.size else np.inf
+
+
+def deviate(tails: float) -> float:
+    """What a standard normal exceeds in size with this probability."""
+    return normal_quantile(1 - tails / 2)
+
+
+def _rate(name: str, value: Any, most: int) -> None:
+    """A number in (0, most]."""
+    if not checks.real(name, value, 0.0, most, "0.1 is usual"):
+        raise ParameterError(f"{name} must be above 0, got {value!r}; 0.1 is usual")
