@@ -29,6 +29,7 @@ from loloha.cli import (
     protocols,
     report,
     run,
+    series,
     serve,
     tally,
 )
@@ -52,6 +53,7 @@ COMMANDS: tuple[Any, ...] = (
     export.export,
     tally.tally,
     estimate.estimate,
+    series.series,
     log.group,
     conform.conform,
 )

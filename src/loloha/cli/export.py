@@ -11,6 +11,7 @@ from loloha.errors import LolohaError
 
 if TYPE_CHECKING:
     from loloha.sender.collector import Collector
+    from loloha.server.estimate_table import EstimateTable
 
 NEWEST = 1000
 
@@ -28,15 +29,9 @@ def export(
 
     --out is a .csv or .parquet file. Suppressed rounds are left out.
     """
-    from loloha.sender.collector import Collector
-    from loloha.server.estimate_table import EstimateTable
-
     table_file.check(out, force)
-    with console.working("reading estimates"), Collector(campaign) as collector:
-        parts = list(_series(collector, first, level))
-    if not parts:
-        raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
-    tables = [EstimateTable.from_series(part) for part in reversed(parts)]
+    with console.working("reading estimates"):
+        tables = tables_of(campaign, first, level)
     suppressed = sum(one is None for table in tables for one in table.estimate)
     rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
     if as_json:
@@ -47,6 +42,18 @@ def export(
         console.say(
             f"left out, since they have too few reports to be shown: {suppressed} of the rounds"
         )
+
+
+def tables_of(campaign: str, first: int, level: float) -> list[EstimateTable]:
+    """All that a collector shows of a campaign from a round on, in tables of some rounds each."""
+    from loloha.sender.collector import Collector
+    from loloha.server.estimate_table import EstimateTable
+
+    with Collector(campaign) as collector:
+        parts = list(_series(collector, first, level))
+    if not parts:
+        raise LolohaError("collector must show estimates, it shows none of these rounds; wait")
+    return [EstimateTable.from_series(part) for part in reversed(parts)]
 
 
 def _series(collector: Collector, first: int, level: float) -> Iterator[dict[str, Any]]:

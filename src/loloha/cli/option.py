@@ -81,6 +81,11 @@ OPTIONS = {
     "engine": Option(str, "What counts the reports.", "duckdb|local|spark"),
     "eps_2": Option(float, "Bound on the loss of any one round, all others known."),
     "error": Option(float, "Wanted error of one rare value.", panel=BACKWARDS),
+    "expected": Option(
+        float, "Alarms: false ones expected a round, over all values watched; 0.1 is usual."
+    ),
+    "fdr": Option(float, "Alarms: share of false ones among those of a round; 0.05 is usual."),
+    "filter": Option(bool, "Each round from those up to it alone: what was known at its time."),
     "first": Option(int, "Number of the first round.", least=0),
     "force": Option(bool, "Replace what is at --out."),
     "frontier": Option(bool, "Show what a lower --eps-2 costs at --k and --eps-inf, and no more."),
@@ -168,6 +173,11 @@ OPTIONS = {
     ),
     "skip_bad": Option(bool, "Go on without damaged or foreign files; they are counted."),
     "source": Option(str, "For --sql without LOG: the SQL table of this campaign's reports."),
+    "sources": Option(
+        str,
+        "A campaign's address, a .csv or .parquet file of estimates, or folders of tallies.",
+        "SOURCE...",
+    ),
     "sql": Option(str, "Print the statement instead of running it.", "duckdb|postgres|spark"),
     "start": Option(
         str,
@@ -217,6 +227,7 @@ OPTIONS = {
         "With --consent after a withdrawal: leave out rounds that were answered before. Answered "
         "again, a round counts the user twice.",
     ),
+    "watch": Option(str, 'Alarms: only of these labels, "a,b,c".', "LABELS"),
     "weigh": Option(
         str,
         "What decides among equally good errors: the cap, the loss of any one round, or how surely "

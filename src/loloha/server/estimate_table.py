@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,85 @@ class EstimateTable:
             )
         about = {"parameters": series.get("parameters")}
         return cls(about=about, **{name: series[name] for name in COLUMNS})
+
+    @classmethod
+    def joined(cls, tables: Sequence[EstimateTable]) -> EstimateTable:
+        """One table of tables of the same values, whose rounds follow each other."""
+        first = tables[0]
+        if any([*one.value] != [*first.value] for one in tables):
+            raise ParameterError("tables must have the same values, got others; ask for fewer")
+        names = ("round", "start", "n", *NUMBERS)
+        rows: dict[str, Any] = {
+            name: [row for one in tables for row in getattr(one, name)] for name in names
+        }
+        return replace(first, more={}, **rows)
+
+    @classmethod
+    def read(cls, path: Path) -> EstimateTable:
+        """The table in a .csv or .parquet file; see `from_rows`."""
+        with tables_needed():
+            from pyarrow import ArrowInvalid, csv, parquet
+
+            try:
+                rows = (csv.read_csv if path.suffix == ".csv" else parquet.read_table)(path)
+            except (ArrowInvalid, OSError) as error:
+                reason = getattr(error, "strerror", None) or "it is no table"
+                raise ParameterError(
+                    f"estimates must be a .csv or .parquet file, got {str(path)!r}: {reason}; "
+                    "write it by `loloha export` or `loloha estimate --out`"
+                ) from None
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_rows(cls, rows: Any) -> EstimateTable:
+        """The table of rows as `to_frame` makes them, an Arrow table in any order.
+
+        Raises
+        ------
+        ParameterError
+            If columns are missing, or there are not all values in each of the rounds.
+        """
+        if lacking := sorted({*COLUMNS} - {*rows.column_names}):
+            raise ParameterError(
+                f"estimates must have {', '.join(COLUMNS)}, they lack {', '.join(lacking)}; "
+                "write them by `loloha export` or `loloha estimate --out`"
+            )
+        if "unbiased" in rows.column_names:
+            raise ParameterError(
+                "estimates must be of each round by itself, got a series; give what it is made of"
+            )
+        if not len(rows) or rows["round"].null_count or len(rows["campaign"].unique()) > 1:
+            raise ParameterError(
+                "estimates must be of single rounds of one campaign, got others; leave out means"
+            )
+        rows = rows.sort_by([("round", "ascending"), ("value", "ascending")])
+        rounds, values = (np.unique(rows[name].to_numpy()) for name in ("round", "value"))
+        shape = len(rounds), len(values)
+        if len(rows) != shape[0] * shape[1] or not (
+            (rows["value"].to_numpy().reshape(shape) == values).all()
+            and (rows["round"].to_numpy().reshape(shape) == rounds[:, None]).all()
+        ):
+            raise ParameterError(
+                "estimates must have every value once in each round, they do not; write them "
+                "without --top and --only-clear"
+            )
+        numbers = {
+            name: rows[name].cast("double").to_numpy().astype(float).reshape(shape)
+            for name in NUMBERS
+        }
+        first, each = rows.slice(0, shape[1]), rows.take(np.arange(shape[0]) * shape[1])
+        label, start = first["label"], each["start"]
+        return cls(
+            campaign=rows["campaign"][0].as_py(),
+            round=rounds.tolist(),
+            start=None if start.null_count else [*map(str, start.to_pylist())],
+            value=values,
+            label=None if label.null_count else [*map(str, label.to_pylist())],
+            level=rows["level"][0].as_py(),
+            n=each["n"].to_pylist(),
+            about=json.loads((rows.schema.metadata or {}).get(b"loloha", b"{}")),
+            **numbers,
+        )
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The rows, round by round."""

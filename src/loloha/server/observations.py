@@ -11,13 +11,14 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Floats, Ints
 from loloha.errors import MergeError, ParameterError
-from loloha.protocols import Protocol
+from loloha.protocols import Protocol, protocol_from_dict
 from loloha.server.estimate import Estimate
+from loloha.server.estimate_table import EstimateTable
 from loloha.server.mean import Mean
 from loloha.server.projection import project_simplex
 from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
-from loloha.server.variance import Channel, spread
+from loloha.server.variance import Channel, reach_of, spread
 
 _ADVICE = (
     "give a result of loloha.simulate, or a loloha.Tally or loloha.Estimate of each round, "
@@ -44,6 +45,8 @@ class Observations:
         What each bin stands for.
     start : list of str or None
         What each round is called.
+    campaign : str or None
+        Its fingerprint.
     """
 
     protocol: Protocol
@@ -53,15 +56,18 @@ class Observations:
     n: Ints
     labels: Sequence[Any] | None = None
     start: list[str] | None = None
+    campaign: str | None = None
 
     @classmethod
     def of(cls, source: Any) -> Observations:
-        """Of a simulation, or of a sequence or mapping of tallies or estimates by round."""
+        """Of a simulation, a table, or a sequence or mapping of tallies or estimates by round."""
         if isinstance(source, cls):
             return source
         if hasattr(source, "observations"):
             observations: Observations = source.observations()
             return observations
+        if isinstance(source, EstimateTable):
+            return cls.of_table(source)
         if isinstance(source, Mapping):
             by_round = dict(sorted((checks.round_number(t), one) for t, one in source.items()))
         elif isinstance(source, Sequence) and not isinstance(source, str | bytes):
@@ -87,6 +93,49 @@ class Observations:
                     seen[t].n,
                 )
         return cls(protocol, list(by_round), estimates, eligible, n)
+
+    @classmethod
+    def of_table(cls, table: EstimateTable, protocol: Protocol | None = None) -> Observations:
+        """Of a table of all values; the protocol is the one that it names, if it does."""
+        named = (table.about.get("parameters") or {}).get("protocol")
+        if named is not None:
+            of_table = protocol_from_dict(named)
+            if protocol not in (None, of_table):
+                raise MergeError("protocol must be that of the estimates, got another; give theirs")
+            protocol = of_table
+        if protocol is None:
+            raise ParameterError(
+                "protocol must be known, these estimates do not name it; give their campaign"
+            )
+        if [*table.value] != [*range(protocol.bins)]:
+            raise ParameterError(
+                f"estimates must have all {protocol.bins} values, got {len(table.value)}; "
+                "take the series of tallies"
+            )
+        rounds = [t for t in table.round or [] if t is not None]
+        if len(rounds) != len(table.estimate):
+            raise ParameterError("estimates must be of single rounds, got a mean; leave it out")
+        unknown = np.full(protocol.bins, np.nan)
+        estimates, errors = (
+            np.array([unknown if row is None else np.asarray(row, dtype=float) for row in rows])
+            for rows in (table.estimate, table.standard_error)
+        )
+        seen = np.isfinite(estimates).any(axis=-1)
+        if not seen.any():
+            raise ParameterError("source must hold reports, got none; give at least one round")
+        n = np.where(seen, np.array(table.n, dtype=np.int64), 0)
+        reach = reach_of(protocol, n[:, None], estimates, errors)
+        start = None if table.start is None else [*table.start]
+        return cls(protocol, rounds, estimates, reach, n, table.label, start, table.campaign)
+
+    def since(self, first: int) -> Observations:
+        """Without the rounds before this one."""
+        rows = [row for row, t in enumerate(self.rounds) if t >= first]
+        if not rows:
+            raise ParameterError(f"rounds must reach {first}, they end before; take an earlier one")
+        arrays = {name: getattr(self, name)[rows] for name in ("estimates", "reach", "n")}
+        start = None if self.start is None else [self.start[row] for row in rows]
+        return replace(self, rounds=[self.rounds[row] for row in rows], start=start, **arrays)
 
     def labelled(self, labels: Sequence[Any] | None) -> Observations:
         """With these labels, if any are given."""

@@ -13,7 +13,7 @@ from loloha import checks
 from loloha.arrays import Bools, Floats
 from loloha.errors import ParameterError
 from loloha.server import statespace
-from loloha.server.alarm import AlarmRule, deviate
+from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.observations import Observations
 from loloha.server.projection import project_simplex
@@ -226,10 +226,11 @@ def series(
 
     Parameters
     ----------
-    source : Simulation, or sequence or mapping of Tally or Estimate
+    source : Simulation, EstimateTable, or sequence or mapping of Tally or Estimate
         Result of `loloha.simulate`, or the tallies or estimates of rounds under one protocol: a
         list from round 0 on, or by number of round. None, an empty tally and a number left out
-        are rounds without reports; of the first two the result has estimates too.
+        are rounds without reports; of the first two the result has estimates too. Or a table of
+        estimates (`EstimateTable.read` of an export).
     smooth : bool
         Whether each round is estimated from all (smoother), or from those up to it (filter): what
         could be known at its time.

@@ -49,18 +49,21 @@ class AlarmRule:
         else:
             _rate("fdr", self.fdr, 1)
 
+    def must_suit(self, bins: int) -> None:
+        """Refuse a rule that these bins cannot have."""
+        watched = range(bins) if self.values is None else sorted(set(self.values))
+        if watched[-1] >= bins:
+            raise ParameterError(f"values must lie in 0..{bins - 1}, got another; give bins")
+        if self.expected is not None and self.expected > len(watched):
+            raise ParameterError(
+                f"expected must be at most the {len(watched)} values watched, got "
+                f"{self.expected!r}; 0.1 is usual"
+            )
+
     def alarmed(self, innovations: Floats) -> Bools:
         """Which of these alarm, bool[tau, bins], by their standardised errors of prediction."""
-        bins = innovations.shape[1]
+        self.must_suit(innovations.shape[1])
         watched: Any = slice(None) if self.values is None else sorted(set(self.values))
-        size = bins if self.values is None else len(watched)
-        if self.values is not None and watched[-1] >= bins:
-            raise ParameterError(f"values must lie in 0..{bins - 1}, got another; give bins")
-        if self.expected is not None and self.expected > size:
-            raise ParameterError(
-                f"expected must be at most the {size} values watched, got {self.expected!r}; "
-                "0.1 is usual"
-            )
         sizes = np.abs(innovations[:, watched])
         some: Bools = np.zeros(sizes.shape, dtype=bool)
         for row, of_round in enumerate(sizes):

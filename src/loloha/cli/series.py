@@ -1,0 +1,195 @@
+"""``loloha series``: rounds estimated together, and alarms at a stated rate of false ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loloha.cli import campaign_file, console, table_file
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.arrays import Bools
+    from loloha.server.alarm_rule import AlarmRule
+    from loloha.server.observations import Observations
+    from loloha.server.series import EstimatedSeries
+
+FEW = 10
+FILES = (".csv", ".parquet")
+
+
+def series(
+    sources: list[str],
+    *,
+    campaign: str | None = None,
+    filter_: bool = False,
+    first: int = 0,
+    expected: float | None = None,
+    fdr: float | None = None,
+    watch: str | None = None,
+    top: int | None = None,
+    level: float = 0.95,
+    out: Path | None = None,
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Estimate each round from all rounds, with errors that know what rounds share.
+
+    A source is a campaign's address, one file that `loloha export` or `loloha estimate --out`
+    wrote, or folders of tallies. Estimates are shares: at least 0, and of sum 1; unbiased is what
+    the round says by itself, and what to publish as raw numbers. innovation is the error of its
+    prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
+    is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it.
+    """
+    from loloha import checks
+    from loloha.server.series import series as of_rounds
+
+    if top is not None:
+        checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
+    checks.level(level)
+    if out is not None:
+        table_file.check(out, force)
+    with console.working("reading estimates"):
+        observations = _observations(sources, campaign, first, level)
+    rule = _rule(expected, fdr, watch, observations)
+    with console.working(f"estimating {len(observations.rounds)} rounds together"):
+        found = of_rounds(observations, smooth=not filter_, level=level)
+    alarmed = None if rule is None else rule.alarmed(found.innovations)
+    more: dict[str, Any] = {"innovation": found.innovations}
+    if alarmed is not None:
+        more["alarm"] = alarmed.astype(float)
+    table = found.table()
+    table = replace(table, campaign=observations.campaign, more=table.more | more)
+    if out is not None:
+        rows = table_file.write(table.pieces(), out)
+        if not as_json:
+            console.show(f"Estimates: {out} ({rows} rows)")
+    if as_json:
+        console.show_json(table.to_frame().to_pylist())
+    elif out is None:
+        _show_last(found, top or FEW)
+    if alarmed is not None and not as_json:
+        _show_alarms(found, alarmed)
+
+
+def _observations(
+    sources: list[str], campaign: str | None, first: int, level: float
+) -> Observations:
+    from loloha.campaign import Campaign
+    from loloha.cli.export import tables_of
+    from loloha.reportlog import rules
+    from loloha.server.estimate_table import EstimateTable
+    from loloha.server.observations import Observations
+
+    kinds = {_kind(source) for source in sources}
+    if len(kinds) > 1 or (len(sources) > 1 and "tallies" not in kinds):
+        raise ParameterError(
+            f"SOURCE must be one address, one file or folders of tallies, got {len(sources)} "
+            "sources; give one of them"
+        )
+    agreed = None if campaign is None else campaign_file.load(campaign)
+    protocol = None if agreed is None else rules(agreed)
+    if "tallies" in kinds:
+        found = _of_tallies([Path(source) for source in sources], protocol, first)
+    elif "address" in kinds:
+        parts = tables_of(sources[0], first, level)
+        found = Observations.of_table(EstimateTable.joined(parts), protocol)
+    else:
+        found = Observations.of_table(EstimateTable.read(Path(sources[0])), protocol).since(first)
+    if isinstance(agreed, Campaign):
+        found = replace(found.labelled(agreed.bin_labels), campaign=agreed.fingerprint)
+    return found
+
+
+def _kind(source: str) -> str:
+    if "://" in source:
+        return "address"
+    return "file" if Path(source).suffix in FILES else "tallies"
+
+
+def _of_tallies(folders: list[Path], protocol: Any, first: int) -> Observations:
+    from loloha.engines.saved import find, load
+    from loloha.server.observations import Observations
+
+    counted = {t: load(files, protocol=protocol) for t, files in find(folders).items()}
+    return Observations.of({t: one for t, one in counted.items() if t >= first})
+
+
+def _rule(
+    expected: float | None, fdr: float | None, watch: str | None, seen: Observations
+) -> AlarmRule | None:
+    from loloha.server.alarm_rule import AlarmRule
+
+    if expected is None and fdr is None:
+        if watch is not None:
+            raise ParameterError("--watch must come with --expected or --fdr, got neither; add one")
+        return None
+    values = None
+    if watch is not None:
+        place = {str(label): at for at, label in enumerate(_labels(seen))}
+        wanted = [label.strip() for label in watch.split(",")]
+        if strangers := sum(label not in place for label in wanted):
+            raise ParameterError(
+                f"--watch must name labels of the series, got {strangers} others; separate them "
+                "by commas, and give --campaign where the source has none"
+            )
+        values = tuple(place[label] for label in wanted)
+    rule = AlarmRule(expected=expected, fdr=fdr, values=values)
+    rule.must_suit(seen.protocol.bins)
+    return rule
+
+
+def _labels(seen: Observations) -> Any:
+    return range(seen.protocol.bins) if seen.labels is None else seen.labels
+
+
+def _show_last(found: EstimatedSeries, top: int) -> None:
+    import numpy as np
+
+    lower, upper = found.interval()
+    labels, row = _labels(found.observations), len(found.rounds) - 1
+    order = np.argsort(-found.posterior.mean.mean(axis=0), kind="stable")[:top]
+    number = found.rounds[row]
+    grown = found.change(number, found.rounds[0])
+    rows = [
+        [
+            str(labels[v]),
+            *map(_percent, (found.estimates[row, v], lower[row, v], upper[row, v])),
+            _percent(found.observations.estimates[row, v]),
+            f"{_percent(grown.estimates[v])} ± {_percent(grown.standard_errors[v])}",
+        ]
+        for v in order.tolist()
+    ]
+    console.show_table(
+        ("value", "estimate", f"{100 * found.level:g} % from", "to", "unbiased", "grown ± s.e."),
+        rows,
+        title=f"Round {number}, estimated from {len(found.rounds)} rounds; grown since round "
+        f"{found.rounds[0]}; the most frequent values over all rounds",
+    )
+
+
+def _show_alarms(found: EstimatedSeries, alarmed: Bools) -> None:
+    import numpy as np
+
+    labels = _labels(found.observations)
+    places = np.argwhere(alarmed).tolist()
+    console.say(f"alarms: {len(places)} in {len(found.rounds)} rounds")
+    if places:
+        console.show_table(
+            ("round", "value", "unbiased", "innovation"),
+            [
+                [
+                    found.rounds[row],
+                    str(labels[v]),
+                    _percent(found.observations.estimates[row, v]),
+                    round(float(found.innovations[row, v]), 2),
+                ]
+                for row, v in places
+            ],
+            title="Not what the rounds before led to expect (innovation: in standard deviations)",
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

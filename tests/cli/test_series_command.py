@@ -1,0 +1,206 @@
+"""``loloha series``: one series, wherever its estimates come from, and alarms of a stated rate."""
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import loloha
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.cli import main
+from loloha.engines.saved import save
+from loloha.errors import ParameterError
+from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
+from loloha.server.observations import Observations
+
+PROTOCOL = loloha.OLOLOHA(k=4, eps_inf=2.0, eps_1=1.0)
+LABELS = ("a", "b", "c", "d")
+CAMPAIGN = Campaign(
+    name="c", protocol=PROTOCOL, domain=Labels(LABELS), schedule=Schedule(0, 86_400)
+)
+# A third of the users hold the last value in round 8 alone.
+VALUES = np.repeat(np.random.default_rng(1).integers(0, 3, (2000, 1)), 12, axis=1)
+VALUES[:700, 8] = 3
+RESULT = loloha.simulate(PROTOCOL, VALUES, rng=2)
+SERIES = loloha.series(RESULT.tallies, labels=LABELS)
+ADDRESS = f"https://host/v1/campaigns/{CAMPAIGN.fingerprint}"
+
+
+def exported() -> EstimateTable:
+    """As `loloha export` has it."""
+    return EstimateTable(
+        campaign=CAMPAIGN.fingerprint,
+        round=list(range(12)),
+        start=[f"2026-01-{t + 1:02}T00:00:00Z" for t in range(12)],
+        value=range(4),
+        label=LABELS,
+        estimate=RESULT.estimates,
+        standard_error=RESULT.standard_errors,
+        lower=RESULT.estimates - 0.1,
+        upper=RESULT.estimates + 0.1,
+        level=0.95,
+        n=[2000] * 12,
+        about={"parameters": {"protocol": PROTOCOL.to_dict()}},
+    )
+
+
+class Shown:
+    """A collector that shows five rounds at a time."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def rounds(self, first: int, newest: int, last: int = 11) -> list[dict[str, Any]]:
+        return [{"round": t, "n": 2000} for t in range(first, last + 1)]
+
+    def series(self, first: int, last: int, newest: int, level: float) -> dict[str, Any]:
+        table, some = exported(), slice(max(first, last - 4), last + 1)
+        part = {name: getattr(table, name) for name in COLUMNS}
+        part |= {name: part[name][some] for name in (*NUMBERS, "round", "start", "n")}
+        return {**part, "parameters": table.about["parameters"]}
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    monkeypatch.setattr("loloha.sender.collector.Collector", lambda url: Shown())
+    folder = tmp_path / "tallies"
+    folder.mkdir()
+    for t, tally in enumerate(RESULT.tallies):
+        save(folder, t, tally)
+    (tmp_path / "campaign.json").write_bytes(CAMPAIGN.to_json())
+    from loloha.cli import table_file
+
+    for name in ("e.csv", "e.parquet"):
+        table_file.write(exported().pieces(), tmp_path / name)
+    agreed = ["--campaign", str(tmp_path / "campaign.json")]
+    return {
+        "tallies": [str(folder), *agreed],
+        "parquet": [str(tmp_path / "e.parquet")],
+        "csv": [str(tmp_path / "e.csv"), *agreed],
+        "address": [ADDRESS],
+    }
+
+
+def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert main(["series", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_every_source_gives_the_same_series(
+    places: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in places.values():
+        rows = printed(arguments, capsys)
+        assert list(rows[0]) == [*COLUMNS, "unbiased", "innovation"]
+        found = np.array([row["estimate"] for row in rows]).reshape(12, 4)
+        assert found == pytest.approx(SERIES.estimates, abs=1e-9)
+        assert [row["label"] for row in rows[:4]] == list(LABELS)
+        assert rows[0]["campaign"] == CAMPAIGN.fingerprint
+        assert rows[5]["unbiased"] == pytest.approx(RESULT.estimates[1, 1])
+        assert rows[0]["innovation"] is None
+    later = printed([*places["csv"], "--first", "3", "--filter"], capsys)
+    assert {row["round"] for row in later} == set(range(3, 12))
+    filtered = loloha.series(dict(enumerate(RESULT.tallies[3:], 3)), smooth=False).estimates
+    assert later[-1]["estimate"] == pytest.approx(filtered[-1, -1], abs=1e-9)
+
+
+def test_alarms_of_a_burst(
+    places: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rule in (["--expected", "0.01"], ["--fdr", "0.05", "--watch", "b, d"]):
+        rows = printed([*places["tallies"], *rule], capsys)
+        assert rows[8 * 4 + 3]["alarm"] == 1
+        assert not any(row["alarm"] for row in rows[: 8 * 4])
+    assert main(["series", *places["tallies"], "--expected", "0.01"]) == 0
+    shown = capsys.readouterr()
+    assert "grown" in shown.out
+    assert "Not what the rounds before" in shown.out
+    # Of other values nothing is said.
+    rows = printed([*places["tallies"], "--expected", "0.01", "--watch", "b"], capsys)
+    assert not any(row["alarm"] for row in rows if row["label"] != "b")
+
+
+def test_a_file_of_the_series(places: dict[str, list[str]], tmp_path: Path) -> None:
+    out = tmp_path / "series.parquet"
+    assert main(["series", *places["address"], "--out", str(out), "--fdr", "0.1"]) == 0
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table(out)
+    assert rows.column_names == [*COLUMNS, "unbiased", "innovation", "alarm"]
+    assert rows.num_rows == 48
+    with pytest.raises(ParameterError, match="got a series"):
+        EstimateTable.read(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "must be a file or folder that exists"),
+        (["nowhere.csv"], "No such file"),
+        (["a.csv", "b.csv"], "one address, one file or folders"),
+        (["{tallies}", ADDRESS], "one address, one file or folders"),
+        (["{csv}"], "protocol must be known"),
+        (["{csv}", "--watch", "a"], "protocol must be known"),
+        (["{parquet}", "--watch", "a"], "--watch must come with"),
+        (["{parquet}", "--watch", "x,a", "--fdr", "0.1"], "got 1 others"),
+        (["{parquet}", "--fdr", "0.1", "--expected", "1"], "got both"),
+        (["{parquet}", "--expected", "5"], "at most the 4 values"),
+        (["{parquet}", "--expected", "0"], "must be above 0"),
+        (["{parquet}", "--first", "12"], "rounds must reach 12"),
+        (["{parquet}", "--level", "1"], "level must be inside"),
+        (["{parquet}", "--top", "0"], "top must be"),
+        (["{parquet}", "--out", "x.txt"], "--out must end in"),
+    ],
+)
+def test_what_cannot_be_a_series_is_refused(
+    places: dict[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    named = {name: own[0] for name, own in places.items()}
+    assert main(["series", *(one.format(**named) for one in arguments)]) in (1, 2)
+    assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_incomplete_files_are_refused(tmp_path: Path) -> None:
+    rows = exported().to_frame()
+    none = [None] * rows.num_rows
+    cases = {
+        "every value once": rows.slice(1),
+        "they lack level": rows.drop_columns(["level"]),
+        "single rounds of one campaign": rows.slice(0, 0),
+        "single rounds": rows.drop_columns(["round"]).append_column("round", [none]),
+    }
+    import pyarrow
+    import pyarrow.compute
+
+    for message, table in cases.items():
+        with pytest.raises(ParameterError, match=message):
+            EstimateTable.from_rows(table)
+    twice = pyarrow.concat_tables([rows.slice(0, 4), rows.slice(0, 4), rows.slice(8)])
+    with pytest.raises(ParameterError, match="every value once"):
+        EstimateTable.from_rows(twice)
+    (tmp_path / "x.parquet").write_text("no table")
+    with pytest.raises(ParameterError, match="it is no table"):
+        EstimateTable.read(tmp_path / "x.parquet")
+    few = EstimateTable.from_rows(rows.filter(pyarrow.compute.less(rows["value"], 3)))
+    with pytest.raises(ParameterError, match="all 4 values, got 3"):
+        loloha.series(few)
+
+
+def test_the_reach_of_sampled_buckets_is_read_off_their_errors() -> None:
+    protocol = loloha.DBitFlipPM(k=8, b=8, d=3, eps_inf=2.0)
+    values = np.random.default_rng(3).integers(0, 8, (300, 4))
+    result = loloha.simulate(protocol, values, rng=4)
+    table = result.table()
+    found = Observations.of_table(table, protocol)
+    assert (found.reach == result.reach).all()
+    assert loloha.series(found).estimates == pytest.approx(loloha.series(result).estimates)
