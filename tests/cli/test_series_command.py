@@ -196,11 +196,11 @@ def test_incomplete_files_are_refused(tmp_path: Path) -> None:
         loloha.series(few)
 
 
-def test_the_reach_of_sampled_buckets_is_read_off_their_errors() -> None:
+def test_the_users_of_sampled_buckets_are_read_off_their_errors() -> None:
     protocol = loloha.DBitFlipPM(k=8, b=8, d=3, eps_inf=2.0)
     values = np.random.default_rng(3).integers(0, 8, (300, 4))
     result = loloha.simulate(protocol, values, rng=4)
     table = result.table()
     found = Observations.of_table(table, protocol)
-    assert (found.reach == result.reach).all()
+    assert (found.eligible == result.eligible).all()
     assert loloha.series(found).estimates == pytest.approx(loloha.series(result).estimates)

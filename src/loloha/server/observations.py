@@ -18,7 +18,7 @@ from loloha.server.mean import Mean
 from loloha.server.projection import project_simplex
 from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
-from loloha.server.variance import Channel, reach_of, spread
+from loloha.server.variance import Channel, eligible_of, spread
 
 _ADVICE = (
     "give a result of loloha.simulate, or a loloha.Tally or loloha.Estimate of each round, "
@@ -124,16 +124,16 @@ class Observations:
         if not seen.any():
             raise ParameterError("source must hold reports, got none; give at least one round")
         n = np.where(seen, np.array(table.n, dtype=np.int64), 0)
-        reach = reach_of(protocol, n[:, None], estimates, errors)
+        eligible = eligible_of(protocol, n[:, None], estimates, errors)
         start = None if table.start is None else [*table.start]
-        return cls(protocol, rounds, estimates, reach, n, table.label, start, table.campaign)
+        return cls(protocol, rounds, estimates, eligible, n, table.label, start, table.campaign)
 
     def since(self, first: int) -> Observations:
         """Without the rounds before this one."""
         rows = [row for row, t in enumerate(self.rounds) if t >= first]
         if not rows:
             raise ParameterError(f"rounds must reach {first}, they end before; take an earlier one")
-        arrays = {name: getattr(self, name)[rows] for name in ("estimates", "reach", "n")}
+        arrays = {name: getattr(self, name)[rows] for name in ("estimates", "eligible", "n")}
         start = None if self.start is None else [self.start[row] for row in rows]
         return replace(self, rounds=[self.rounds[row] for row in rows], start=start, **arrays)
 

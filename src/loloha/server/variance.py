@@ -140,18 +140,18 @@ def spread(channel: Channel, n: Any, eligible: Any, f: Any) -> Any:
     return (scatter + sampled) / eligible
 
 
-def reach_of(protocol: Protocol, n: Any, frequencies: Any, errors: Any) -> Any:
-    """The reach, int64[..., bins], with which estimates have these errors: `spread` turned round.
+def eligible_of(protocol: Protocol, n: Any, frequencies: Any, errors: Any) -> Any:
+    """Eligible users, int64[..., bins], of estimates with these errors: `spread` turned round.
 
     All n where every report can support every bin; 0 where nothing is known.
     """
-    if expected_reach(protocol, 1) == 1:
+    if expected_eligible(protocol, 1) == 1:
         return np.broadcast_to(n, np.shape(frequencies)).astype(np.int64)
     f = np.clip(frequencies, 0, 1)
     sampled = f * (1 - f) / np.maximum(n - 1, 1)
     one = spread(Channel.realised(protocol), 1, 1, f)
-    reach = np.rint((one + sampled * n) / (np.square(errors) + sampled))
-    return np.where(np.isfinite(reach), reach, 0).astype(np.int64)
+    eligible = np.rint((one + sampled * n) / (np.square(errors) + sampled))
+    return np.where(np.isfinite(eligible), eligible, 0).astype(np.int64)
 
 
 def temporal_covariance(protocol: Protocol, n: int, f: Any = 0.0) -> Any:
