@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from collecting import HOUR, START, Clock, campaign, clients, created, messages
-from loloha.collector.context import RECENTLY, Context
+from loloha.collector.context import Context
 from loloha.collector.metric import Metrics
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.store import RECENTLY
 from loloha.collector.timekeeper import MOST_GAP, MOST_JUMP, Timekeeper, steady_seconds
 from loloha.errors import StoreError
 

@@ -10,9 +10,9 @@ import sqlalchemy as sql
 from collecting import ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.campaign import Campaign
 from loloha.cli import main
-from loloha.collector.context import RECENTLY
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.store import RECENTLY
 from loloha.errors import StoreError
 from serving import Served, create, get
 

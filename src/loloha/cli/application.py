@@ -31,6 +31,7 @@ from loloha.cli import (
     run,
     series,
     serve,
+    store,
     tally,
 )
 from loloha.cli.command import Commands
@@ -47,6 +48,7 @@ COMMANDS: tuple[Any, ...] = (
     data.group,
     serve.serve,
     admin.group,
+    store.group,
     campaign.group,
     report.report,
     fleet.fleet,

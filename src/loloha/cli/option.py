@@ -64,6 +64,7 @@ OPTIONS = {
     "confidence": Option(float, "Probability that an honest client passes."),
     "config": Option(Path, "TOML file with settings.", "FILE"),
     "consent": Option(bool, "The user agrees to this campaign."),
+    "copy": Option(str, "The store to copy to, a new one; written as the other.", "COPY"),
     "data_dir": Option(
         Path, "Folder with the files of adult or acs:MT; else what was fetched.", "DIR", panel=TABLE
     ),

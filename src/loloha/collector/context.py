@@ -22,6 +22,7 @@ from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
+from loloha.collector.store.store import RECENTLY
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
@@ -39,8 +40,6 @@ _log = logging.getLogger(__name__)
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
 # Processes: whatever they do, answers are given and reports committed meanwhile.
 _WORKERS_APART = {"computing": (1, 64), "decoding": (1, 64)}
-RECENTLY = 60
-"""Seconds: a running collector notes the time in its store twice as often."""
 NUMBERS_A_REQUEST = 1 << 12
 """Numbers of an answer that cost as much as one more request."""
 FEW_NUMBERS = 1 << 13

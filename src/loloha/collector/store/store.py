@@ -27,6 +27,8 @@ from loloha.server.tally import Tally
 MOST_KEPT_AT_ONCE = 8 << 20
 """Bytes of reports that go to their log at a time."""
 PROBE_BYTES = 1 << 20
+RECENTLY = 60
+"""Seconds: a running collector notes the time in its store twice as often."""
 
 
 class TakenOverError(StoreError):
@@ -52,11 +54,20 @@ class Store:
             if not is_ready:
                 self.database.must_suit(accept_losses=accept_losses)
                 upgrade(self.database)
+                self._must_be_whole()
             if take_over:
                 self.take_over()
         except BaseException:
             self.database.close()
             raise
+
+    def _must_be_whole(self) -> None:
+        with self.database.read() as connection:
+            if connection.execute(sql.select(schema.writer.c.epoch)).scalar_one() < 0:
+                raise StoreError(
+                    "store must be whole, a copy into it was not finished; run `loloha store copy` "
+                    "again, which goes on with it"
+                )
 
     def take_over(self) -> None:
         """Become the one that writes: the newest epoch."""

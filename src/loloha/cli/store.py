@@ -1,0 +1,32 @@
+"""``loloha store``: copy a collector's store."""
+
+from __future__ import annotations
+
+from loloha.cli import console
+from loloha.cli.command import Commands
+
+group = Commands(name="store", no_args_is_help=True, help="Copy a collector's store.")
+
+
+@group.command()
+def copy(store: str, copy: str, *, accept_losses: bool = False, as_json: bool = False) -> None:
+    """Copy a whole store into another database, of the same kind or the other.
+
+    Stop the collector before. What was cut off goes on when the same is asked for again; at the
+    end every row is compared, and only then can a collector start on the copy.
+    """
+    from loloha import checks
+
+    checks.library("loloha.collector.settings", "store copy", "collector")
+    from loloha.collector.store.copy import copy as copied
+
+    with console.working("copying") as progress:
+        rows = copied(store, copy, accept_losses=accept_losses, progress=progress)
+    if as_json:
+        console.show_json({"rows": rows})
+        return
+    console.say(
+        f"copied {rows['campaign']} campaigns and {sum(rows.values())} rows in all, each compared; "
+        "start the collector on the copy, and put the old store away: one that is started on it "
+        "counts apart"
+    )

@@ -1,0 +1,222 @@
+"""A store copied into another database: all of it, compared at the end, gone on with where cut off.
+
+While it lasts, and where it was cut off, the copy has a negative epoch, made of that of the store
+that it was begun from: nothing else opens it, and it is gone on with only while that store is the
+same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import Any
+
+import sqlalchemy as sql
+
+from loloha.collector.store import schema
+from loloha.collector.store.database import Database, is_missing
+from loloha.collector.store.store import RECENTLY, Store
+from loloha.collector.store.upgrade import upgrade
+from loloha.errors import StoreError
+
+_BYTES_AT_ONCE = 8 << 20
+_ROWS_AT_ONCE = 1000
+_ROWS_READ = 50
+_TABLES = [one for one in schema.metadata.sorted_tables if one is not schema.writer]
+"""In an order in which rows come after those that they refer to."""
+
+
+def copy(
+    source: str,
+    target: str,
+    *,
+    accept_losses: bool = False,
+    progress: Callable[[float], None] = lambda share: None,
+) -> dict[str, int]:
+    """Copy a store into another database, of the same kind or the other.
+
+    The source keeps what it has; a collector that had it writes to it no more.
+
+    Parameters
+    ----------
+    source, target : str
+        Addresses, as of `Settings.store`. The target is new, or an earlier copy that was cut off.
+    accept_losses : bool
+        As of `Settings`, for the target.
+    progress : callable
+        Is called with the share of the rows that are copied.
+
+    Returns
+    -------
+    dict
+        How many rows each table has.
+
+    Raises
+    ------
+    StoreError
+        If a collector runs on the source, the target holds anything else, either fails, or the two
+        differ at the end. The target can be used only once all of it is there.
+    """
+    if is_missing(source):
+        raise StoreError("store must exist, there is no such file; correct its address")
+    opened = Store(source, take_over=False, accept_losses=True)
+    try:
+        ago = int(time.time()) - opened.seen()
+        if 0 <= ago <= RECENTLY:
+            raise StoreError(
+                f"store must not be in use, a collector noted the time in it {ago} s ago; stop it "
+                "(if it was killed, wait a minute), then copy again"
+            )
+        into = Database(target)
+        try:
+            into.must_suit(accept_losses=accept_losses)
+            upgrade(into)
+            return _copy(opened, into, progress)
+        finally:
+            into.close()
+    finally:
+        opened.close()
+
+
+def _copy(store: Store, into: Database, progress: Callable[[float], None]) -> dict[str, int]:
+    epoch = _epoch(store.database)
+    if _epoch(into) != _unfinished(epoch):
+        _must_be_free(into)
+        store.take_over()
+        epoch = _epoch(store.database)
+        _begin(into, _unfinished(epoch))
+    with store.database.read() as connection:
+        rows = {one.name: connection.scalar(_count(one)) or 0 for one in _TABLES}
+    share = _Share(sum(rows.values()), progress)
+    for table in _TABLES:
+        _copy_table(store.database, into, table, share)
+    if any(_differs(store.database, into, table) for table in _TABLES):
+        _begin(into, 0)
+        raise StoreError(
+            "store must stay as it is while it is copied, it has changed (as by `loloha admin`); "
+            "the copy was emptied: copy again"
+        )
+    if _epoch(store.database) != epoch:
+        raise StoreError(
+            "store must stay as it is while it is copied, a collector has begun to write to it; "
+            "stop that one, then copy again"
+        )
+    with store.database.read() as connection:
+        seen = connection.scalar(sql.select(schema.writer.c.seen))
+    with into.write() as connection:
+        _count_on(connection)
+        connection.execute(sql.update(schema.writer).values(epoch=epoch, seen=seen))
+    return rows
+
+
+def _unfinished(epoch: int) -> int:
+    return -1 - epoch
+
+
+def _epoch(database: Database) -> int:
+    with database.read() as connection:
+        epoch: int = connection.execute(sql.select(schema.writer.c.epoch)).scalar_one()
+    return epoch
+
+
+def _count(table: sql.Table) -> Any:
+    return sql.select(sql.func.count()).select_from(table)
+
+
+def _must_be_free(into: Database) -> None:
+    """Refuse a target that was ever a store of its own."""
+    epoch = _epoch(into)
+    with into.read() as connection:
+        held = any(connection.scalar(_count(one)) for one in _TABLES)
+    if epoch > 0 or (epoch == 0 and held):
+        raise StoreError(
+            "copy must go into a new store, got one that is in use already; name another, or drop "
+            "its tables"
+        )
+
+
+def _begin(into: Database, epoch: int) -> None:
+    """Empty what was begun from another state of the source."""
+    with into.write() as connection:
+        for table in reversed(_TABLES):
+            connection.execute(sql.delete(table))
+        connection.execute(sql.update(schema.writer).values(epoch=epoch))
+
+
+class _Share:
+    """Which share of the rows is done."""
+
+    def __init__(self, total: int, progress: Callable[[float], None]) -> None:
+        self._done, self._total, self._progress = 0, total, progress
+
+    def advance(self, rows: int) -> None:
+        self._done += rows
+        self._progress(self._done / max(1, self._total))
+
+
+def _copy_table(source: Database, into: Database, table: sql.Table, share: _Share) -> None:
+    """Add the rows that are missing, in the order of their keys, so many at once."""
+    with into.read() as connection:
+        order = [key.desc() for key in _keys(into, table)]
+        last = connection.execute(sql.select(*_keys(into, table)).order_by(*order).limit(1)).first()
+        share.advance(connection.scalar(_count(table)) or 0)
+    keys = _keys(source, table)
+    missing = (
+        sql.true() if last is None else sql.tuple_(*keys) > sql.tuple_(*map(sql.literal, last))
+    )
+    with _rows(source, sql.select(table).where(missing).order_by(*keys)) as rows:
+        for batch in _batches(rows):
+            with into.write() as connection:
+                connection.execute(sql.insert(table), batch)
+            share.advance(len(batch))
+
+
+def _keys(database: Database, table: sql.Table) -> list[Any]:
+    """The primary key, by which both kinds of database sort alike: texts by their bytes."""
+    by_bytes = "C" if database.dialect == "postgresql" else "BINARY"
+    return [
+        sql.collate(key, by_bytes) if isinstance(key.type, sql.Text) else key
+        for key in table.primary_key
+    ]
+
+
+@contextmanager
+def _rows(database: Database, select: Any) -> Iterator[sql.Result[Any]]:
+    """Rows as they are read, of one state of the database."""
+    streaming = {"yield_per": _ROWS_READ}
+    with (
+        database.read() as connection,
+        connection.execution_options(**streaming).execute(select) as rows,
+    ):
+        yield rows
+
+
+def _batches(rows: sql.Result[Any]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        batch.append(row._asdict())
+        size += sum(len(one) for one in row if isinstance(one, bytes | str))
+        if size >= _BYTES_AT_ONCE or len(batch) >= _ROWS_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _differs(source: Database, into: Database, table: sql.Table) -> bool:
+    one, other = (sql.select(table).order_by(*_keys(each, table)) for each in (source, into))
+    with _rows(source, one) as read, _rows(into, other) as copied:
+        return any(row != its_copy for row, its_copy in zip_longest(read, copied))
+
+
+def _count_on(connection: sql.Connection) -> None:
+    """Let the next campaign have the next number: PostgreSQL does not look at those copied."""
+    if connection.dialect.name == "postgresql":
+        number = schema.campaign.c.id
+        sequence = sql.func.pg_get_serial_sequence(schema.campaign.name, number.name)
+        # Not before the first one where there is none.
+        last = sql.func.coalesce(sql.func.max(number), 1)
+        connection.execute(sql.select(sql.func.setval(sequence, last, sql.func.count() > 0)))
