@@ -30,7 +30,7 @@ def test_no_class_name_stands_twice() -> None:
 
 
 def test_no_module_name_stands_twice() -> None:
-    commands = {getattr(one, "__name__", "") for one in COMMANDS}
+    commands = {getattr(one, "__name__", "") or one.info.name for one in COMMANDS}
     places = defaultdict(set)
     for path in SOURCES.rglob("*.py"):
         package = ".".join(path.relative_to(SOURCES).parent.parts)
