@@ -2,6 +2,7 @@
 
 import itertools
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -118,6 +119,35 @@ def test_all_symbols_add_up_to_one_without_error() -> None:
     # So independent errors would be far too large for any group.
     pairs = _pair_of_symbols(EstimatedRound.of(estimate), 0)
     assert (pairs < 0).all()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [EXACT[0], EXACT[2], EXACT[4], EXACT[8]],
+    ids=lambda protocol: protocol.name,
+)
+def test_a_panel_is_drawn_from_all_users(protocol: Any) -> None:
+    """Two of four users report, each pair alike often: errors are those among all four."""
+    everybody, group = (0, 0, 1, 2), [0, 1]
+    shares = np.bincount(everybody, minlength=protocol.bins) / 4
+    moments: dict[Any, Any] = defaultdict(lambda: np.zeros(2))
+    examples = {}
+    for panel in itertools.combinations(range(4), 2):
+        for counts, chance in law_of_tallies(
+            protocol, tuple(everybody[user] for user in panel)
+        ).items():
+            tally = protocol.tally()
+            tally.counts, tally.n = np.array(counts, dtype=np.int64), 2
+            estimate = tally.estimate(population=4)
+            if estimate.eligible[group].all():
+                seen = tuple(estimate.eligible[group].tolist())
+                error = estimate.frequencies[group].sum() - 0.75
+                moments[seen] += [chance, chance * error**2]
+                examples[seen] = replace(estimate, frequencies=shares)
+    assert moments
+    for seen, (weight, square) in moments.items():
+        found = examples[seen].sum(group).standard_error ** 2
+        assert found == pytest.approx(square / weight, rel=1e-9)
 
 
 def test_labels_name_a_group() -> None:

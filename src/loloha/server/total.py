@@ -16,7 +16,7 @@ from loloha.errors import ParameterError
 from loloha.server.frame import Framed, normal_quantile
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.projection import project_simplex
-from loloha.server.variance import Channel, spread
+from loloha.server.variance import Channel, drawn_from, spread
 
 if TYPE_CHECKING:
     from loloha.protocols import Protocol
@@ -89,6 +89,8 @@ class EstimatedRound(NamedTuple):
     ----------
     protocol : Protocol
     n : int
+    users : int
+        Of whom the n were drawn, or these n.
     eligible : int64[bins]
     shares : float64[bins]
         About how frequent the values are: >= 0, of sum 1.
@@ -96,6 +98,7 @@ class EstimatedRound(NamedTuple):
 
     protocol: Protocol
     n: int
+    users: int
     eligible: Any
     shares: Floats
 
@@ -107,7 +110,13 @@ class EstimatedRound(NamedTuple):
                 "take those of a round, or see loloha.series"
             )
         shares = project_simplex(np.nan_to_num(estimate.frequencies))
-        return cls(estimate.protocol, estimate.n, estimate.eligible, shares)
+        users = drawn_from(estimate.population, estimate.n)
+        return cls(estimate.protocol, estimate.n, users, estimate.eligible, shares)
+
+    @property
+    def drawn(self) -> float:
+        """What drawing the n adds to a variance, over f(1 - f): 0 where they are all users."""
+        return float((self.users - self.n) / (max(self.users - 1, 1) * self.n))
 
     @property
     def channel(self) -> Channel:
@@ -207,7 +216,7 @@ def _of_symbols(round: EstimatedRound, group: Bools) -> Callable[[float], float]
     # Of all values every report is one.
     inside, outside = min(1.0, p + (size - 1) * q), min(1.0, size * q)
     both = Channel(inside, outside, contrast)
-    return lambda f: float(spread(both, round.n, round.n, f))
+    return lambda f: float(spread(both, round.users, round.n, f))
 
 
 def _pair_of_symbols(round: EstimatedRound, v: int) -> Floats:
@@ -215,28 +224,32 @@ def _pair_of_symbols(round: EstimatedRound, v: int) -> Floats:
     p, q, contrast = round.channel
     holding = round.shares[v] + round.shares
     shared: Floats = -(holding * p * q + (1 - holding) * q * q) / (round.n * contrast**2)
-    return shared
+    return _pair_drawn(round, v) + shared
 
 
 def _of_bits(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Given a user's value, bits are independent."""
     p, q, contrast = round.channel
     size, scale = int(group.sum()), round.n * contrast**2
-    return lambda f: (f * (p * (1 - p)) + (size - f) * (q * (1 - q))) / scale
+    return lambda f: (
+        (f * (p * (1 - p)) + (size - f) * (q * (1 - q))) / scale + round.drawn * f * (1 - f)
+    )
 
 
-def _pair_of_bits(round: EstimatedRound, v: int) -> Floats:
-    return np.zeros(len(round.shares))
+def _pair_drawn(round: EstimatedRound, v: int) -> Floats:
+    """Bits are independent; who is drawn is not."""
+    shared: Floats = -round.drawn * round.shares[v] * round.shares
+    return shared
 
 
 def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
     """Bits are independent given values and samples; samples of two buckets overlap."""
     within, eligible = round.within(group), round.eligible[group]
-    exchanged = (1 - _overlap(round)) / max(round.n - 1, 1)
+    exchanged = _exchanged(round)
 
     def variance(f: float) -> float:
         shares = f * within
-        own = spread(round.channel, round.n, eligible, shares).sum()
+        own = spread(round.channel, round.users, eligible, shares).sum()
         return float(own + exchanged * (shares.sum() ** 2 - (shares**2).sum()))
 
     return variance
@@ -244,13 +257,17 @@ def _of_buckets(round: EstimatedRound, group: Bools) -> Callable[[float], float]
 
 def _pair_of_buckets(round: EstimatedRound, v: int) -> Floats:
     shared: Floats = round.shares[v] * round.shares
-    return (1 - _overlap(round)) / max(round.n - 1, 1) * shared
+    return _exchanged(round) * shared
 
 
-def _overlap(round: EstimatedRound) -> float:
-    """Chance that who samples one bucket samples another, over that of anybody."""
+def _exchanged(round: EstimatedRound) -> float:
+    """Covariance of two buckets' samples over the product of their frequencies.
+
+    ``overlap`` is the chance that who samples one bucket samples another, over that of anybody.
+    """
     encoding: Any = round.protocol.encoding
-    return float((encoding.d - 1) * encoding.b / (encoding.d * (encoding.b - 1)))
+    overlap = (encoding.d - 1) * encoding.b / (encoding.d * (encoding.b - 1))
+    return float((1 - overlap * round.users / round.n) / max(round.users - 1, 1))
 
 
 def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
@@ -270,7 +287,7 @@ def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
         for own, mean in zip((own_inside, own_outside), means, strict=True)
     )
     scale = round.n * (p - q_star) ** 2
-    return lambda f: (f * inside + (1 - f) * outside) / scale
+    return lambda f: (f * inside + (1 - f) * outside) / scale + round.drawn * f * (1 - f)
 
 
 def _pair_of_hashes(round: EstimatedRound, v: int) -> Floats:
@@ -281,7 +298,7 @@ def _pair_of_hashes(round: EstimatedRound, v: int) -> Floats:
     holding = round.shares[v] + round.shares
     held, other = c0 * p - p * q_star, c0 * c0 * (p - q) + c0 * q - q_star**2
     shared: Floats = (holding * held + (1 - holding) * other) / (round.n * (p - q_star) ** 2)
-    return shared
+    return _pair_drawn(round, v) + shared
 
 
 def _symbol_channel(round: EstimatedRound) -> tuple[float, float]:
@@ -322,6 +339,6 @@ def _own_cells(round: EstimatedRound, group: Bools) -> tuple[float, float]:
 
 
 for_encoding(JOINT.name, Symbols)(Joint(_of_symbols, _pair_of_symbols))
-for_encoding(JOINT.name, OneHot)(Joint(_of_bits, _pair_of_bits))
+for_encoding(JOINT.name, OneHot)(Joint(_of_bits, _pair_drawn))
 for_encoding(JOINT.name, SampledBuckets)(Joint(_of_buckets, _pair_of_buckets))
 for_encoding(JOINT.name, Hashed)(Joint(_of_hashes, _pair_of_hashes))
