@@ -57,6 +57,9 @@ class Shown:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def document(self) -> Campaign:
+        return CAMPAIGN
+
     def rounds(self, first: int, newest: int, last: int = 11) -> list[dict[str, Any]]:
         return [{"round": t, "n": 2000} for t in range(first, last + 1)]
 

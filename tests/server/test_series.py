@@ -110,6 +110,20 @@ def test_smaller_rounds_count_less() -> None:
     assert moved.max() < np.abs(few[10].estimate().frequencies - SERIES.estimates[10]).max() / 4
 
 
+def test_rounds_of_panels_are_samples_that_share_memos_by_windows() -> None:
+    """Of w panels; in the long run a mean over windows has 1/w of a panel's memo noise."""
+    rounds = SIMULATED.observations()
+    alone, panels = rounds.observed(), rounds.of_panels(4).observed()
+    assert panels.memo == pytest.approx(alone.memo / 4)
+    f = alone.frequency
+    drawn = f * (1 - f) * (8000 - 2000) / (7999 * 2000)
+    assert panels.memo + panels.fresh == pytest.approx(alone.memo + alone.fresh + drawn)
+    found = loloha.series(SIMULATED, every=4)
+    assert (found.observations.every, SERIES.observations.every) == (4, 1)
+    with pytest.raises(ParameterError, match="every must be"):
+        loloha.series(SIMULATED, every=0)
+
+
 def test_values_may_come_in_any_order() -> None:
     order = np.random.default_rng(5).permutation(6)
     shuffled = [

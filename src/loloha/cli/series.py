@@ -93,12 +93,14 @@ def _observations(
     if "tallies" in kinds:
         found = _of_tallies([Path(source) for source in sources], protocol, first)
     elif "address" in kinds:
+        agreed = agreed or campaign_file.load(sources[0])
         parts = tables_of(sources[0], first, level)
         found = Observations.of_table(EstimateTable.joined(parts), protocol)
     else:
         found = Observations.of_table(EstimateTable.read(Path(sources[0])), protocol).since(first)
     if isinstance(agreed, Campaign):
         found = replace(found.labelled(agreed.bin_labels), campaign=agreed.fingerprint)
+        found = found.of_panels(agreed.schedule.every)
     return found
 
 

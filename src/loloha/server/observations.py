@@ -10,6 +10,7 @@ import numpy as np
 
 from loloha import checks
 from loloha.arrays import Floats, Ints
+from loloha.campaign.schedule import RAREST
 from loloha.errors import MergeError, ParameterError
 from loloha.protocols import Protocol, protocol_from_dict
 from loloha.server.estimate import Estimate
@@ -47,6 +48,8 @@ class Observations:
         What each round is called.
     campaign : str or None
         Its fingerprint.
+    every : int
+        In how many rounds a user reports once: more than 1 of panels.
     """
 
     protocol: Protocol
@@ -57,6 +60,7 @@ class Observations:
     labels: Sequence[Any] | None = None
     start: list[str] | None = None
     campaign: str | None = None
+    every: int = 1
 
     @classmethod
     def of(cls, source: Any) -> Observations:
@@ -137,6 +141,12 @@ class Observations:
         start = None if self.start is None else [self.start[row] for row in rows]
         return replace(self, rounds=[self.rounds[row] for row in rows], start=start, **arrays)
 
+    def of_panels(self, every: int | None) -> Observations:
+        """With rounds in each of which one panel of so many reports, if a number is given."""
+        if every is None:
+            return self
+        return replace(self, every=checks.integer("every", every, 1, RAREST, "see the schedule"))
+
     def labelled(self, labels: Sequence[Any] | None) -> Observations:
         """With these labels, if any are given."""
         if labels is None:
@@ -157,10 +167,15 @@ class Observations:
         )
         f = np.clip(mean, 0.0, 1.0)
         n, eligible = np.maximum(self.n, 1)[:, None], np.where(seen, self.eligible, 1)
-        variance = spread(Channel.realised(self.protocol), n, eligible, f)
+        # The users of a panel are drawn from all of them, who would take so many panels.
+        users = n if self.every == 1 else n.max() * self.every
+        variance = spread(Channel.realised(self.protocol), users, eligible, f)
         memo = np.zeros_like(variance)
         if self.protocol.longitudinal:
             memo = np.minimum(spread(Channel.memoised(self.protocol), n, eligible, f), variance)
+        # Rounds share memos where they are a multiple of `every` apart: means over windows, in the
+        # long run, share an `every`-th. In shorter ones it is a bound.
+        memo = memo / self.every
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
         lasting = self.protocol.encoding.lasting_share(project_simplex(mean))
         return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)

@@ -220,7 +220,12 @@ class EstimatedSeries:
 
 
 def series(
-    source: Any, *, smooth: bool = True, level: float = 0.95, labels: Sequence[Any] | None = None
+    source: Any,
+    *,
+    smooth: bool = True,
+    level: float = 0.95,
+    labels: Sequence[Any] | None = None,
+    every: int | None = None,
 ) -> EstimatedSeries:
     """Frequencies over rounds, with what the rounds share taken into account.
 
@@ -238,6 +243,9 @@ def series(
         Of intervals, in (0, 1).
     labels : sequence, optional
         What each bin stands for; by default as simulated.
+    every : int, optional
+        In how many rounds a user reports once, as the campaign's schedule says; 1 by default.
+        Frequencies are then those among all users, of whom each round has one panel.
 
     Returns
     -------
@@ -258,7 +266,7 @@ def series(
     Source: MATH section 19.
     """
     checks.level(level)
-    observations = Observations.of(source).labelled(labels)
+    observations = Observations.of(source).labelled(labels).of_panels(every)
     observed = observations.observed()
     parameters = statespace.fit(observed)
     return EstimatedSeries(
