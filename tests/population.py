@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha.law import exact_law
+from loloha.distribution import exact_distribution
 from loloha.population.samplers import History, sample, sample_reports
 from loloha.population.samplers.enumerated import EnumeratedDraws
 from loloha.rng import SCALE, Rng
@@ -64,7 +64,7 @@ def reports_law(protocol: Any, values: Any) -> Law:
 
     total: Law = {((),) * np.shape(values)[1]: Fraction(1)}
     for held in values:
-        user = exact_law(lambda rng, held=held: told(held, rng))
+        user = exact_distribution(lambda rng, held=held: told(held, rng))
         total = {
             tuple((*there, one) for there, one in zip(rounds, own, strict=True)): p * q
             for rounds, p in total.items()
@@ -91,7 +91,7 @@ def population_law(protocol: Any, values: Any) -> Law:
     total: Law = {(nobody, ()): Fraction(1)}
     for held in values:
         # Users draw independently of each other.
-        user = exact_law(lambda rng, held=held: reported(protocol, held, rng))
+        user = exact_distribution(lambda rng, held=held: reported(protocol, held, rng))
         added: Counter[Any] = Counter()
         for (counts, loss), p in total.items():
             for (more, spent), q in user.items():

@@ -26,8 +26,8 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 # Runs on a user's device, where only Python can be counted on.
 DEVICE = {
-    "errors", "_moved", "checks", "hashing", "law", "report", "rng", "channels", "encodings",
-    "protocols", "campaign", "client", "sender", "sender.connection", "wire.message",
+    "errors", "_moved", "checks", "hashing", "distribution", "report", "rng", "channels",
+    "encodings", "protocols", "campaign", "client", "sender", "sender.connection", "wire.message",
     "wire.refusal",
 }  # fmt: skip
 # The two objects that a protocol hands out lie above it: imported where they are made.
@@ -357,7 +357,7 @@ FAULTS = [
     planted("numpy through us", "loloha.hashing",
             "from loloha.arrays import Ints", "device code"),
     planted("numpy in a class", "loloha.client", "class A:\n import numpy", "device code"),
-    planted("numpy if present", "loloha.law",
+    planted("numpy if present", "loloha.distribution",
             "try:\n import numpy\nexcept ImportError:\n pass", "device code"),
     planted("numpy where types are not checked", "loloha.rng",
             "if TYPE_CHECKING:\n pass\nelse:\n import numpy", "device code"),

@@ -95,10 +95,11 @@ for name in sys.argv[1:]:
 @pytest.mark.parametrize("old", NAMES)
 def test_a_name_that_left_its_module_is_found_there_with_a_warning(old: str) -> None:
     module, _, name = old.rpartition(".")
-    with pytest.warns(DeprecationWarning, match=f"{old} is {NAMES[old]}.{name} since 0.3") as said:
+    today, _, new = NAMES[old].partition(":")
+    with pytest.warns(DeprecationWarning, match=f"{old} is {today}.{new or name} since") as said:
         old_one = getattr(importlib.import_module(module), name)
     assert [one.filename for one in said] == [__file__]
-    assert old_one is getattr(importlib.import_module(NAMES[old]), name)
+    assert old_one is getattr(importlib.import_module(today), new or name)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -130,13 +131,18 @@ def test_old_names_of_attributes_and_arguments_are_taken_with_a_warning() -> Non
     tally = protocol.tally()
     tally.add(protocol.client(rng=SimulationRng(1)).report(2, round=0))
     simulation = loloha.simulate(protocol, [[0, 1], [2, 3]], rng=1)
+    plan = loloha.plan(5, 900, 2.0, 1.0, objective="round")
     had: Callable[[], Any]
     for had, has in (
         (lambda: tally.reach().tolist(), tally.eligible().tolist()),
         (lambda: tally.estimate().reach.tolist(), tally.eligible().tolist()),
         (lambda: simulation.reach.tolist(), simulation.eligible.tolist()),
         (lambda: loloha.variance(protocol, 9, reach=3), loloha.variance(protocol, 9, eligible=3)),
+        (lambda: plan.weigh, "round"),
+        (lambda: loloha.plan(5, 900, 2.0, 1.0, weigh="round").objective, "round"),
     ):
-        with pytest.warns(DeprecationWarning, match=r"reach.* is eligible=? since 0.3") as said:
+        with pytest.warns(
+            DeprecationWarning, match=r" is (eligible|objective)=? since 0.3"
+        ) as said:
             assert had() == has
         assert [one.filename for one in said] == [__file__]

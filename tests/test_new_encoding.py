@@ -14,16 +14,16 @@ from loloha.campaign import Campaign, Labels, Schedule
 from loloha.channels import BitChannel, SymbolChannel
 from loloha.collector.store.count_part import add_to_part, split, whole
 from loloha.conform import case, missing
+from loloha.distribution import exact_distribution, loss_between
 from loloha.encodings import Encoding, OneHot, Symbols, for_encoding
 from loloha.engines import tally
 from loloha.engines.sql import DIALECTS, statement
 from loloha.errors import LolohaError, ParameterError
-from loloha.law import exact_law, loss_between
 from loloha.planning.prospect import prospect
 from loloha.planning.verdict import verdict
 from loloha.population import samplers
 from loloha.postprocess import iterative_bayesian_update
-from loloha.privacy.change import change_area, link_area
+from loloha.privacy.change import change_auc, link_auc
 from loloha.privacy.shuffling import shuffled
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import REGISTRY
@@ -90,7 +90,7 @@ class Shifted(Encoding):
     def chain(self, p1: Any, q1: Any, p2: Any, q2: Any) -> tuple[Any, Any]:
         return Symbols(self.k).chain(p1, q1, p2, q2)
 
-    def odds(self, p: Any, q: Any) -> Any:
+    def likelihood_ratio(self, p: Any, q: Any) -> Any:
         return p / q
 
     def shapes(self, n: Any) -> Any:
@@ -232,7 +232,7 @@ def test_the_loss_of_repeated_reports_is_bounded_from_above() -> None:
             client = protocol.client(rng=rng)
             return tuple((r.key, r.y) for r in (client.report(v, round=t) for t in range(2)))
 
-        laws = [exact_law(lambda rng, v=v: run(rng, v)) for v in range(3)]
+        laws = [exact_distribution(lambda rng, v=v: run(rng, v)) for v in range(3)]
         exact = max(loss_between(one, other) for one in laws for other in laws)
         first, second, later = loloha.privacy.growth(protocol, [1, 2, 100], realised=True)
         assert first == pytest.approx(1.0, abs=1e-9)
@@ -246,8 +246,8 @@ def test_no_likelihood_is_guessed(protocol: Any) -> None:
 
 
 def test_no_attack_is_guessed(protocol: Any) -> None:
-    assert change_area(protocol, 3) is None
-    assert link_area(protocol, 3) is None
+    assert change_auc(protocol, 3) is None
+    assert link_auc(protocol, 3) is None
     with pytest.raises(ParameterError, match="must have an encoding that brings"):
         attacks.averaging(protocol, [1], n=2, rng=1)
     with pytest.raises(ParameterError, match="must have an encoding that brings"):
@@ -276,7 +276,7 @@ def test_a_port_would_be_asked_by_the_device_s_own_steps(
     asked = [(one, life) for one, life in case.short_lives() if type(one) in new]
     assert {type(one) for one, _ in asked} == set(new)
     for one, life in asked:
-        law = exact_law(lambda rng, one=one, life=life: lived(one, life, rng))
+        law = exact_distribution(lambda rng, one=one, life=life: lived(one, life, rng))
         assert sum(law.values()) == 1
         assert len(law) > 1
 

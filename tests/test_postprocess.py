@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as arrays
 from scipy.optimize import brentq
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.postprocess import (
     clip_and_renormalise,
     iterative_bayesian_update,
@@ -163,7 +163,7 @@ def channel(protocol: Protocol) -> Any:
         def run(rng: Any, v: int = v) -> Any:
             return protocol.client(rng=rng).report(v, round=0)
 
-        for report, probability in exact_law(run).items():
+        for report, probability in exact_distribution(run).items():
             tally = protocol.tally()
             tally.add(report)
             rows[v] += float(probability) * tally.counts

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import loloha
 from laws.variants import FLAGSHIPS, Variant
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.protocols import REGISTRY
 from loloha.rng import DIGITS, SCALE, Rng, SecureRng, SimulationRng, compare_all
 from scripted import ScriptedRng
@@ -111,7 +111,7 @@ def test_draws_at_once_have_the_law_of_draws_one_by_one(size: int, digits: int) 
             )
             for drawn in range(1 << size)
         }
-        assert exact_law(run) == {outcome: p for outcome, p in expected.items() if p}
+        assert exact_distribution(run) == {outcome: p for outcome, p in expected.items() if p}
 
 
 @given(st.data())
@@ -226,4 +226,4 @@ def test_a_client_is_secure_unless_told_otherwise() -> None:
 
 
 def test_primitives_of_all_sources_agree_on_the_law() -> None:
-    assert exact_law(lambda rng: rng.bernoulli(SCALE // 4))[True] * 4 == 1
+    assert exact_distribution(lambda rng: rng.bernoulli(SCALE // 4))[True] * 4 == 1

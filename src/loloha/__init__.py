@@ -77,7 +77,6 @@ _MODULES = (
     "errors",
     "figure",
     "hashing",
-    "law",
     "planning",
     "population",
     "postprocess",

@@ -35,6 +35,7 @@ MOVED = {
     "evaluation": "loloha.population.evaluation",
     "frontier": "loloha.planning.frontier",
     "kernels": "loloha.counting.kernels",
+    "law": "loloha.distribution",
     "limits": "loloha.planning.limits",
     "loss": "loloha.privacy.loss",
     "paper": "loloha_lab.paper",
@@ -100,15 +101,20 @@ NAMES = {
     "loloha.DyadicLH": "loloha_lab.dyadic",
     "loloha.client.Account": "loloha.client.state",
     "loloha.client.KEPT_ROUNDS": "loloha.client.state",
+    "loloha.distribution.exact_law": "loloha.distribution:exact_distribution",
     "loloha.planning.Candidate": "loloha.planning.planning",
     "loloha.planning.candidates": "loloha.planning.planning",
     "loloha.planning.prospects": "loloha.planning.planning",
     "loloha.privacy.DyadicExplanation": "loloha_lab.dyadic",
+    "loloha.privacy.change_area": "loloha.privacy:change_auc",
+    "loloha.privacy.change.change_area": "loloha.privacy:change_auc",
+    "loloha.privacy.link_area": "loloha.privacy:link_auc",
+    "loloha.privacy.change.link_area": "loloha.privacy:link_auc",
     "loloha.protocols.table.ChosenG": "loloha.protocols.former",
     "loloha.protocols.table.LocalHashing": "loloha.protocols.former",
     "loloha.protocols.table.SymbolChain": "loloha.protocols.former",
 }
-"""Names that left a module that stayed, and the module of today. Gone in 0.4."""
+"""Names that left a module that stayed: the module of today, and a new name. Gone in 0.4."""
 
 
 def home(name: str) -> str | None:
@@ -127,10 +133,10 @@ def home(name: str) -> str | None:
 def attribute(module: str, name: str) -> Any:
     """What ``module.name`` led to in 0.2.0, with a warning."""
     old = f"{module}.{name}"
-    place = NAMES.get(old)
-    if place is not None:
-        _warn(old, f"{place}.{name}", 4)
-        return getattr(importlib.import_module(place), name)
+    if old in NAMES:
+        module, _, new = NAMES[old].partition(":")
+        _warn(old, f"{module}.{new or name}", 4)
+        return getattr(importlib.import_module(module), new or name)
     place = home(old) if module == "loloha" and "." not in name else None
     if place is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -22,9 +22,9 @@ from loloha.channels import (
     symbol_channel,
     symmetric_bit_channel,
 )
+from loloha.distribution import exact_distribution
 from loloha.encodings import Symbols
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.rng import SCALE
 
 EPS = [1e-6, 0.05, 1.0, 5.0, 40.0, 700.0]
@@ -238,7 +238,7 @@ def test_the_truth_is_kept_exactly_and_lies_are_uniform(g: int, keep: int) -> No
     """PAINS 1, 2: a lie never equals the truth, so the truth has probability p and not more."""
     channel = SymbolChannel(g, keep)
     for x in range(g):
-        law = exact_law(lambda rng, x=x: channel.draw(rng, x))
+        law = exact_distribution(lambda rng, x=x: channel.draw(rng, x))
         expected = {y: channel.p if y == x else channel.q for y in range(g)}
         assert law == {y: p for y, p in expected.items() if p}
 
@@ -247,7 +247,7 @@ def test_a_bit_is_answered_with_its_own_probability() -> None:
     channel = BitChannel(SCALE // 2, SCALE // 8)
     chances = {1: channel.p, 0: channel.q}
     for bits in range(8):
-        law = exact_law(lambda rng, bits=bits: channel.draw(rng, 3, bits))
+        law = exact_distribution(lambda rng, bits=bits: channel.draw(rng, 3, bits))
         for drawn in range(8):
             factors = [
                 chance if drawn >> place & 1 else 1 - chance
@@ -262,7 +262,7 @@ def test_a_bit_is_answered_with_its_own_probability() -> None:
 def test_the_loss_of_a_channel_is_what_its_law_says(eps: float, g: int) -> None:
     """PAINS 1: the loss is read off the enumerated law, not off the formula."""
     channel = symbol_channel(eps, g)
-    laws = [exact_law(lambda rng, x=x: channel.draw(rng, x)) for x in range(g)]
+    laws = [exact_distribution(lambda rng, x=x: channel.draw(rng, x)) for x in range(g)]
     worst = max(one[y] / other[y] for one in laws for other in laws for y in range(g))
     assert worst == channel.p / channel.q
     assert math.isclose(math.log(worst), eps, abs_tol=1e-12)
@@ -281,9 +281,9 @@ def test_a_table_is_the_identity_one_symbol_or_any_permutation(
     expected = dict.fromkeys(permutations(range(g)), (1 - same) * (1 - one) / math.factorial(g))
     expected[tuple(range(g))] += same
     expected |= {(y,) * g: (1 - same) * one / g for y in range(g)}
-    law = exact_law(channel.table)
+    law = exact_distribution(channel.table)
     assert law == {table: p for table, p in expected.items() if p}
     for x, y in product(range(g), repeat=2):
         chance = sum((p for table, p in law.items() if table[x] == y), Fraction(0))
         assert chance == (channel.p if x == y else channel.q)
-    assert exact_law(lambda rng: channel.draw(rng, g - 1)).get(0, 0) == channel.q
+    assert exact_distribution(lambda rng: channel.draw(rng, g - 1)).get(0, 0) == channel.q

@@ -11,9 +11,9 @@ import pytest
 
 from laws.variants import example
 from loloha.channels import BitChannel, chained_bits
+from loloha.distribution import exact_distribution
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
 from loloha.hashing import AffineHash, LinearHash, PrimeHash, XXHash
-from loloha.law import exact_law
 from loloha.protocols import REGISTRY
 from loloha.rng import SCALE, SimulationRng
 from scripted import ScriptedRng
@@ -38,7 +38,7 @@ def test_the_value_that_floats_misplace() -> None:
 
 @pytest.mark.parametrize(("b", "d"), [(2, 1), (2, 2), (3, 2), (4, 1), (4, 2), (5, 3), (5, 5)])
 def test_sampled_buckets_are_a_uniform_subset(b: int, d: int) -> None:
-    law = exact_law(SampledBuckets(b, b, d).draw_key)
+    law = exact_distribution(SampledBuckets(b, b, d).draw_key)
     assert law == dict.fromkeys(combinations(range(b), d), Fraction(1, comb(b, d)))
 
 
@@ -138,7 +138,7 @@ def test_a_value_whose_bucket_was_not_sampled_has_the_last_memo_symbol() -> None
 def test_sampled_bits_can_take_a_second_round() -> None:
     """No registered protocol does; the law is that of each bit on its own."""
     encoding, first, second = SampledBuckets(9, 3, 2), BitChannel(SCALE // 4, 3), BitChannel(9, 5)
-    law = exact_law(lambda rng: encoding.rerandomise(rng, b"\x01", second))
+    law = exact_distribution(lambda rng: encoding.rerandomise(rng, b"\x01", second))
     p, q = second.p, second.q
     assert law == {
         b"\x00": (1 - p) * (1 - q), b"\x01": p * (1 - q), b"\x02": (1 - p) * q, b"\x03": p * q
@@ -164,5 +164,5 @@ def test_keys_are_counted_one_by_one() -> None:
         SampledBuckets(7, 5, 2),
         SampledBuckets(7, 5, 5),
     ):
-        law = exact_law(encoding.draw_key)
+        law = exact_distribution(encoding.draw_key)
         assert encoding.key_count == len(law)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.engines import linked, tally
 from loloha.engines.window import Scores, decode
 from loloha.errors import ParameterError, WireError
-from loloha.law import exact_law
 from loloha.population import linked as linked_reports
 from loloha.population.generation import generate
 from loloha.reportlog import ReportLog
@@ -42,7 +42,7 @@ def law_of_reports(protocol: Any, values: tuple[int, ...]) -> dict[Any, Fraction
         keys = [report.key for report in sent if report is not None]
         return keys[0], tuple(-1 if report is None else report.y for report in sent)
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def moments(protocol: Any, values: tuple[int, ...], method: str) -> tuple[Any, Any, Any]:

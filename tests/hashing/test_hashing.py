@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.hashing import (
     LARGEST_TABLE,
@@ -29,7 +30,6 @@ from loloha.hashing import (
     least_prime,
     modular,
 )
-from loloha.law import exact_law
 from loloha.rng import Rng
 
 LINEAR = [(2, 2), (2, 3), (2, 8), (3, 3), (3, 9), (3, 7), (5, 5), (5, 24), (7, 11), (11, 4)]
@@ -53,7 +53,7 @@ def few_residues(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def keys_of(family: HashFamily) -> dict[int, Fraction]:
-    return exact_law(family.draw)
+    return exact_distribution(family.draw)
 
 
 @pytest.mark.parametrize(("g", "k"), LINEAR)

@@ -10,7 +10,7 @@ import pytest
 import loloha
 from laws import oracle
 from loloha.privacy import transcript
-from loloha.privacy.change import change_area
+from loloha.privacy.change import change_auc
 
 TABLES = [
     loloha.BiLOLOHA(k=4, eps_inf=2.0, eps_1=1.0, memo="joint"),
@@ -76,9 +76,9 @@ def test_changes_show_as_they_did_and_more_without_one_symbol_for_all() -> None:
     budgets = {"k": 96, "eps_inf": 2.0, "eps_1": 1.0, "g": 4, "hash": "prime"}
     apart = loloha.OLOLOHA(**budgets)
     for reports in (1, 10):
-        usual = change_area(apart, reports)
-        joint = change_area(loloha.OLOLOHA(**budgets, memo="joint"), reports)
-        bare = change_area(loloha.OLOLOHA(**budgets, memo="joint", m0=0.0), reports)
+        usual = change_auc(apart, reports)
+        joint = change_auc(loloha.OLOLOHA(**budgets, memo="joint"), reports)
+        bare = change_auc(loloha.OLOLOHA(**budgets, memo="joint", m0=0.0), reports)
         assert usual is not None
         assert joint is not None
         assert bare is not None

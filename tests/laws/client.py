@@ -9,8 +9,8 @@ import pytest
 from laws import law, longitudinal, oracle
 from laws.variants import FLAGSHIPS, VARIANTS
 from loloha.conform.laws import walk
+from loloha.distribution import exact_distribution
 from loloha.errors import BudgetError, ParameterError
-from loloha.law import exact_law
 from loloha.protocols import Protocol
 from loloha.rng import Rng, SimulationRng
 
@@ -111,7 +111,9 @@ def reset_draws_a_new_key_and_memo(protocol: Any) -> None:
         return ((before.key, before.y), (after.key, after.y))
 
     alone = oracle.reports_law(protocol, 0, 1)
-    assert exact_law(run) == {a + b: p * q for a, p in alone.items() for b, q in alone.items()}
+    assert exact_distribution(run) == {
+        a + b: p * q for a, p in alone.items() for b, q in alone.items()
+    }
 
 
 @law(VARIANTS, lambda protocol: longitudinal(protocol) and keyed(protocol))

@@ -10,7 +10,7 @@ import pytest
 
 from laws import at_most_bits, law, longitudinal, oracle
 from laws.variants import VARIANTS
-from loloha.law import exact_law, loss_between
+from loloha.distribution import exact_distribution, loss_between
 from loloha.rng import Rng
 
 
@@ -61,7 +61,7 @@ def remembering(protocol: Any, v: int) -> Callable[[Rng], Any]:
 
 @law(VARIANTS)
 def first_report_loses_what_is_realised_and_at_most_eps_1(protocol: Any) -> None:
-    laws = [exact_law(reporting(protocol, v)) for v in range(protocol.k)]
+    laws = [exact_distribution(reporting(protocol, v)) for v in range(protocol.k)]
     assert laws == [oracle.reports_law(protocol, v, 1) for v in range(protocol.k)]
     assert largest_loss(laws) == pytest.approx(protocol.realised.eps_first, abs=1e-12)
     assert not exceeds(worst(laws), protocol.asked_first)
@@ -72,7 +72,7 @@ def first_report_loses_what_is_realised_and_at_most_eps_1(protocol: Any) -> None
 @law(VARIANTS, longitudinal)
 def memo_loses_what_is_realised_and_at_most_eps_inf(protocol: Any) -> None:
     """PAINS 1: all reports of one value are drawn from the memo, so its law bounds them all."""
-    laws = [exact_law(remembering(protocol, v)) for v in range(protocol.k)]
+    laws = [exact_distribution(remembering(protocol, v)) for v in range(protocol.k)]
     assert largest_loss(laws) == pytest.approx(protocol.realised.eps_memo, abs=1e-12)
     assert not exceeds(worst(laws), protocol.asked_memo)
     if tight(protocol):
@@ -83,7 +83,7 @@ def memo_loses_what_is_realised_and_at_most_eps_inf(protocol: Any) -> None:
 def memo_is_the_truth_with_p1_and_lies_are_uniform(protocol: Any) -> None:
     """PAINS 2, and no bit is left unrandomised."""
     for v in range(protocol.k):
-        assert exact_law(remembering(protocol, v)) == oracle.memo_law(protocol, v)
+        assert exact_distribution(remembering(protocol, v)) == oracle.memo_law(protocol, v)
 
 
 @law(VARIANTS, at_most_bits(3))
@@ -93,7 +93,7 @@ def three_reports_share_one_memo(protocol: Any) -> None:
     reports = 3 if protocol.longitudinal and oracle.bits(protocol) <= 2 else 2
     expected = [oracle.reports_law(protocol, v, reports) for v in range(protocol.k)]
     for v in {0, protocol.k - 1}:
-        assert exact_law(reporting(protocol, *[v] * reports)) == expected[v]
+        assert exact_distribution(reporting(protocol, *[v] * reports)) == expected[v]
     eps = oracle.eps_after(protocol, reports)
     assert largest_loss(expected) == pytest.approx(eps, abs=1e-12)
     if protocol.longitudinal:
@@ -104,7 +104,7 @@ def three_reports_share_one_memo(protocol: Any) -> None:
 def returning_to_a_value_finds_its_old_answer(protocol: Any) -> None:
     """The law of v, w, v: two memos where v and w differ in their symbol, else one."""
     first, last = 0, protocol.k - 1
-    seen = exact_law(reporting(protocol, first, last, first))
+    seen = exact_distribution(reporting(protocol, first, last, first))
     expected: oracle.Law = {}
     every = oracle.keys(protocol)
     for key in every:
@@ -135,13 +135,13 @@ def clients_are_independent(protocol: Any) -> None:
 
     alone = [oracle.reports_law(protocol, v, 1) for v in (0, 1)]
     expected = {a + b: p * q for a, p in alone[0].items() for b, q in alone[1].items()}
-    assert exact_law(run) == expected
+    assert exact_distribution(run) == expected
 
 
 @law(VARIANTS, lambda protocol: protocol.joint)
 def a_table_for_life_has_exactly_the_stated_law(protocol: Any) -> None:
     """MATH section 15: identity, permutation, one symbol; and every cell alone is GRR."""
-    seen = exact_law(protocol.remember)
+    seen = exact_distribution(protocol.remember)
     assert seen == oracle.tables_law(protocol)
     p, q = protocol.realised.p1, protocol.realised.q1
     for x in range(protocol.g):

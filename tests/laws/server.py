@@ -11,7 +11,7 @@ from laws import law, oracle
 from laws.device import reporting
 from laws.variants import FLAGSHIPS, VARIANTS
 from loloha.conform.laws import walk
-from loloha.law import exact_law
+from loloha.distribution import exact_distribution
 from loloha.report import Report
 
 
@@ -39,7 +39,7 @@ def estimates_are_unbiased_with_the_stated_variance(protocol: Any) -> None:
         mass, mean, square = np.zeros((3, protocol.bins))
         support = [Fraction(0)] * protocol.bins
         reached = [Fraction(0)] * protocol.bins
-        for ((key, y),), chance in exact_law(reporting(protocol, v)).items():
+        for ((key, y),), chance in exact_distribution(reporting(protocol, v)).items():
             tally = protocol.tally()
             tally.add(Report(key, y))
             estimate = tally.estimate()

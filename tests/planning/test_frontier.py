@@ -57,7 +57,7 @@ def test_a_g_beyond_reach_leaves_the_others() -> None:
     "more",
     [
         ["--attributes", "2"], ["--n", "100"], ["--eps-1", "1"], ["--protocol", "grr"],
-        ["--eps-2", "1"], ["--level", "0.9"], ["--weigh", "round"], ["--error", "0.1"],
+        ["--eps-2", "1"], ["--level", "0.9"], ["--objective", "round"], ["--error", "0.1"],
         ["--calibration", "published"], ["--all-values"], ["--visible", "0.1"],
     ],
 )  # fmt: skip

@@ -61,10 +61,10 @@ def test_what_no_reader_asks_for_is_not_computed(monkeypatch: pytest.MonkeyPatch
     """How surely changes show takes longer than all else together."""
     asked: list[str] = []
 
-    def change_area(protocol: Any, reports: int) -> None:
+    def change_auc(protocol: Any, reports: int) -> None:
         asked.append(protocol.name)
 
-    monkeypatch.setattr("loloha.planning.prospect.change_area", change_area)
+    monkeypatch.setattr("loloha.planning.prospect.change_auc", change_auc)
     plan = loloha.plan(96, 50_000, 2.0, 1.0)
     assert plan.recommendation is not None
     assert not asked
@@ -337,9 +337,9 @@ def test_recommendations_to_expect(survey: Any, label: str, reason: str) -> None
     assert reason in plan.reason
 
 
-@pytest.mark.parametrize(("weigh", "column"), [("round", "eps_2"), ("change", "change")])
-def test_another_column_can_decide(weigh: str, column: str) -> None:
-    plan = loloha.plan(96, 50_000, 2.0, 1.0, weigh=weigh)
+@pytest.mark.parametrize(("objective", "column"), [("round", "eps_2"), ("change", "change")])
+def test_another_column_can_decide(objective: str, column: str) -> None:
+    plan = loloha.plan(96, 50_000, 2.0, 1.0, objective=objective)
     best: Any = plan.recommendation
     eligible: list[Any] = [row for row in plan.rows if row.eligible]
     least = min(row.error_one for row in eligible)
@@ -348,8 +348,8 @@ def test_another_column_can_decide(weigh: str, column: str) -> None:
     assert getattr(best, column) == min(getattr(row, column) for row in as_good)
     assert f"Any one round of it loses at most {best.eps_2:.4g}" in plan.reason
     assert f"AUC at most {math.ceil(100 * best.change) / 100:.2f} (an average over" in plan.reason
-    with pytest.raises(ParameterError, match="weigh"):
-        loloha.plan(96, 50_000, 2.0, 1.0, weigh="taste")
+    with pytest.raises(ParameterError, match="objective"):
+        loloha.plan(96, 50_000, 2.0, 1.0, objective="taste")
 
 
 WEIGHTS: dict[str, Any] = {"cap": lambda one: one.cap, "round": loloha.privacy.eps_2}
@@ -363,17 +363,17 @@ def all_lolohas(k: int, eps_inf: float, eps_1: float) -> Any:
             yield loloha.OLOLOHA(k=k, eps_inf=eps_inf, eps_1=eps_1, g=g, hash=family, memo=memo)
 
 
-@pytest.mark.parametrize("weigh", ["cap", "round"])
+@pytest.mark.parametrize("objective", ["cap", "round"])
 @pytest.mark.parametrize(
     "survey",
     [(50, 50_000, 5.0, 3.0), (40, 50_000, 2.0, 1.0), (7, 100, 4.0, 1.0), (300, 10_336, 3.0, 2.5),
      (12, 10**6, 1.0, 0.9), (96, 10_000, 5.0, 4.0),
     (50, 1000, 3.0, 2.9)],
 )  # fmt: skip
-def test_no_g_family_or_memo_beats_the_recommendation(survey: Any, weigh: str) -> None:
+def test_no_g_family_or_memo_beats_the_recommendation(survey: Any, objective: str) -> None:
     """By exhaustion: among those within 10 % of the least error, none has less of what decides."""
     k, n, *budgets = survey
-    best: Any = loloha.plan(*survey, weigh=weigh).recommendation
+    best: Any = loloha.plan(*survey, objective=objective).recommendation
     plain = [row for row in loloha.plan(*survey).rows if row.eligible]
     every = [
         (math.sqrt(variance(one, n)), one)
@@ -383,8 +383,8 @@ def test_no_g_family_or_memo_beats_the_recommendation(survey: Any, weigh: str) -
     scale = normal_quantile(0.975)
     least = min([row.error_one for row in plain] + [scale * one for one, _ in every])
     assert best.error_one <= 1.1 * least * (1 + 1e-9)
-    rivals = [WEIGHTS[weigh](one) for error, one in every if scale * error <= 1.1 * least]
-    assert WEIGHTS[weigh](best.protocol) <= min(rivals) * (1 + 1e-9)
+    rivals = [WEIGHTS[objective](one) for error, one in every if scale * error <= 1.1 * least]
+    assert WEIGHTS[objective](best.protocol) <= min(rivals) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("given", ["eps_inf", "eps_2"])
@@ -437,7 +437,7 @@ def test_reports_of_megabytes_are_recommended_only_if_asked_for() -> None:
 def test_rows_say_what_values_that_change_reveal() -> None:
     for row in loloha.plan(20, 1000, 2.0, 1.0).rows:
         assert row.protocol is not None
-        area = loloha.privacy.change_area(row.protocol, 10)
+        area = loloha.privacy.change_auc(row.protocol, 10)
         assert area is not None
         assert (row.eps_2, row.change) == (loloha.privacy.eps_2(row.protocol), area.auc)
         assert row.to_dict()["eps_2"] == (row.eps_2 if row.name != "dbitflippm" else None)

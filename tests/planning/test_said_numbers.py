@@ -151,7 +151,7 @@ def test_one_table_for_life() -> None:
     assert numbers(text, r"can be (\d+\.\d+) where two") == pytest.approx(losses[1:2], rel=6e-4)
     row = row_of("ololoha") | {"g": 4, "protocol": "ololoha-joint", "hash": "prime"}
     once = formulas.area_of_one_report(row, K)
-    change = privacy.change_area(protocol, 1)
+    change = privacy.change_auc(protocol, 1)
     assert change is not None
     assert change.auc == pytest.approx(once, abs=1e-9)
 

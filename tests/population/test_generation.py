@@ -7,9 +7,9 @@ from scipy.stats import chi2
 
 from logs import PROTOCOLS
 from loloha import BLH, LGRR, LOSUE, OLOLOHA, BiLOLOHA, DBitFlipPM
+from loloha.distribution import exact_distribution
 from loloha.engines import tally
 from loloha.errors import DomainError, ParameterError
-from loloha.law import exact_law
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.reportlog import ReportLog, from_arrow, generate
 
@@ -37,7 +37,7 @@ def test_reports_follow_the_law_of_clients(protocol, held):
         reports = [client.report(v, round=t) for t, v in enumerate(held)]
         return tuple((report.key, report.y) for report in reports)
 
-    law = exact_law(run)
+    law = exact_distribution(run)
     columns = []
     history = History(np.tile(held, (n, 1)), protocol.k)
     for _, keys, ys in sample_reports(protocol, history, Draws(seed)):

@@ -9,7 +9,7 @@ import pytest
 
 from laws import oracle
 from laws.variants import VARIANTS, Variant, pairwise
-from loloha.law import exact_law
+from loloha.distribution import exact_distribution
 from loloha.population.samplers import History
 from population import Law, Width, numpy_only, population_law, reports_law, sampled, sent
 
@@ -85,5 +85,5 @@ def test_what_the_server_gets_has_the_law_of_the_clients(
     for case in small:
         protocol: Any = case.variant.build()
         history = case.history
-        simulated = exact_law(lambda rng: case.way(protocol, history, rng))  # noqa: B023
+        simulated = exact_distribution(lambda rng: case.way(protocol, history, rng))  # noqa: B023
         assert simulated == LAWS[case.way](protocol, history.values), str(case)

@@ -12,7 +12,7 @@ from loloha.campaign import Campaign, Labels, Schedule
 from loloha.errors import CampaignError, ParameterError
 from loloha.hashing import FAMILIES, PrimeHash, hash_family
 from loloha.planning.verdict import require_fit_keys
-from loloha.privacy.change import change_area, worst_key
+from loloha.privacy.change import change_auc, worst_key
 from loloha.privacy.plain_words import MEAN_OVER_KEYS
 
 BUDGETS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -101,7 +101,7 @@ def test_an_area_is_said_to_be_an_average_and_the_worst_key_is_said(protocol: An
     assert ("Assigned keys" in assigned) is (shown is not None)
     if shown is not None:
         worst, by_chance = shown
-        average: Any = change_area(protocol, 1000)
+        average: Any = change_auc(protocol, 1000)
         assert not by_chance
         assert worst.auc >= average.auc - 1e-9
 
@@ -109,7 +109,7 @@ def test_an_area_is_said_to_be_an_average_and_the_worst_key_is_said(protocol: An
 def test_the_worst_key_shows_more_than_the_average() -> None:
     """Five values in cells of 1 and 4, or 2 and 3: their keys differ."""
     protocol = loloha.BiLOLOHA(k=5, **BUDGETS)
-    worst, average = worst_key(protocol), change_area(protocol, 1000)
+    worst, average = worst_key(protocol), change_auc(protocol, 1000)
     assert worst is not None
     assert average is not None
     assert worst[0].auc > average.auc + 0.001

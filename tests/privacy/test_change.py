@@ -12,9 +12,9 @@ from scipy.stats import mannwhitneyu
 
 import loloha
 from laws import oracle
-from loloha import law
+from loloha import distribution
 from loloha.errors import ParameterError
-from loloha.privacy.change import bits, change_area, link_area, symbols, unmemoised
+from loloha.privacy.change import bits, change_auc, link_auc, symbols, unmemoised
 from loloha.privacy.change.bits import _Cases
 from loloha.privacy.change.known_key import CellChannels, CellSizes
 from loloha.privacy.change.symbols import log_ratios
@@ -35,7 +35,7 @@ def transcripts(protocol: Protocol, history: tuple[int, ...]) -> dict[Any, Fract
         reports = [client.report(v, round=t) for t, v in enumerate(history)]
         return tuple((report.key, report.y) for report in reports)
 
-    return law.exact_law(run)
+    return distribution.exact_distribution(run)
 
 
 def mixture(laws: list[dict[Any, Fraction]]) -> dict[Any, Fraction]:
@@ -180,8 +180,8 @@ CASES = [
 def test_areas_are_those_of_the_best_tests(protocol: Protocol, reports: int) -> None:
     """Every outcome, key included, of the laws that the oracle writes a second time from MATH."""
     change, link, loose = Exact(protocol, reports).areas()
-    attains(change_area(protocol, reports), change)
-    attains(link_area(protocol, reports), link)
+    attains(change_auc(protocol, reports), change)
+    attains(link_auc(protocol, reports), link)
     # Users who may hold the same value are harder to tell from one: the cautious reading is said.
     assert loose <= link + 1e-9
 
@@ -208,14 +208,14 @@ def test_areas_are_those_of_the_shipped_client(protocol: Protocol, reports: int)
         transcripts(protocol, (v,) * reports + (w,) * reports)
         for v, w in itertools.permutations(range(k), 2)
     ])  # fmt: skip
-    attains(change_area(protocol, reports), of_transcripts(stayed, moved))
+    attains(change_auc(protocol, reports), of_transcripts(stayed, moved))
 
 
 def test_many_keys_and_many_bits_link_users() -> None:
-    affine = link_area(loloha.OLOLOHA(k=96, hash="affine", **BUDGETS), 1)
+    affine = link_auc(loloha.OLOLOHA(k=96, hash="affine", **BUDGETS), 1)
     assert affine is not None
     assert affine.auc == 1
-    fingerprint = link_area(loloha.RAPPOR(k=1000, **BUDGETS), 1)
+    fingerprint = link_auc(loloha.RAPPOR(k=1000, **BUDGETS), 1)
     assert fingerprint is not None
     assert fingerprint.auc > 0.999
 
@@ -252,7 +252,7 @@ def test_no_attack_passes_an_area(protocol: Protocol, reports: int) -> None:
 
     Where all of them are told apart the measured error is 0, and says nothing: 6 in a thousand.
     """
-    seen, said = attacks.change(protocol, reports, n=500, rng=5), change_area(protocol, reports)
+    seen, said = attacks.change(protocol, reports, n=500, rng=5), change_auc(protocol, reports)
     assert said is not None
     assert said.auc >= seen.auc - 4 * seen.error - 0.006 * (seen.auc > 0.999)
     assert said.auc <= seen.auc + 4 * seen.error + 8 * said.error + 0.03
@@ -273,7 +273,7 @@ def test_more_reports_show_no_less(protocol: Protocol) -> None:
     """Bounds that are drawn may fall back by what is added to them."""
     last = Area(0.5, 0.0)
     for reports in (1, 2, 5, 10, 15, 16, 100, 257, 1000, 1001, 1_000_000):
-        found = change_area(protocol, reports)
+        found = change_auc(protocol, reports)
         assert found is not None
         assert found.auc >= last.auc - 8 * last.error - 1e-9, reports
         last = found
@@ -297,7 +297,7 @@ def test_no_formula_leaps_where_another_one_takes_over() -> None:
          (loloha.OLOLOHA(k=4097, g=3, hash="affine", **BUDGETS), 5)),
         ((loloha.BiLOLOHA(k=1000, **BUDGETS), 5), (loloha.BiLOLOHA(k=1030, **BUDGETS), 5)),
     ):  # fmt: skip
-        areas = [change_area(*case) for case in (one, other)]
+        areas = [change_auc(*case) for case in (one, other)]
         assert None not in areas
         room = 8 * sum(area.error for area in areas if area) + 0.005
         assert abs(areas[0].auc - areas[1].auc) < room, (one, other, areas)  # type: ignore[union-attr]
@@ -384,7 +384,7 @@ def test_the_table_of_the_specification(row: Any) -> None:
         loloha.OLOLOHA(g=SYMBOLS[eps_1], **budgets), loloha.BiLOLOHA(**budgets),
     ]  # fmt: skip
     for protocol, area in zip(protocols, areas, strict=True):
-        found = change_area(protocol, reports)
+        found = change_auc(protocol, reports)
         assert found is not None
         assert area is None or found.auc == pytest.approx(area, abs=0.02), protocol
 
@@ -400,7 +400,7 @@ def test_hashed_changes_never_all_show() -> None:
         p1, q1 = protocol.p1, protocol.q1
         c0 = float(protocol.encoding.collision)
         hidden = c0 + (1 - c0) * 2 * p1 * q1
-        found = change_area(protocol, 1000)
+        found = change_auc(protocol, 1000)
         assert found is not None
         assert least - 1e-9 <= found.auc - (1 - hidden / 2) <= most
 
@@ -530,7 +530,7 @@ def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
     protocol = loloha.BiLOLOHA(k=4, **BUDGETS)
     for reports in (0, 1_000_001, 1.5):
         with pytest.raises(ParameterError, match="reports"):
-            change_area(protocol, reports)  # type: ignore[arg-type]
+            change_auc(protocol, reports)  # type: ignore[arg-type]
     largest = 1 << 24
     for protocol in (
         loloha.OLH(k=largest, eps=1.0), loloha.OUE(k=largest, eps=700.0),
@@ -541,11 +541,11 @@ def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
         loloha.DBitFlipPM(k=largest, b=largest // 3, d=largest // 7, eps_inf=2.0),
     ):  # fmt: skip
         for reports in (1, 10, 1_000_000):
-            found = change_area(protocol, reports)
+            found = change_auc(protocol, reports)
             assert found is not None
             assert 0.5 <= found.auc <= 1
-        linked = link_area(protocol, 1)
+        linked = link_auc(protocol, 1)
         assert linked is not None
         assert 0.5 <= linked.auc <= 1
     once = loloha.BiLOLOHA(k=2, eps_inf=60.0, eps_1=59.0)
-    assert change_area(once, 3) == pytest.approx((1.0, 0.0, False))
+    assert change_auc(once, 3) == pytest.approx((1.0, 0.0, False))

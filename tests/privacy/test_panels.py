@@ -7,7 +7,7 @@ import pytest
 
 from loloha import privacy
 from loloha.client import Client
-from loloha.law import exact_law
+from loloha.distribution import exact_distribution
 from loloha.protocols import GRR, LGRR, BiLOLOHA, Protocol
 from loloha.rng import Rng
 
@@ -35,7 +35,9 @@ def test_a_stretch_of_rounds_loses_eps_2_for_each_window_begun(
     protocol: Protocol, every: int
 ) -> None:
     laws = {
-        history: exact_law(lambda rng, history=history: sent(rng, protocol, history, every))
+        history: exact_distribution(
+            lambda rng, history=history: sent(rng, protocol, history, every)
+        )
         for history in product(range(2), repeat=ROUNDS)
     }
     once = privacy.eps_2(protocol)

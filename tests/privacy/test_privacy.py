@@ -15,8 +15,8 @@ import pytest
 import loloha
 from loloha import privacy
 from loloha.client import Client
+from loloha.distribution import exact_distribution, loss_between
 from loloha.errors import ParameterError
-from loloha.law import exact_law, loss_between
 from loloha.privacy.explanation import USUAL_REPORTS
 from loloha.privacy.loss import MOST_REPORTS
 from loloha.protocols import REGISTRY, Protocol
@@ -39,7 +39,7 @@ def law(protocol: Protocol, history: tuple[int, ...], key: Any = None) -> dict[A
         reports = [client.report(v, round=t) for t, v in enumerate(history)]
         return tuple((report.key, report.y) for report in reports)
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def pattern(cells: tuple[int, ...]) -> tuple[int, ...]:
@@ -232,7 +232,7 @@ def test_same_pattern_three_cells_and_more_rounds() -> None:
 @pytest.mark.parametrize("name", [name for name in REGISTRY if REGISTRY[name].longitudinal])
 def test_same_pattern_whatever_the_protocol(name: str) -> None:
     protocol = example(name, k=2)
-    key = next(iter(exact_law(protocol.enroll)))
+    key = next(iter(exact_distribution(protocol.enroll)))
     worst_in_one_pattern(protocol, key, list(itertools.product(range(2), repeat=3)))
 
 
@@ -355,7 +355,7 @@ def test_explain_says_what_it_must(protocol: Protocol) -> None:
         assert f"e^{once:.4g}" in said
         assert "Any one round" not in other
     for reports in (1, 10, 100):
-        area = privacy.change_area(protocol, reports)
+        area = privacy.change_auc(protocol, reports)
         assert area is not None
         shown = rf"(at most )?(\d\.\d{{3}}) at T = {reports}\b"
         for text in (leaks, found.text):
@@ -416,10 +416,10 @@ def test_explanations_are_json(protocol: Protocol) -> None:
     for one, rounds in zip(plain["windows"], (1, 2, 10), strict=True):
         loss = privacy.window_loss(protocol, rounds)
         assert one == {"rounds": rounds, "eps": loss if math.isfinite(loss) else None}
-    area = privacy.change_area(protocol, 10)
+    area = privacy.change_auc(protocol, 10)
     assert area is not None
     assert plain["change"][1] == {"reports": 10, **area._asdict()}
-    link = privacy.link_area(protocol, 1)
+    link = privacy.link_auc(protocol, 1)
     assert link is not None
     assert plain["link"] == {"auc": link.auc, "error": link.error, "bound": link.bound}
     assert plain["growth"][1] == {"reports": 4, "eps": privacy.growth(protocol, 4)}

@@ -32,7 +32,7 @@ def surveys() -> list[dict[str, Any]]:
         budgets = dict(zip(held, (first, more), strict=True))
         k = rng.choice((2, 3, 5, 12, 50, 96, 257, 1412, 30_000, 1 << 20))
         n = int(10 ** rng.uniform(0, 7))
-        extra: dict[str, Any] = {"weigh": rng.choice(("cap", "cap", "round"))}
+        extra: dict[str, Any] = {"objective": rng.choice(("cap", "cap", "round"))}
         if rng.random() < 0.3:
             extra["hash"] = rng.choice(("linear", "prime", "affine"))
         if rng.random() < 0.3:

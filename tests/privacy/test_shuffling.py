@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import loloha
-from loloha import law, privacy
+from loloha import distribution, privacy
 from loloha.cli import main
 from loloha.errors import ParameterError
 from loloha.privacy import blanket
@@ -32,7 +32,7 @@ def sent(protocol: Protocol, value: int) -> dict[Any, Fraction]:
         report = protocol.client(rng=rng).report(value, round=0)
         return str(report.key), report.y
 
-    return law.exact_law(one)
+    return distribution.exact_distribution(one)
 
 
 def multisets(laws: list[dict[Any, Fraction]]) -> dict[Any, float]:

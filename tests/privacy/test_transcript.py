@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import loloha
-from loloha import law, privacy
+from loloha import distribution, privacy
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.assignment import assign
 from loloha.privacy.pairs import Pairs
@@ -32,7 +32,7 @@ def transcripts(protocol: Protocol, history: tuple[int, ...], key: Any = None) -
         reports = [client.report(v, round=t) for t, v in enumerate(history)]
         return tuple((report.key, report.y) for report in reports)
 
-    return law.exact_law(run)
+    return distribution.exact_distribution(run)
 
 
 # -- one round
@@ -62,8 +62,11 @@ def test_eps_2_is_the_worst_of_the_second_round_of_the_device(protocol: Protocol
     memos = {protocol.permanent(_Least(kept), x) for x in range(2) for kept in range(2)}
     if protocol.g is None:
         memos = {bytes([bits]) for bits in range(1 << protocol.k)}
-    laws = [law.exact_law(lambda rng, memo=memo: protocol.instant(rng, memo)) for memo in memos]
-    worst = max(law.loss_between(one, other) for one in laws for other in laws)
+    laws = [
+        distribution.exact_distribution(lambda rng, memo=memo: protocol.instant(rng, memo))
+        for memo in memos
+    ]
+    worst = max(distribution.loss_between(one, other) for one in laws for other in laws)
     assert privacy.eps_2(protocol) == pytest.approx(worst, rel=1e-12)
 
 
@@ -165,7 +168,7 @@ def test_every_pair_of_histories_of_the_shipped_client(protocol: Protocol, tau: 
     histories = list(itertools.product(range(protocol.k), repeat=tau))
     laws = {history: transcripts(protocol, history, key) for history in histories}
     for one, other in itertools.combinations(histories, 2):
-        worst = law.loss_between(laws[one], laws[other])
+        worst = distribution.loss_between(laws[one], laws[other])
         found = privacy.loss_between(protocol, one, other, key=key)
         assert found.exact == pytest.approx(worst, rel=1e-11, abs=1e-12), (one, other)
         assert found.bound >= worst - 1e-12 or math.isinf(worst), (one, other)

@@ -13,9 +13,9 @@ from laws.device import exceeds, reporting
 from laws.variants import options
 from loloha import hashing
 from loloha.channels import table_loss
+from loloha.distribution import exact_distribution, log_of
 from loloha.errors import ParameterError
 from loloha.hashing import modular
-from loloha.law import exact_law, log_of
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.protocols.choice import LARGEST_G, least_variance_g, published_g
 
@@ -97,11 +97,13 @@ def test_every_number_is_valid_for_every_budget(name: str, k: int) -> None:
         r = protocol.realised
         assert all(0 <= p <= 1 for p in (r.p1, r.q1, r.p_star, r.q_star)), said
         assert 0 < r.contrast == r.p_star - r.q_star, said
-        first = protocol.encoding.odds(r.p1, r.q1)
+        first = protocol.encoding.likelihood_ratio(r.p1, r.q1)
         assert not exceeds(first, protocol.asked_memo), said
         chain = first
         if r.p2 is not None:
-            chain = protocol.encoding.odds(*protocol.encoding.chain(r.p1, r.q1, r.p2, r.q2))
+            chain = protocol.encoding.likelihood_ratio(
+                *protocol.encoding.chain(r.p1, r.q1, r.p2, r.q2)
+            )
         assert not exceeds(chain, asked), said
         # What is published as a float is not above what was asked either.
         assert r.eps_first <= asked, said
@@ -141,7 +143,7 @@ def test_stated_numbers_are_those_of_the_formulas(name: str) -> None:
 )
 def test_a_published_loss_is_not_rounded_beyond_what_was_asked(name: str, eps: float) -> None:
     protocol = loloha.protocol(name, k=3, eps=eps)
-    odds = protocol.encoding.odds(protocol.realised.p1, protocol.realised.q1)
+    odds = protocol.encoding.likelihood_ratio(protocol.realised.p1, protocol.realised.q1)
     assert log_of(odds) > eps
     assert protocol.realised.eps_first <= eps
     assert protocol.realised.eps_memo <= eps
@@ -164,7 +166,7 @@ def test_affine_estimates_are_unbiased(name: str, g: int, monkeypatch: pytest.Mo
     family = protocol.encoding.family
     assert family.collision != Fraction(1, g)
     for held in (0, 4):
-        law = exact_law(reporting(protocol, held))
+        law = exact_distribution(reporting(protocol, held))
         assert len({key for ((key, _),) in law}) == 42
         for v in range(protocol.k):
             support = sum(p for ((key, y),), p in law.items() if family.hash(key, v) == y)

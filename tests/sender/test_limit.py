@@ -10,8 +10,8 @@ import pytest
 import loloha
 from loloha.client import Client
 from loloha.client.state import State
+from loloha.distribution import exact_distribution, loss_between
 from loloha.errors import BudgetError, ParameterError
-from loloha.law import exact_law, loss_between
 from loloha.privacy import eps_2
 from loloha.protocols import Protocol
 from loloha.rng import Rng
@@ -37,7 +37,7 @@ def law(protocol: Protocol, limit: float, values: Sequence[int], kind: type[Clie
         client = kind(protocol, limit=limit, rng=rng)
         return tuple(step(client, round, v) for round, v in enumerate(values))
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def step(client: Client, round: int, value: int) -> Any:

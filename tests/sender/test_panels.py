@@ -11,8 +11,8 @@ from collecting import HOUR, START, Clock, campaign
 from loloha.campaign import Campaign, Schedule
 from loloha.client import Client
 from loloha.client.state import Account
+from loloha.distribution import exact_distribution
 from loloha.errors import CampaignError, ParameterError, StateError
-from loloha.law import exact_law
 from loloha.protocols import GRR, LGRR
 from loloha.rng import SimulationRng
 from loloha.sender.sender import Sender
@@ -56,7 +56,7 @@ def test_a_user_reports_in_one_round_of_some_for_life(
 
 def test_a_residue_is_uniform_and_says_nothing_of_values() -> None:
     for protocol in (LGRR(k=2, eps_inf=2.0, eps_1=1.0), GRR(k=2, eps=1.0)):
-        law = exact_law(
+        law = exact_distribution(
             lambda rng, protocol=protocol: Client(protocol, rng=rng, every=4).account.residue
         )
         assert sorted(law) == [0, 1, 2, 3]

@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.protocols import REGISTRY, Protocol
 from loloha.rng import SCALE, Rng, SimulationRng
 from loloha.server.estimate import (
@@ -58,7 +58,7 @@ def law_of_counts(protocol: Protocol, v: int) -> dict[tuple[int, ...], Fraction]
         tally.add(protocol.client(rng=rng).report(v, round=0))
         return tuple(int(count) for count in tally.counts)
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def law_of_tallies(protocol: Protocol, values: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
@@ -353,7 +353,7 @@ def covariance_of_one_user(protocol: Protocol, u: int, v: int) -> Any:
             for tally in tallies
         )
 
-    for ((one, eligible), (other, _)), probability in exact_law(run).items():
+    for ((one, eligible), (other, _)), probability in exact_distribution(run).items():
         laws[eligible][one, other] += probability
     covariance = np.zeros(protocol.bins)
     for bin in range(protocol.bins):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import MergeError, ParameterError
-from loloha.law import exact_law
 from loloha.server.estimate import temporal_covariance, variance
 from loloha.server.mean import mean, mean_variance
 
@@ -41,7 +41,7 @@ def law_of_rounds(protocol: Any, values: tuple[int, ...]) -> dict[Rounds, Fracti
             found.append(tuple(int(count) for count in tally.counts))
         return tuple(found)
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def moments(protocol: Any, users: list[tuple[int, ...]]) -> tuple[Any, Any]:

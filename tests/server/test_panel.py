@@ -11,8 +11,8 @@ import pytest
 
 import loloha
 from loloha.client import Client
+from loloha.distribution import exact_distribution
 from loloha.errors import MergeError, ParameterError
-from loloha.law import exact_law
 from loloha.server.estimate import temporal_covariance, variance
 from loloha.server.mean import mean, mean_variance
 from loloha.server.panel import evenness, rolling
@@ -41,7 +41,7 @@ def law_of_user(protocol: Any, values: Values) -> dict[Sent, Fraction]:
             sent.append((tally.n, tuple(int(count) for count in tally.counts)))
         return tuple(sent)
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def law_of_all(protocol: Any, users: list[Values]) -> dict[Sent, Fraction]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.server.total import EstimatedRound, _pair_of_symbols
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -35,7 +35,7 @@ def law_of_counts(protocol: Any, v: int) -> dict[tuple[int, ...], Fraction]:
         tally.add(protocol.client(rng=rng).report(v, round=0))
         return tuple(tally.counts.tolist())
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def law_of_tallies(protocol: Any, values: tuple[int, ...]) -> dict[tuple[int, ...], float]:

@@ -237,7 +237,7 @@ def _doubtless(protocol: Protocol) -> int:
     second: Any = protocol.second_channel
     if second is None or not second.q:
         return 1
-    odds = math.log(protocol.encoding.odds(second.p, second.q))
+    odds = math.log(protocol.encoding.likelihood_ratio(second.p, second.q))
     return min(math.ceil(math.log(100) / odds), STRETCH // 2)
 
 

@@ -125,6 +125,12 @@ OPTIONS = {
     "name": Option(str, "Name of the campaign, for people.", "NAME"),
     "new_admin_key": Option(bool, "Add an admin key, shown once."),
     "offline": Option(bool, "Simulate devices and server, without a collector."),
+    "objective": Option(
+        str,
+        "What decides among equally good errors: the cap, the loss of any one round, or how surely "
+        "a change shows (an average over keys), which is a column then.",
+        "cap|round|change",
+    ),
     "on_unknown": Option(
         str,
         "Labels outside the domain: refuse them, as by default, or take them as not reported.",
@@ -229,12 +235,6 @@ OPTIONS = {
         "again, a round counts the user twice.",
     ),
     "watch": Option(str, 'Alarms: only of these labels, "a,b,c".', "LABELS"),
-    "weigh": Option(
-        str,
-        "What decides among equally good errors: the cap, the loss of any one round, or how surely "
-        "a change shows (an average over keys), which is a column then.",
-        "cap|round|change",
-    ),
     "wide": Option(bool, "Show all columns."),
     "withdraw": Option(bool, "The user agrees no more: delete everything."),
 }
@@ -255,6 +255,7 @@ OLD = {
     "--rounds": "--only-rounds",
     "--table": "--source",
     "--users": "--n",
+    "--weigh": "--objective",
 }
 """Options of 0.2.0, of commands that have the new one alone. Gone in 0.4."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from loloha.planning.sizing import Requirement, Sizing
 
 ALPHA = 0.5
-LEVEL, CALIBRATION, WEIGH = 0.95, "tight", "cap"
+LEVEL, CALIBRATION, OBJECTIVE = 0.95, "tight", "cap"
 
 
 def plan(
@@ -32,7 +32,7 @@ def plan(
     all_values: bool = False,
     level: float = LEVEL,
     calibration: str = CALIBRATION,
-    weigh: str = WEIGH,
+    objective: str = OBJECTIVE,
     protocol: list[str] | None = None,
     attributes: int | None = None,
     wide: bool = False,
@@ -42,8 +42,8 @@ def plan(
 
     Of all protocols, and of OLOLOHA with each g to about k, hash family and memo, those whose error
     of one value is at most 1.1 times the least within both budgets are equally good; of these the
-    smallest cap is recommended (or what --weigh names), then the fewest bytes a report, then the
-    cheapest server. Reports above 64 kB are left out unless --protocol names them.
+    smallest cap is recommended (or what --objective names), then the fewest bytes a report, then
+    the cheapest server. Reports above 64 kB are left out unless --protocol names them.
 
     Of --eps-inf, --eps-1 and --eps-2 give two. With --error or --visible it solves for the one of
     --k, --n and --eps-inf that is left out, at an eps_1 of half of eps_inf unless both are given.
@@ -54,8 +54,8 @@ def plan(
     if frontier:
         _only_frontier(
             n=n, eps_1=eps_1, eps_2=eps_2, error=error, visible=visible, all_values=all_values,
-            level=level != LEVEL, calibration=calibration != CALIBRATION, weigh=weigh != WEIGH,
-            protocol=protocol, attributes=attributes, wide=wide,
+            level=level != LEVEL, calibration=calibration != CALIBRATION,
+            objective=objective != OBJECTIVE, protocol=protocol, attributes=attributes, wide=wide,
         )  # fmt: skip
         frontier_table.show(k, eps_inf, hash_, out, force, as_json)
         return
@@ -87,9 +87,11 @@ def plan(
     if attributes is not None:
         if eps_inf is None or eps_1 is None:
             raise ParameterError("--attributes must come with --eps-inf and --eps-1; give both")
-        _show_attributes(k, n, eps_inf, eps_1, attributes, weigh, options, wide, as_json)
+        _show_attributes(k, n, eps_inf, eps_1, attributes, objective, options, wide, as_json)
         return
-    proposal = loloha.plan(k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, weigh=weigh, **options)
+    proposal = loloha.plan(
+        k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, objective=objective, **options
+    )
     if as_json:
         console.show_json(proposal.to_dict())
         return
@@ -117,7 +119,7 @@ def _show_attributes(
     eps_inf: float,
     eps_1: float,
     attributes: int,
-    weigh: str,
+    objective: str,
     options: dict[str, Any],
     wide: bool,
     as_json: bool,
@@ -125,7 +127,9 @@ def _show_attributes(
     """Print both ways to ask about several attributes, and the better one."""
     from loloha.planning.attributes import plan_attributes
 
-    ways = plan_attributes(k, n, eps_inf, eps_1, attributes=attributes, weigh=weigh, **options)
+    ways = plan_attributes(
+        k, n, eps_inf, eps_1, attributes=attributes, objective=objective, **options
+    )
     if as_json:
         console.show_json(ways.to_dict())
         return
@@ -192,7 +196,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     differs = any("hash" in parameters(row.protocol) for row in plan.rows if row.protocol)
     named = ("hash",) if differs else ()
     # Of every row it takes longer to compute than all else together.
-    changes = ("change shows",) if plan.weigh == "change" else ()
+    changes = ("change shows",) if plan.objective == "change" else ()
     one = f" ({plan.held} an attribute)" if of_a_user else f", {plan.held}"
 
     def spent(number: float) -> tuple[float, ...]:

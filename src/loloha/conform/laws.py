@@ -24,8 +24,8 @@ from loloha import checks
 from loloha.channels import exp_below
 from loloha.client import Client
 from loloha.conform import case
+from loloha.distribution import exact_distribution, loss_between
 from loloha.errors import BudgetError, DomainError, LawError, ParameterError, StateError
-from loloha.law import exact_law, loss_between
 from loloha.population.samplers import History, sample
 from loloha.population.samplers.enumerated import EnumeratedDraws, RunByClients
 from loloha.protocols import Protocol, protocol_from_dict
@@ -109,7 +109,7 @@ def _law(protocol: Protocol, values: Sequence[int], transcript: Callable[..., An
         client = protocol.client(rng=rng)
         return transcript(client, [client.report(v, round=round) for round, v in enumerate(values)])
 
-    return exact_law(run)
+    return exact_distribution(run)
 
 
 def _reports(protocol: Protocol, *values: int) -> Chances:
@@ -194,7 +194,7 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
         return (*counts, round(client.loss, 9))
 
     try:
-        simulated_law = exact_law(simulated)
+        simulated_law = exact_distribution(simulated)
     except RunByClients:
         return
     same = simulated_law == _law(protocol, values, reported)

@@ -12,8 +12,8 @@ from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.conform import case
 from loloha.conform.deviation import Difference, differs, is_off
 from loloha.conform.port import Port
+from loloha.distribution import exact_distribution
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
-from loloha.law import exact_law
 from loloha.protocols import GRR, LGRR, Protocol
 from loloha.rng import Rng, SimulationRng
 from loloha.wire.message import encode
@@ -254,8 +254,8 @@ def laws(port: Port) -> Iterator[Difference]:
     """Over every outcome of every draw, the port's reports have exactly our law."""
     for protocol, life in case.short_lives():
         one = case.campaign(protocol)
-        theirs = exact_law(partial(_theirs, port, one, life))
-        ours = exact_law(partial(_ours, one, life))
+        theirs = exact_distribution(partial(_theirs, port, one, life))
+        ours = exact_distribution(partial(_ours, one, life))
         what = f"{len(life)} reports of {protocol!r}"
         yield what, None if theirs == ours else f"expected another law of {len(ours)} outcomes"
 

@@ -12,8 +12,8 @@ from loloha.audit.device import History, Transcript
 from loloha.conform import case
 from loloha.conform.deviation import Difference
 from loloha.conform.port import Port, PortError
+from loloha.distribution import exact_distribution
 from loloha.errors import AuditError
-from loloha.law import exact_law
 from loloha.protocols import Protocol
 from loloha.rng import Rng
 
@@ -74,7 +74,7 @@ def draws(port: Port) -> Iterator[Difference]:
 
 def _unlike(protocol: Protocol, value: int, seen: Counter[tuple[object, object]]) -> str | None:
     """An outcome that is too frequent or too rare for its exact probability; None if none is."""
-    law = exact_law(partial(_first, protocol, value))
+    law = exact_distribution(partial(_first, protocol, value))
     alpha = (1 - CONFIDENCE) / (2 * len(law))
     for outcome in law.keys() | seen.keys():
         low, high = clopper_pearson(seen[outcome], seen.total(), alpha)

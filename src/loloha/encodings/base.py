@@ -130,7 +130,7 @@ class Encoding(ABC):
         """p and q of two rounds after each other, before any hashing."""
 
     @abstractmethod
-    def odds(self, p: Number, q: Number) -> Number:
+    def likelihood_ratio(self, p: Number, q: Number) -> Number:
         """Largest likelihood ratio of one answer between two memo symbols: e^loss."""
 
     @property

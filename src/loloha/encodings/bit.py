@@ -68,7 +68,7 @@ class OneHot(OfValues, _BitEncoding):
     def report_bits(self) -> int:
         return self.k
 
-    def odds(self, p: Number, q: Number) -> Number:
+    def likelihood_ratio(self, p: Number, q: Number) -> Number:
         # Two bits differ between two values.
         return p * (1 - q) / ((1 - p) * q)
 
@@ -152,7 +152,7 @@ class SampledBuckets(_BitEncoding):
         bucket = self.bin(v)
         return buckets.index(bucket) if bucket in buckets else self.d
 
-    def odds(self, p: Number, q: Number) -> Number:
+    def likelihood_ratio(self, p: Number, q: Number) -> Number:
         # Two patterns differ in two bits, but in one if only one bucket is sampled.
         one, zero = p / q, (1 - q) / (1 - p)
         return max(one, zero) if self.d == 1 else one * zero

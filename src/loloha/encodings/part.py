@@ -75,7 +75,7 @@ ONE_ROUND = Part(
 MEMO_CELLS = Part(
     "privacy.transcript:cells",
     "the memo cells of values under every key",
-    "enumerate its client with loloha.law",
+    "enumerate its client with loloha.distribution",
 )
 HISTORIES = Part(
     "privacy.enumeration:histories", "the exact loss between two histories", "it is bounded"

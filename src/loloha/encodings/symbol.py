@@ -42,7 +42,7 @@ class _SymbolEncoding(Encoding):
         g = self.symbols
         return p1 * p2 + (g - 1) * (q1 * q2), p1 * q2 + q1 * p2 + (g - 2) * (q1 * q2)
 
-    def odds(self, p: Number, q: Number) -> Number:
+    def likelihood_ratio(self, p: Number, q: Number) -> Number:
         return p / q
 
     def valid(self, keys: Any, ys: Ints) -> Bools:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from loloha import checks
+from loloha import _moved, checks
 from loloha.errors import ParameterError
 from loloha.hashing import FAMILIES, LinearHash
 from loloha.planning.holding import check_held, hold
 from loloha.planning.prospect import Prospect, prospect
-from loloha.planning.recommendation import AS_GOOD, WEIGHED, Plan
+from loloha.planning.recommendation import AS_GOOD, OBJECTIVES, Plan
 from loloha.planning.rivals import rivals
 from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
@@ -28,6 +28,7 @@ SAMPLED = 16
 """Buckets a user samples, beside one and all, in the rows of protocols that sample some."""
 
 
+@_moved.keywords(weigh="objective")
 def plan(
     k: int,
     n: int,
@@ -38,7 +39,7 @@ def plan(
     hash: str | None = None,
     level: float = 0.95,
     calibration: str = "tight",
-    weigh: str = "cap",
+    objective: str = "cap",
     protocols: Iterable[str | Protocol] | None = None,
     population: int | None = None,
 ) -> Plan:
@@ -59,7 +60,7 @@ def plan(
         Of intervals and bounds, in (0, 1).
     calibration : {"tight", "published"}
         Of the protocols that have both.
-    weigh : {"cap", "round", "change"}
+    objective : {"cap", "round", "change"}
         What decides among equally good errors: the most budget that can be spent, the loss of any
         one round, or how surely a change shows.
     protocols : iterable of str or Protocol, optional
@@ -88,11 +89,11 @@ def plan(
     has rows for what n users choose by default, for the linear family, for the least variance, and
     for what the rule takes of each memo. More symbols than values, beyond the next prime, are not
     tried: they add noise. Families other than the linear one compete where at least
-    five users share each key, or where one is asked for. ``weigh="change"`` tries the fewest
+    five users share each key, or where one is asked for. ``objective="change"`` tries the fewest
     symbols of each family only. The published calibration keeps the g of the paper.
     """
     fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
-    checks.choice("weigh", weigh, WEIGHED)
+    checks.choice("objective", objective, OBJECTIVES)
     named = (
         protocols if protocols is None or isinstance(protocols, str | Protocol) else list(protocols)
     )
@@ -105,7 +106,7 @@ def plan(
         within = [row.error_one for row in rows if row.eligible and _fits(row, named)]
         competing = rivals(
             k, n, fixed, hash=hash, least=min(within, default=math.inf), as_good=AS_GOOD,
-            weigh=weigh, **options,
+            objective=objective, **options,
         )  # fmt: skip
         known = [row.protocol for row in rows]
         for row in competing:
@@ -114,7 +115,7 @@ def plan(
                 rows += (row,)
     rows = tuple(row if _fits(row, named) else _left_out(row) for row in rows)
     budgets = fixed.get("eps_inf"), fixed.get("eps_1")
-    return Plan(k, n, *budgets, level, calibration, weigh, rows, fixed.get("eps_2"), population)
+    return Plan(k, n, *budgets, level, calibration, objective, rows, fixed.get("eps_2"), population)
 
 
 Named = Iterable[str | Protocol] | str | Protocol | None

@@ -14,7 +14,7 @@ from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, 
 from loloha.encodings.part import COST
 from loloha.hashing import LinearHash
 from loloha.planning import limits
-from loloha.privacy.change import change_area
+from loloha.privacy.change import change_auc
 from loloha.privacy.rounded import as_asked, digits
 from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
@@ -105,10 +105,10 @@ class Prospect:
     def change(self) -> float | None:
         """How surely a change shows to the best test of 10 reports before and 10 after it, at most.
 
-        Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_area` says which);
+        Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_auc` says which);
         None where that is not computed.
         """
-        shown = None if self.protocol is None else change_area(self.protocol, REPORTS_OF_A_CHANGE)
+        shown = None if self.protocol is None else change_auc(self.protocol, REPORTS_OF_A_CHANGE)
         return None if shown is None else shown.auc
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loloha import _moved
 from loloha.planning import creation, limits
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
 from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
@@ -20,7 +21,7 @@ AS_GOOD = 1.1
 """Errors up to this many times the least count as equally good: cap and cost decide then."""
 
 CHANGE = "change"
-WEIGHED = {"cap": "cap", "round": "eps_2", CHANGE: "change"}
+OBJECTIVES = {"cap": "cap", "round": "eps_2", CHANGE: "change"}
 """What decides among rows whose errors are equally good, and the column that holds it."""
 
 _LEAST = {
@@ -37,7 +38,7 @@ class Plan(Framed):
 
     Attributes
     ----------
-    k, n, eps_inf, eps_1, level, calibration, weigh, eps_2, population
+    k, n, eps_inf, eps_1, level, calibration, objective, eps_2, population
         What was asked for; of the three losses two, and None for the other.
     rows : tuple of Prospect
     """
@@ -48,10 +49,12 @@ class Plan(Framed):
     eps_1: float | None
     level: float
     calibration: str
-    weigh: str
+    objective: str
     rows: tuple[Prospect, ...]
     eps_2: float | None = None
     population: int | None = None
+
+    weigh = _moved.renamed("weigh", "objective")
 
     @property
     def held(self) -> str:
@@ -73,7 +76,7 @@ class Plan(Framed):
 
     def _rank(self, row: Prospect) -> tuple[float, float, float]:
         """What decides among equally good rows, the smallest first."""
-        weight = getattr(row, WEIGHED[self.weigh])
+        weight = getattr(row, OBJECTIVES[self.objective])
         # To ten digits, so that rounding decides nothing.
         rank = math.inf if weight is None else digits(weight, 10)
         return rank, row.report_bytes, row.server_operations
@@ -108,8 +111,8 @@ class Plan(Framed):
             )
             reason += (
                 f". Of the {len(as_good)} that are as good (an error of at most {AS_GOOD:g} times "
-                f"the least) it has {_LEAST[self.weigh]}, then the fewest bytes a report, then the "
-                f"cheapest server: {self._cost(best)}. {others}."
+                f"the least) it has {_LEAST[self.objective]}, then the fewest bytes a report, then "
+                f"the cheapest server: {self._cost(best)}. {others}."
             )
         large = [row for row in self.rows if row.left_out]
         if large:
@@ -121,9 +124,9 @@ class Plan(Framed):
 
     def _cost(self, row: Prospect) -> str:
         """What decides between equally good rows, in words."""
-        weight = getattr(row, WEIGHED[self.weigh])
+        weight = getattr(row, OBJECTIVES[self.objective])
         shown = "not computed" if weight is None else loss(weight)
-        return f"{_NAMED[self.weigh]} {shown}, {in_bytes(row.report_bytes)} a report"
+        return f"{_NAMED[self.objective]} {shown}, {in_bytes(row.report_bytes)} a report"
 
     @property
     def command(self) -> str | None:

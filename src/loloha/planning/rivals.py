@@ -12,7 +12,7 @@ from loloha.errors import ParameterError
 from loloha.hashing import AffineHash, LinearHash, PrimeHash
 from loloha.planning.holding import symbols_tried, third
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect, prospect
-from loloha.privacy.change import change_area
+from loloha.privacy.change import change_auc
 from loloha.privacy.rounded import NEAR
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, Protocol
@@ -30,7 +30,7 @@ _WEIGHTS: dict[str, Callable[[Protocol], float]] = {
 
 
 def _change(protocol: Protocol) -> float:
-    shown = change_area(protocol, REPORTS_OF_A_CHANGE)
+    shown = change_auc(protocol, REPORTS_OF_A_CHANGE)
     return math.inf if shown is None else shown.auc
 
 
@@ -42,7 +42,7 @@ def rivals(
     hash: str | None,
     least: float,
     as_good: float,
-    weigh: str,
+    objective: str,
     **options: Any,
 ) -> Iterator[Prospect]:
     """The OLOLOHA of least V*, and of each memo the best among those that err little more."""
@@ -65,12 +65,12 @@ def rivals(
     most = (as_good * min(least, best.error_one) / best.error_one) ** 2 * tried[0][0]
     near = [params for one, params in tried if one <= most * (1 + 1e-12)]
     near.sort(key=lambda params: (params["g"], families.index(params["hash"])))
-    if "eps_2" not in fixed or weigh == "change":
+    if "eps_2" not in fixed or objective == "change":
         near = _fewest(near)
     lowest = math.inf
     for memo in MEMOS:
         made = [one for params in near if (one := _made(k, memo, params)) is not None]
-        weights = [_WEIGHTS[weigh](one) for one in made]
+        weights = [_WEIGHTS[objective](one) for one in made]
         # Joint responses have their price: it must gain something, and more than rounding does.
         if min(weights, default=math.inf) < lowest * (1 - NEAR):
             lowest = min(weights)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from loloha import _moved
-from loloha.privacy.change import change_area, link_area
+from loloha.privacy.change import change_auc, link_auc
 from loloha.privacy.explanation import Explanation, explain
 from loloha.privacy.loss import cap, growth, loss_of
 from loloha.privacy.roc import Area
@@ -25,11 +25,11 @@ __all__ = [
     "Shuffled",
     "WorstLoss",
     "cap",
-    "change_area",
+    "change_auc",
     "eps_2",
     "explain",
     "growth",
-    "link_area",
+    "link_auc",
     "loss_between",
     "loss_of",
     "shuffled",

@@ -11,7 +11,7 @@ import numpy as np
 from loloha import checks
 from loloha.campaign.schedule import RAREST
 from loloha.errors import ParameterError
-from loloha.privacy.change import change_area, link_area, worst_key
+from loloha.privacy.change import change_auc, link_auc, worst_key
 from loloha.privacy.loss import counts, growth
 from loloha.privacy.plain_words import (
     MEAN_OVER_KEYS,
@@ -152,8 +152,8 @@ def explain(
     if not rounds:
         raise ParameterError("reports must hold at least one number, got none; leave it out")
     losses = growth(protocol, rounds)
-    change = tuple((t, change_area(protocol, t)) for t in USUAL_STRETCHES)
-    link = link_area(protocol, 1)
+    change = tuple((t, change_auc(protocol, t)) for t in USUAL_STRETCHES)
+    link = link_auc(protocol, 1)
     shown = worst_key(protocol) if keys == "assigned" else None
     return Explanation(
         protocol=protocol,

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from loloha import checks, law
+from loloha import checks, distribution
 from loloha.channels import Pair
 from loloha.encodings import Channel, Encoding
 from loloha.errors import ParameterError
@@ -282,8 +282,10 @@ class Protocol:
             p_star=p_star,
             q_star=q_star,
             # The exact losses are within the bounds; their logarithms, rounded, could pass them.
-            eps_first=min(law.log_of(encoding.odds(p, q)), self.asked_first),
-            eps_memo=min(law.log_of(encoding.odds(first.p, first.q)), self.asked_memo),
+            eps_first=min(distribution.log_of(encoding.likelihood_ratio(p, q)), self.asked_first),
+            eps_memo=min(
+                distribution.log_of(encoding.likelihood_ratio(first.p, first.q)), self.asked_memo
+            ),
         )
 
     @property

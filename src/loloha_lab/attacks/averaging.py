@@ -88,7 +88,7 @@ def score_values(protocol: Protocol, seen: Stretch) -> Any:
     second: Any = protocol.second_channel
     counts = seen.counts
     if not protocol.longitudinal:
-        return math.log(protocol.encoding.odds(first.p, first.q)) * counts
+        return math.log(protocol.encoding.likelihood_ratio(first.p, first.q)) * counts
     if protocol.second_channel is None and protocol.g is None:
         return _score_memoised_bits(protocol, seen)
     if second is None or not second.q:

@@ -40,7 +40,7 @@ def change(protocol: Protocol, reports: int, *, n: int = 2000, rng: int) -> Roc:
     Returns
     -------
     Roc
-        Curve, area and their errors. `loloha.privacy.change_area` gives the area without a
+        Curve, area and their errors. `loloha.privacy.change_auc` gives the area without a
         population.
 
     Raises
@@ -71,7 +71,7 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     if protocol.longitudinal and protocol.g is None:
         return scores_of_bits(protocol, before.counts, after.counts, before.reports)
     channel = second if protocol.longitudinal else first
-    ratio = protocol.encoding.odds(channel.p, channel.q)
+    ratio = protocol.encoding.likelihood_ratio(channel.p, channel.q)
     return scores_of_counts(before.counts, after.counts, math.log(ratio))
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from loloha import checks, law
+from loloha import checks, distribution
 from loloha.channels import exp_below
 from loloha.errors import ParameterError
 from loloha.hashing import LinearHash
@@ -197,7 +197,7 @@ class DyadicLH:
     @property
     def loss(self) -> float:
         """What all reports of a user lose as devices draw them, at most ``eps``."""
-        return min(law.log_of(max(lies.ratio for lies in self.lies)), self.eps)
+        return min(distribution.log_of(max(lies.ratio for lies in self.lies)), self.eps)
 
     @property
     def spread(self) -> float:

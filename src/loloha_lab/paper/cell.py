@@ -18,7 +18,7 @@ from loloha.protocols import Protocol
 from loloha.server.estimate import simultaneous_error, unbiased
 from loloha_lab.attacks import detect_changes, detect_memoised, record_answers
 from loloha_lab.paper.grid import Attack, Cell, Visibility, seed_sequence
-from loloha_lab.paper.pattern import change_areas
+from loloha_lab.paper.pattern import change_aucs
 from loloha_lab.paper.workload import Material
 
 LEVEL = 0.95
@@ -28,7 +28,7 @@ LEVEL = 0.95
 def measure_visibility(task: Visibility, material: Material, seed: int) -> Row:
     """Areas under the ROC curve of the best test of a change; nothing is drawn from ``seed``."""
     protocol = task.point.protocol(material.facts)
-    return task.point.row | {"areas": change_areas(protocol)}
+    return task.point.row | {"areas": change_aucs(protocol)}
 
 
 def measure(cell: Cell, material: Material, seed: int) -> Row:

@@ -70,7 +70,7 @@ def best_test_table(results: Results) -> Table:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row, detection in _detections(results):
         name = row["data_set"], METHODS[row["protocol"]].label
-        areas = results.change_areas(CurvePoint.of(row))
+        areas = results.change_aucs(CurvePoint.of(row))
         at = f"ε∞ = {row['eps_inf']:g}"
         entry = rows.setdefault(name, {"data_set": name[0], "protocol": name[1]})
         entry[f"{at}: printed, %"] = 100 * detection.share
@@ -92,7 +92,7 @@ def visibility_table(results: Results) -> Table:
     rows = []
     for point in results.points:
         protocol = results.protocol(point)
-        areas = zip(REPORTS, results.change_areas(point), strict=True)
+        areas = zip(REPORTS, results.change_aucs(point), strict=True)
         rows.append(
             {
                 **point.head,

@@ -14,7 +14,7 @@ from loloha_lab.paper.gain import accuracy_gain
 from loloha_lab.paper.grid import CurvePoint
 from loloha_lab.paper.grid_results import Results
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
-from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
+from loloha_lab.paper.pattern import WORST_REPORTS, change_aucs, pattern_losses, worst_losses
 from loloha_lab.paper.printed import (
     BETA,
     exact_exceedance,
@@ -125,7 +125,7 @@ def best_test() -> Iterable[Evidence]:
     """What the best test of a change sees of three protocols after one report, and after ten."""
     for key in ("rappor", "l-osue", "biloloha"):
         method = METHODS[key]
-        once, often = change_areas(method.build(96, 2.0, 0.5))
+        once, often = change_aucs(method.build(96, 2.0, 0.5))
         yield Evidence(
             f"{method.label}, k = 96, ε∞ = 2, ε₁ = 1: area under the ROC curve of the best test",
             f"{once:.2f} from one report before and one after, {often:.2f} from ten",

@@ -29,7 +29,7 @@ from loloha_lab.paper.method import (
     TWO_ROUNDS,
     Method,
 )
-from loloha_lab.paper.pattern import WORST_REPORTS, change_areas, pattern_losses, worst_losses
+from loloha_lab.paper.pattern import WORST_REPORTS, change_aucs, pattern_losses, worst_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,7 +179,7 @@ def draw_areas() -> Figure:
         panels = figure.subplots(1, len(BUDGETS), sharey=True, squeeze=False)
         for panel, (eps_inf, eps_1) in zip(panels[0], BUDGETS, strict=True):
             for method, protocol, ours in _variants(K, eps_inf, eps_1):
-                draw_curve(panel, STRETCHES, change_areas(protocol, STRETCHES), method, ours)
+                draw_curve(panel, STRETCHES, change_aucs(protocol, STRETCHES), method, ours)
             panel.set_title(f"$ε_∞$ = {eps_inf:g}, $ε_1$ = {eps_1:g}", loc="left")
             panel.set_xscale("log")
             panel.set_xticks(STRETCHES, [f"{number}" for number in STRETCHES])

@@ -109,7 +109,7 @@ class Results:
         """The rules of a point."""
         return point.protocol(self.facts[point.workload])
 
-    def change_areas(self, point: CurvePoint) -> list[float]:
+    def change_aucs(self, point: CurvePoint) -> list[float]:
         """What the best test sees of a change, after each of `REPORTS` before it and after it."""
         return self._areas[point]
 

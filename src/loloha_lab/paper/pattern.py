@@ -11,7 +11,7 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Floats
 from loloha.errors import ParameterError
-from loloha.privacy.change import change_area
+from loloha.privacy.change import change_auc
 from loloha.protocols import Protocol
 
 SURE = 0.9999
@@ -74,10 +74,10 @@ def _likelihood(protocol: Protocol, cell: int, zeros: int, reports: int) -> floa
     return protocol.p1 * truth + protocol.q1 * lie
 
 
-def change_areas(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[float]:
+def change_aucs(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[float]:
     """Area under the ROC curve of the best test of a change (MATH section 12).
 
-    0.5 sees nothing, 1 is certainty. As `loloha.privacy.change_area`, exact or an upper bound;
+    0.5 sees nothing, 1 is certainty. As `loloha.privacy.change_auc`, exact or an upper bound;
     but more ``reports``, which rise, never show less: what is certain after some is not drawn again
     for more.
     """
@@ -85,7 +85,7 @@ def change_areas(protocol: Protocol, reports: Sequence[int] = REPORTS) -> list[f
     least = 0.5
     for number in reports:
         if least <= SURE:
-            area = change_area(protocol, number)
+            area = change_auc(protocol, number)
             least = math.nan if area is None else max(least, area.auc)
         areas.append(least)
     return areas

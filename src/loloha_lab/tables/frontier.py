@@ -8,7 +8,7 @@ from typing import Any
 
 from loloha.planning import limits
 from loloha.planning.frontier import frontier
-from loloha.privacy.change import change_area
+from loloha.privacy.change import change_auc
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import LGRR, LOSUE, OLOLOHA, Protocol
 from loloha.server.variance import variance
@@ -101,7 +101,7 @@ def _memo() -> Iterable[Section]:
 
 
 def _area(protocol: Protocol) -> str:
-    shown = change_area(protocol, 10)
+    shown = change_auc(protocol, 10)
     return "-" if shown is None else f"{shown.auc:.2f}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha import law, privacy
+from loloha import distribution, privacy
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import REGISTRY, Protocol
@@ -33,14 +33,14 @@ PROTOCOLS = [example(name, k=12) for name in REGISTRY] + [
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 def test_a_population_shows_changes_as_the_formula_says(protocol: Protocol) -> None:
     """Five standard errors, both seeded: sees the wrong channel, memos drawn anew, keys mixed."""
-    seen, said = attacks.change(protocol, 3, n=1500, rng=1), privacy.change_area(protocol, 3)
+    seen, said = attacks.change(protocol, 3, n=1500, rng=1), privacy.change_auc(protocol, 3)
     assert said is not None
     assert abs(seen.auc - said.auc) < 5 * math.hypot(seen.error, said.error) + 2e-3
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 def test_a_population_is_linked_as_the_formula_says(protocol: Protocol) -> None:
-    found, said = attacks.linking(protocol, 1, n=1000, rng=2), privacy.link_area(protocol, 1)
+    found, said = attacks.linking(protocol, 1, n=1000, rng=2), privacy.link_auc(protocol, 1)
     assert said is not None
     # Two users may hold one value: 1 in 12 pairs.
     shared = 1 / 12 if not protocol.longitudinal or protocol.g is None else 0.01
@@ -182,7 +182,9 @@ def test_runs_of_one_symbol_are_no_honest_device() -> None:
         client = small.client(rng=rng)
         return len({client.report(1, round=t).y for t in range(5)}) == 1
 
-    assert float(law.exact_law(run)[True]) == pytest.approx(p2**5 + q2**5, rel=1e-9)
+    assert float(distribution.exact_distribution(run)[True]) == pytest.approx(
+        p2**5 + q2**5, rel=1e-9
+    )
 
 
 def test_fakes_that_look_honest_gain_less() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.population.distinct import exposed
 from loloha.population.samplers.enumerated import EnumeratedDraws
 from loloha.protocols import Protocol
@@ -78,7 +78,7 @@ def exact_exposure(protocol: Protocol, values: list[int]) -> Fraction:
         client = protocol.client(rng=rng)
         return len({client.report(v, round=t).y for t, v in enumerate(values)}) == len(values)
 
-    return exact_law(run).get(True, Fraction(0))
+    return exact_distribution(run).get(True, Fraction(0))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_sampled_user_is_exposed_with_exactly_the_chance_of_a_client(
     encoding: Any = protocol.encoding
     channel: Any = protocol.first_channel
     visits = visited(np.array([values]))
-    law = exact_law(lambda rng: exposed(encoding, channel, visits, EnumeratedDraws(rng)))
+    law = exact_distribution(lambda rng: exposed(encoding, channel, visits, EnumeratedDraws(rng)))
     assert law.get(1, Fraction(0)) == exact_exposure(protocol, values)
 
 

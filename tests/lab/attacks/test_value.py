@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha import law
+from loloha import distribution
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import REGISTRY, Protocol
@@ -41,7 +41,7 @@ def bayes(protocol: Protocol, prior: list[float], change: float, rounds: int) ->
                 sent = [client.report(v, round=i) for i, v in enumerate(history)]
                 return tuple((one.key, one.y) for one in sent)
 
-            for outcome, weight in law.exact_law(run).items():
+            for outcome, weight in distribution.exact_distribution(run).items():
                 joint[outcome, history[-1]] += chance * float(weight)
         best: dict[Any, float] = defaultdict(float)
         for (outcome, _), weight in joint.items():
@@ -83,7 +83,9 @@ def test_one_table_for_life_is_filtered_as_one() -> None:
         protocol = example("ololoha", k=3, g=3, memo="joint", m0=m0)
         channel: Any = protocol.first_channel
         tables, chances = SymbolMemos.of(protocol).chances()
-        drawn = law.exact_law(lambda rng, channel=channel: tuple(channel.table(rng)))
+        drawn = distribution.exact_distribution(
+            lambda rng, channel=channel: tuple(channel.table(rng))
+        )
         for table, chance in zip(tables.tolist(), chances, strict=True):
             assert chance == pytest.approx(float(drawn.get(tuple(table), 0)), abs=1e-12)
     with pytest.raises(ParameterError, match="at most 4 cells"):

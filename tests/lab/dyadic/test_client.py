@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from loloha.channels import exp_below
+from loloha.distribution import exact_distribution
 from loloha.errors import DomainError, ParameterError, StateError
-from loloha.law import exact_law
 from loloha.rng import Rng, SimulationRng
 from loloha_lab.dyadic import DyadicLH
 
@@ -26,7 +26,10 @@ def transcript(protocol: Any, history: Iterable[int], rng: Rng) -> Any:
 
 
 def laws(protocol: Any, histories: Iterable[Iterable[int]]) -> list[Law]:
-    return [exact_law(lambda rng, held=held: transcript(protocol, held, rng)) for held in histories]
+    return [
+        exact_distribution(lambda rng, held=held: transcript(protocol, held, rng))
+        for held in histories
+    ]
 
 
 def worst(found: list[Law]) -> Fraction:

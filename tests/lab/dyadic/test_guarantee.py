@@ -6,7 +6,7 @@ import math
 import pytest
 
 import loloha
-from loloha.law import exact_law, loss_between
+from loloha.distribution import exact_distribution, loss_between
 from loloha_lab.dyadic import DyadicLH, explain_budget
 
 
@@ -23,11 +23,11 @@ def test_explain_says_what_the_device_does() -> None:
             told = [one for one in sent if one]
             return told[0].y if told[0].key == (1, level) else None
 
-        law = exact_law(first)
+        law = exact_distribution(first)
         return float(law.get(1, 0) / (1 - law[None]))
 
     assert found.gaps == pytest.approx([report(1, level) - report(0, level) for level in (0, 1)])
-    laws = [exact_law(lambda rng, v=v: transcript(protocol, v, rng)) for v in (0, 1)]
+    laws = [exact_distribution(lambda rng, v=v: transcript(protocol, v, rng)) for v in (0, 1)]
     assert found.loss == pytest.approx(loss_between(*laws), abs=1e-12)
     assert found.loss <= found.eps == 1.5
 

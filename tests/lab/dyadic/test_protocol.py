@@ -10,8 +10,8 @@ import pytest
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.channels import exp_below
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha_lab.dyadic import DyadicLH
 from loloha_lab.dyadic.protocol import best_lies, nth_choice, ways
 
@@ -64,7 +64,7 @@ def test_every_choice_of_lies_has_one_number(size: int) -> None:
 def test_lies_are_drawn_by_their_law(eps: float, size: int) -> None:
     """Exactly: uniform in two groups, each answer alike, loss within eps, the gap as stated."""
     lies = best_lies(eps, size)
-    law = exact_law(lies.draw)
+    law = exact_distribution(lies.draw)
     assert set(law) == set(range(1 << size))
     assert len({p for x, p in law.items() if x.bit_count() <= lies.most}) == 1
     assert len({p for x, p in law.items() if x.bit_count() > lies.most}) == 1

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.errors import DomainError, ParameterError
-from loloha.law import exact_law
 from loloha.population.samplers import History
 from loloha.report import Report
 from loloha.rng import Rng
@@ -44,8 +44,8 @@ def sent(protocol: Any, values: Any, rng: Rng) -> Any:
 def test_a_user_has_the_law_of_the_device(rounds: int, changes: int, history: list[int]) -> None:
     """Of all counts of the series, exactly."""
     protocol = DyadicLH(k=3, eps=1.2, rounds=rounds, changes=changes)
-    ours = exact_law(lambda rng: counted(protocol, np.array([history]), rng))
-    theirs = exact_law(lambda rng: sent(protocol, history, rng))
+    ours = exact_distribution(lambda rng: counted(protocol, np.array([history]), rng))
+    theirs = exact_distribution(lambda rng: sent(protocol, history, rng))
     assert ours == theirs
 
 
@@ -53,8 +53,10 @@ def test_users_are_independent() -> None:
     """Two at once have the law of two devices."""
     protocol = DyadicLH(k=2, eps=1.2, rounds=2, changes=1)
     values = np.array([[0, 1], [1, 1]])
-    ours = exact_law(lambda rng: counted(protocol, values, rng))
-    one, two = (exact_law(lambda rng, v=v: sent(protocol, v, rng)) for v in values.tolist())
+    ours = exact_distribution(lambda rng: counted(protocol, values, rng))
+    one, two = (
+        exact_distribution(lambda rng, v=v: sent(protocol, v, rng)) for v in values.tolist()
+    )
     theirs: dict[Any, Fraction] = {}
     for a, p in one.items():
         for b, q in two.items():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loloha.distribution import exact_distribution
 from loloha.errors import MergeError, ParameterError, WireError
-from loloha.law import exact_law
 from loloha.report import Report
 from loloha.rng import Rng
 from loloha_lab.dyadic import DyadicLH
@@ -33,7 +33,8 @@ def series(protocol: Any, transcripts: Any) -> Any:
 def law_of_estimates(protocol: Any, histories: Any) -> list[tuple[Fraction, Any]]:
     """Over all that the users can send, given that each level has a user."""
     users = [
-        exact_law(lambda rng, held=held: sent(protocol, held, rng)).items() for held in histories
+        exact_distribution(lambda rng, held=held: sent(protocol, held, rng)).items()
+        for held in histories
     ]
     found = []
     for one in itertools.product(*users):
@@ -66,7 +67,7 @@ def test_steps_add_up_over_all_pieces() -> None:
     moves = (0, 0, 1, 1)
     expected = np.zeros((4, 2))
     found = []
-    laws = exact_law(lambda rng: sent(protocol, moves, rng)).items()
+    laws = exact_distribution(lambda rng: sent(protocol, moves, rng)).items()
     by_level = [[(y, p) for y, p in laws if y[0][1][1] == level] for level in range(3)]
     # The estimate is linear in the levels: each is the mean of its own transcripts.
     tallies: list[Any] = [None] * 3

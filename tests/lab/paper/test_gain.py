@@ -9,7 +9,7 @@ import loloha
 from loloha.privacy.roc import Area
 from loloha_lab.paper import pattern
 from loloha_lab.paper.gain import Ratio, mean_ratio, ratio_of
-from loloha_lab.paper.pattern import change_areas
+from loloha_lab.paper.pattern import change_aucs
 
 
 def test_a_ratio_of_means_and_its_error() -> None:
@@ -40,19 +40,19 @@ def test_means_of_ratios_scatter_as_their_error_says() -> None:
 def test_more_reports_never_show_less() -> None:
     # At so small a budget what is drawn has errors as large as what shows.
     protocol = loloha.LGRR(k=1000, eps_inf=0.5, eps_1=0.2, calibration="published")
-    areas = change_areas(protocol, (1, 2, 3, 5, 10, 30))
+    areas = change_aucs(protocol, (1, 2, 3, 5, 10, 30))
     assert areas == sorted(areas)
     assert areas[0] >= 0.5
 
 
 def test_bounds_never_show_less_though_they_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = {1: 0.4, 2: 0.7, 3: 0.6, 5: 0.8}
-    monkeypatch.setattr(pattern, "change_area", lambda _, reports: Area(drawn[reports], 0.1))
-    found = change_areas(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), tuple(drawn))
+    monkeypatch.setattr(pattern, "change_auc", lambda _, reports: Area(drawn[reports], 0.1))
+    found = change_aucs(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), tuple(drawn))
     assert found == [0.5, 0.7, 0.7, 0.8]
 
 
 def test_what_is_certain_is_not_drawn_again() -> None:
     protocol = loloha.RAPPOR(k=2000, eps_inf=2.0, eps_1=1.0)
-    once, often = change_areas(protocol, (1, 1000))
+    once, often = change_aucs(protocol, (1, 1000))
     assert once == often > 0.9999

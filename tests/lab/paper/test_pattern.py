@@ -3,8 +3,8 @@
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution, loss_between
 from loloha.errors import ParameterError
-from loloha.law import exact_law, loss_between
 from loloha.rng import Rng
 from loloha_lab.paper.pattern import pattern_losses, worst_losses
 
@@ -18,7 +18,7 @@ def law_of(values: list[int]) -> dict[tuple[object, ...], object]:
         client = PROTOCOL.client(key=1, rng=rng)
         return tuple(client.report(v, round=t).y for t, v in enumerate(values))
 
-    return exact_law(run)  # type: ignore[return-value]
+    return exact_distribution(run)  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("reports", [1, 2, 3, 4])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import loloha
-from loloha.law import exact_law
+from loloha.distribution import exact_distribution
 from loloha.protocols import Protocol
 from loloha.rng import Rng
 from loloha_lab.paper.theory import chance_beyond, deviation_of, expected_mse
@@ -31,7 +31,7 @@ def exact_mse(protocol: Protocol, values: list[int]) -> float:
 
     squares: defaultdict[int, Fraction] = defaultdict(Fraction)
     weights: defaultdict[int, Fraction] = defaultdict(Fraction)
-    for measurements, chance in exact_law(run).items():
+    for measurements, chance in exact_distribution(run).items():
         for place, (support, eligible) in enumerate(measurements):
             if eligible:
                 f = Fraction(buckets.count(place), n)

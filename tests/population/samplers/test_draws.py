@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from loloha.channels import SymbolChannel
+from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.law import exact_law
 from loloha.population.samplers import draws
 from loloha.population.samplers.draws import LANES, LEVELS, Draws, unpack
 from loloha.rng import SCALE, Rng
@@ -208,8 +208,8 @@ def test_rows_are_padded_with_zeros(way: str) -> None:
 def test_symbols_have_the_law_of_the_channel(g: int, way: str) -> None:
     channel = SymbolChannel(g, SCALE // 7)
     for x in range(g):
-        alone = exact_law(lambda rng, x=x: channel.draw(rng, x))
-        told = exact_law(
+        alone = exact_distribution(lambda rng, x=x: channel.draw(rng, x))
+        told = exact_distribution(
             lambda rng, x=x: tuple(
                 EnumeratedDraws(rng).symbols(channel, np.array([x, -1, 0], np.int16))[:2].tolist()
             )
@@ -224,14 +224,14 @@ def test_every_subset_is_as_likely_as_another(b: int, d: int) -> None:
         return tuple(np.flatnonzero(sampled).tolist())
 
     subsets = list(combinations(range(b), d))
-    assert exact_law(run) == dict.fromkeys(subsets, Fraction(1, len(subsets)))
+    assert exact_distribution(run) == dict.fromkeys(subsets, Fraction(1, len(subsets)))
 
 
 def test_users_sample_independently() -> None:
     def run(rng: Rng) -> Any:
         return tuple(np.flatnonzero(EnumeratedDraws(rng).subsets(3, 1, 2)).tolist())
 
-    assert exact_law(run) == {
+    assert exact_distribution(run) == {
         (i, 3 + j): Fraction(1, 9) for i in range(3) for j in range(3)
     }  # fmt: skip
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from loloha import checks
+from loloha import _moved, checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import CHANGE, FRESH_CHANGE
 from loloha.privacy.change import bits, buckets, symbols, unmemoised
@@ -32,7 +33,7 @@ _KEYS_AT_MOST = 1 << 20
 
 
 @lru_cache(maxsize=256)
-def change_area(protocol: Protocol, reports: int) -> Area | None:
+def change_auc(protocol: Protocol, reports: int) -> Area | None:
     """How surely the best test sees whether a value changed between two stretches of reports.
 
     Parameters
@@ -71,14 +72,14 @@ def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
 
 
 @lru_cache(maxsize=256)
-def link_area(protocol: Protocol, reports: int) -> Area | None:
+def link_auc(protocol: Protocol, reports: int) -> Area | None:
     """How surely the best test sees that two stretches of reports come from one user.
 
     Against two users who hold different values; the value of one user stays. (Users who may hold
     the same one are told from one user less surely.) Parameters, returns and errors are those of
-    `change_area`.
+    `change_auc`.
     """
-    apart = change_area(protocol, reports)
+    apart = change_auc(protocol, reports)
     encoding = protocol.encoding
     keyed = type(encoding) in (Hashed, SampledBuckets)
     if apart is None or not protocol.longitudinal or not keyed:
@@ -148,3 +149,9 @@ def _below(most: Area, reports: int, find: Callable[[], Area]) -> Area:
     result = find()
     # What is exact is below it, but for rounding.
     return result._replace(auc=min(result.auc, most.auc)) if result.bound else result
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        return _moved.attribute(__name__, name)

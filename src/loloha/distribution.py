@@ -1,4 +1,4 @@
-"""The exact output law of device code: run it under every outcome of its random draws."""
+"""The exact output distribution of device code: run it under every outcome of its random draws."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from loloha import _moved
 from loloha.rng import SCALE, Rng
 
 Outcome = TypeVar("Outcome", bound=Hashable)
@@ -45,7 +46,7 @@ class _Replay(Rng):
         return branch
 
 
-def exact_law(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]:
+def exact_distribution(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]:
     """Distribution of ``run(rng)`` over all draws, in exact rational arithmetic.
 
     Parameters
@@ -59,22 +60,22 @@ def exact_law(run: Callable[[Rng], Outcome]) -> dict[Outcome, Fraction]:
     dict
         Outcome -> probability; the probabilities add up to exactly 1.
     """
-    law: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
+    distribution: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
     pending: list[list[int]] = [[]]
     while pending:
         replay = _Replay(pending.pop())
-        law[run(replay)] += Fraction(replay.ways, replay.of)
+        distribution[run(replay)] += Fraction(replay.ways, replay.of)
         pending += replay.pending
-    return dict(law)
+    return dict(distribution)
 
 
 def loss_between(one: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fraction]) -> float:
-    """Largest absolute log-ratio of two laws: the eps at which they are indistinguishable.
+    """Largest absolute log-ratio of two distributions: the eps at which they are indistinguishable.
 
     Returns
     -------
     float
-        In nats; ``inf`` where one law can produce what the other cannot.
+        In nats; ``inf`` where one distribution can produce what the other cannot.
     """
     worst = Fraction(1)
     for outcome in one.keys() | other.keys():
@@ -88,3 +89,9 @@ def loss_between(one: Mapping[Outcome, Fraction], other: Mapping[Outcome, Fracti
 def log_of(ratio: Fraction) -> float:
     """ln of an exact ratio >= 1, accurate near 1 too."""
     return math.log1p(ratio - 1) if ratio < 2 else math.log(ratio)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        return _moved.attribute(__name__, name)
