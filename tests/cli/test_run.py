@@ -54,6 +54,31 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "results" / "out"
 
 
+@pytest.mark.usefixtures("no_picture")
+def test_devices_that_report_in_one_round_of_some(tmp_path: Path, capsys: Any) -> None:
+    table, out = tmp_path / "table.csv", tmp_path / "out"
+    rows = [f"{user},{','.join('abc'[user % 3] for _ in range(8))}" for user in range(3000)]
+    table.write_text("\n".join(["user," + ",".join(f"r{t}" for t in range(8)), *rows]))
+    line = ["run", str(table), *OLOLOHA, "--domain", "a,b,c", "--out", str(out), "--seed", "3"]
+    assert main([*line, "--every", "4"]) == 0
+    told = capsys.readouterr().out
+    assert "MSE, window" in told
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["every"] == 4
+    assert sum(one["n"] for one in metrics["rounds"]) == 2 * 3000
+    # Four panels: about four times less error than one, whose sample errs too.
+    assert metrics["window"]["mse"] < metrics["mse"] / 2
+    assert metrics["window"]["coverage"] > 0.8
+    found = pq.read_table(out / "estimates.parquet")
+    assert found.column_names[-4:] == [
+        "window_estimate", "window_standard_error", "window_lower", "window_upper"
+    ]  # fmt: skip
+    assert main([*line, "--force", "--every", "0"]) == 2
+    assert "every must" in capsys.readouterr().err
+    assert main([*line, "--force"]) == 0
+    assert "every" not in json.loads((out / "metrics.json").read_text())
+
+
 @pytest.fixture
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time of a small run, and have tests of their own."""

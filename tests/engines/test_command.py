@@ -12,12 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import loloha
 from loloha import OLOLOHA, DBitFlipPM, population
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.campaign.schedule import to_text
 from loloha.cli import main
 from loloha.engines.base import Engine
-from loloha.engines.saved import find, load, save
+from loloha.engines.saved import every_of, find, load, save
+from loloha.errors import WireError
 from loloha.reportlog import ReportLog
 from loloha.server.estimate_table import COLUMNS
 
@@ -155,6 +157,46 @@ def test_tallies_of_one_round_add_up(there, capsys):
     mean = sum(one["estimate"] for one in single) / 2
     assert double[0]["estimate"] == pytest.approx(mean)
     assert double[0]["value"] == 0
+
+
+def test_tallies_of_panels_know_how_often_users_report(there, capsys):
+    """With a campaign's file or without: errors of all users, windows, and how even panels are."""
+    plain = json.loads(Path("campaign.json").read_text())
+    plain["round"]["every"] = 3
+    Path("panels.json").write_text(json.dumps(plain))
+    generate("panels.json", users="3000", rounds="6")
+    found = told(capsys, "tally", "log", "--campaign", "panels.json", "--out", "tallies")
+    sizes = [row["n"] for row in found["rounds"]]
+    assert found["rows"] == sum(sizes)
+    assert min(sizes) > 800
+    assert max(sizes) < 1100
+    names = [f"window_{name}" for name in ("estimate", "standard_error", "lower", "upper")]
+    rows = told(capsys, "estimate", "tallies")
+    assert list(rows[0])[-4:] == names
+    agreed = told(capsys, "estimate", "tallies", "--campaign", "panels.json")
+    assert [[row[name] for name in names] for row in rows] == [
+        [row[name] for name in names] for row in agreed
+    ]
+    tallies = {t: load(files) for t, files in find([Path("tallies")]).items()}
+    means = loloha.rolling(tallies, 3, population=3 * max(sizes))
+    assert [row["window_estimate"] for row in rows] == pytest.approx(
+        [f for t in range(6) for f in means[t].frequencies]
+    )
+    mean = told(capsys, "estimate", "tallies", "--mean")
+    assert "window_estimate" not in mean[0]
+    assert mean[0]["standard_error"] < rows[-K]["window_standard_error"]
+    run("estimate", "tallies")
+    assert "panels of rounds 3..5" in capsys.readouterr().err
+    run("estimate", "tallies/round-0.tally", "tallies/round-2.tally", "tallies/round-5.tally")
+    assert "panels" not in capsys.readouterr().err
+    # A tally that anything was done to says so.
+    with pytest.raises(WireError, match="every must"):
+        every_of(saved_with(Path("tallies/round-0.tally"), every=0))
+
+
+def saved_with(path: Path, **origin: Any) -> Path:
+    path.write_bytes(load([path]).to_bytes(origin={"round": 0, "sources": [], **origin}))
+    return path
 
 
 def test_a_tally_given_twice_is_refused(there, capsys):

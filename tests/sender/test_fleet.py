@@ -12,6 +12,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 import loloha
 from collecting import HOUR, START, Clock, campaign
+from loloha.campaign import Schedule
 from loloha.cli import main
 from loloha.errors import (
     CampaignError,
@@ -98,6 +99,58 @@ def test_the_estimates_of_a_fleet_are_near_the_truth(url: str, clock: Clock) -> 
         z = (np.array(shown["estimate"]) - truth) / np.array(shown["standard_error"])
         # alpha = 10 x 2e-10: sees a wrong label order, round or protocol.
         assert np.abs(z).max() < 6.4, z
+
+
+def test_a_fleet_in_panels_is_counted_estimated_and_exported(
+    url: str, clock: Clock, tmp_path: Path
+) -> None:
+    every = 3
+    one = campaign(schedule=Schedule(START, HOUR, every=every))
+    clock.now = START + 5 * HOUR
+    terms = {"minimum_cohort": 1, "late_seconds": 5 * HOUR}
+    where = url + create(url, one, terms=terms, accept_weak_privacy=True)
+    share = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
+    values = np.random.default_rng(3).choice(5, size=(900, 6), p=share)
+    assert run_fleet(where, one, values, rng=4).accepted == 2 * 900
+    sizes = [n for _, n, _ in rounds(where)]
+    assert sizes[:3] == sizes[3:]
+    assert sum(sizes[:3]) == 900
+    base, _, path = where.partition("/v1/")
+    # Nothing is compared before a window is over.
+    assert "panels" not in get(base, f"/v1/{path}/rounds").json()
+    clock.now = START + 11 * HOUR
+    panels = get(base, f"/v1/{path}/rounds?last=2").json()["panels"]
+    assert (panels["first"], panels["last"], panels["even"]) == (3, 5, True)
+    assert (panels["smallest"], panels["largest"]) == (min(sizes), max(sizes))
+    shown = get(base, f"/v1/{path}/rounds/4/estimates").json()
+    f, n = np.clip(shown["estimate"], 0, 1), shown["n"]
+    noise = loloha.variance(one.protocol, n, f) + f * (1 - f) * 2 * n / (3 * n - 1) / n
+    assert np.square(shown["standard_error"]) == pytest.approx(noise)
+    series = get(base, f"/v1/{path}/series").json()
+    # A page that begins later has windows that begin before it.
+    page = get(base, f"/v1/{path}/series?first=4&value=1").json()
+    assert page["round"] == [4, 5]
+    newest = get(base, f"/v1/{path}/series?newest=1").json()
+    assert newest["round"] == [5]
+    for name in ("estimate", "standard_error", "lower", "upper"):
+        rows = series[f"window_{name}"]
+        assert len(rows) == 6
+        assert newest[f"window_{name}"] == rows[5:]
+        assert page[f"window_{name}"] == [[row[1]] for row in rows[4:]]
+    means = np.array(series["estimate"])
+    for last in range(6):
+        window = slice(max(0, last - 2), last + 1)
+        pooled = np.average(means[window], axis=0, weights=sizes[window])
+        assert series["window_estimate"][last] == pytest.approx(pooled)
+    errors = np.array(series["standard_error"]), np.array(series["window_standard_error"])
+    assert (errors[1][2:] < 0.7 * errors[0][2:]).all()
+    table = tmp_path / "table.csv"
+    assert main(["export", where, "--out", str(table)]) == 0
+    header, *lines = table.read_text().splitlines()
+    assert header.endswith(
+        '"window_estimate","window_standard_error","window_lower","window_upper"'
+    )
+    assert len(lines) == 30
 
 
 def test_a_fleet_says_what_was_refused(url: str) -> None:

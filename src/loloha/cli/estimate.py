@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from loloha.protocols import Protocol
     from loloha.server.estimate import Estimate
     from loloha.server.estimate_table import EstimateTable
+    from loloha.server.mean import Mean
 
 FEW = 10
 
@@ -38,29 +39,43 @@ def estimate(
     estimates (--top, --only-clear, 10 in a terminal) hold for all values at once. bound is the
     largest error over all values at once. In small domains look at all values; in large ones at
     --top or --only-clear. With --mean every report counts once, errors are those of users who keep
-    their values (upper bounds where they do not), and n is a round's.
+    their values (upper bounds where they do not), and n is a round's. Where a user reports in one
+    round of W, errors are those of all users, and columns window_ hold the mean of the last W
+    rounds.
     """
-    from loloha.engines.saved import find, load
+    from loloha.campaign import Campaign
+    from loloha.engines.saved import every_of, find, load
     from loloha.reportlog import rules
     from loloha.server.mean import mean as of_rounds
+    from loloha.server.panel import evenness, panel_population, panel_windows
 
     agreed = None if campaign is None else _agreed(campaign, tallies)
     _check(top, level, out, force)
     counted = {}
-    for round, files in find(tallies).items():
+    by_round = find(tallies)
+    for round, files in by_round.items():
         counted[round] = load(files, protocol=None if agreed is None else rules(agreed))
         if counted[round].n == 0:
             console.warn(f"round {round} has no reports, hence no estimate")
             del counted[round]
     if not counted:
         raise LolohaError("tallies must hold reports, got none in any round; wait for some")
-    estimates: dict[int | None, Estimate] = {t: one.estimate() for t, one in counted.items()}
+    every = (
+        agreed.schedule.every
+        if isinstance(agreed, Campaign)
+        else max(every_of(file) for files in by_round.values() for file in files)
+    )
+    estimates: dict[int | None, Estimate] = {
+        t: one.estimate(panel_population(one.n, every)) for t, one in counted.items()
+    }
+    windows = {} if mean else panel_windows(counted, every)
     if mean:
-        estimates = {None: of_rounds([*counted.values()])}
+        most = panel_population(max(one.n for one in counted.values()), every)
+        estimates = {None: of_rounds(counted, every=every, population=most)}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
     tables = [
-        _table(round, one, agreed, level, few, only_clear, project)
+        _table(round, one, windows, agreed, level, few, only_clear, project)
         for round, one in estimates.items()
     ]
     pieces = (piece for table in tables for piece in table.pieces())
@@ -72,6 +87,10 @@ def estimate(
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
         _show(list(pieces), mean and len(counted) > 1)
+    sizes = evenness({t: one.n for t, one in counted.items()}, every)
+    # Of rounds that are not given nothing is known.
+    if sizes is not None and sizes.smallest:
+        (console.say if sizes.even else console.warn)(str(sizes))
     if any(_picked(one, few, only_clear) for one in estimates.values()):
         console.say(
             "lower and upper hold for all values at once: these were picked by their estimates"
@@ -128,6 +147,7 @@ def _check(top: int | None, level: float, out: Path | None, force: bool) -> None
 def _table(
     round: int | None,
     estimate: Estimate,
+    windows: dict[int, Mean],
     agreed: Campaign | Protocol | None,
     level: float,
     top: int | None,
@@ -139,6 +159,7 @@ def _table(
 
     from loloha.campaign import Campaign
     from loloha.campaign.schedule import to_text
+    from loloha.server.panel import window_columns
 
     chosen = np.arange(len(estimate.frequencies))
     if only_clear:
@@ -155,6 +176,8 @@ def _table(
     table = estimate.table(level, bins=chosen, simultaneous=picked, round=round, **about)
     bound = np.broadcast_to(estimate.simultaneous(level), estimate.frequencies.shape)
     more = {"bound": [bound[chosen]]}
+    if round is not None:
+        more |= window_columns(windows, level, rounds=[round], bins=chosen, simultaneous=picked)
     if project:
         more["projected"] = [_projected(round, estimate.frequencies)[chosen]]
     return replace(table, more=more)

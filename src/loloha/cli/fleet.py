@@ -47,9 +47,10 @@ def fleet(
     if rounds is None:
         _refuse_closed(range(first, first + values.shape[1]), takes)
     began = time.monotonic()
-    sizes = (values >= 0).sum(axis=0)
+    sizes: list[int] = []
     answered: list[int] = []
-    with console.counting("sending reports", int(sizes.sum())) as advance:
+    due = int((values >= 0).sum()) // document.schedule.every
+    with console.counting("sending reports", due) as advance:
 
         def tell(more: int) -> None:
             answered.append(more)
@@ -64,10 +65,11 @@ def fleet(
                 token=os.environ.get(TOKEN),
                 batch=batch,
                 progress=tell,
+                begins=sizes.extend,
                 rng=seed,
             )
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_left(sum(answered), sizes.tolist(), first, seed)) from None
+            raise KeyboardInterrupt(_left(sum(answered), sizes, first, seed)) from None
     seconds = time.monotonic() - began
     summary = {
         "users": len(values),

@@ -62,13 +62,13 @@ def generate(
         _write_truth(truth, counts)
     summary = {
         "log": str(out), "campaign": agreed.fingerprint, "rounds": len(counts),
-        "reports": int(counts.sum()),
+        "reports": (reports := log.scan(verify=False).rows),
     }  # fmt: skip
     if as_json:
         console.show_json(summary)
     else:
         console.show(
-            f"{counts.sum()} reports of {len(counts)} rounds in {log.folder}; "
+            f"{reports} reports of {len(counts)} rounds in {log.folder}; "
             f"`loloha tally {out} --campaign {campaign}` goes on"
         )
 

@@ -34,6 +34,7 @@ def tally(
 ) -> None:
     """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
     from loloha.engines import make_engine
+    from loloha.protocols import Protocol
     from loloha.reportlog import ReportLog
 
     agreed = campaign_file.load(campaign)
@@ -62,7 +63,8 @@ def tally(
             "refused": {reason: len(files) for reason, files in contents.refused.items()},
         }
         counted, sources = runs_on.tally(opened, contents, guard=not trust_log), contents.digests
-    listed = _keep(counted, sources, out, summary, force) if out is not None else _rows(counted)
+    every = 1 if isinstance(agreed, Protocol) else agreed.schedule.every
+    listed = _rows(counted) if out is None else _keep(counted, sources, out, summary, force, every)
     summary["rounds"] = listed
     if as_json:
         console.show_json(summary)
@@ -126,13 +128,15 @@ def _keep(
     out: Path,
     summary: dict[str, Any],
     force: bool,
+    every: int,
 ) -> list[dict[str, int]]:
     """Write each tally as it comes, so that one round is in memory at a time."""
     from loloha.engines.saved import SUMMARY, save
 
     def write(one: RoundTally) -> None:
         campaign = summary["campaign"]
-        save(draft, one.round, one.tally, campaign=campaign, sources=sources(one.round))
+        whence = sources(one.round)
+        save(draft, one.round, one.tally, campaign=campaign, sources=whence, every=every)
 
     earlier = {path.name for path in out.glob("round-*.tally")} | {SUMMARY}
     with new_folder(out, earlier, force=force) as draft:

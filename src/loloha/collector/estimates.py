@@ -17,6 +17,7 @@ from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import EstimateTable
+from loloha.server.panel import panel_population
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats
@@ -46,7 +47,8 @@ class EstimateCache:
         tally = store.tally(stored, round)
         if not tally.n:
             return None
-        estimate = suppressed(tally.estimate(), stored.terms.minimum_cohort)
+        users = panel_population(tally.n, stored.campaign.schedule.every)
+        estimate = suppressed(tally.estimate(users), stored.terms.minimum_cohort)
         self._keep(place, estimate)
         return estimate
 

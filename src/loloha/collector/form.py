@@ -23,6 +23,7 @@ from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
 from loloha.server.frame import written
+from loloha.server.panel import panel_windows, window_columns
 
 Form = Literal["json", "csv", "parquet"]
 _MOST_NUMBERS = 1_000_000
@@ -45,11 +46,16 @@ class Wanted(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Chosen values, or the top ones, or all; and the level of the intervals."""
+    """Chosen values, or the top ones, or all; the level of the intervals.
+
+    Rounds before ``first`` are asked for the windows of later ones, if windows are wanted.
+    """
 
     value: list[int] | None
     top: int | None
     level: float
+    first: int = 0
+    windows: bool = False
 
 
 def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
@@ -115,6 +121,7 @@ def of_series(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
         **{name: getattr(table, name) for name in COLUMNS},
+        **table.more,
     )
     return Parts(None, in_pieces(series))
 
@@ -124,6 +131,8 @@ def _series(
 ) -> EstimateTable:
     """The estimates of the rounds found; None for rounds that are suppressed."""
     campaign = stored.campaign
+    before = [one for one in rounds if one.number < asked.first]
+    rounds = rounds[len(before) :]
     shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
     present = (
         estimate
@@ -152,7 +161,19 @@ def _series(
         )
         for name, rows in numbers.items():
             rows.append(None if row is None else getattr(row, name)[0])
+    windows: dict[str, Any] = {}
+    if asked.windows and shown:
+        known = {
+            one.number: cache.of(stored, one.number, one.published)
+            for one in (*before, *shown)
+            if estimates.suppressed_because(stored, one) is None
+        }
+        windows = window_columns(
+            panel_windows(known, campaign.schedule.every), asked.level, bins=bins,
+            simultaneous=picked, rounds=[one.number for one in rounds],
+        )  # fmt: skip
     return EstimateTable(
+        more=windows,
         campaign=campaign.fingerprint,
         round=[one.number for one in rounds],
         start=[to_text(campaign.schedule.begins(one.number)) for one in rounds],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from loloha.campaign.schedule import to_text
@@ -15,11 +16,9 @@ from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
 from loloha.collector.store import Round
-from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.stored_campaign import LONGEST_WINDOW, StoredCampaign
 from loloha.report import LARGEST_ROUND
-
-if TYPE_CHECKING:
-    import msgspec
+from loloha.server.panel import evenness
 
 _MOST_BINS = 1 << 21
 PRIVACY_COSTS = 20
@@ -51,14 +50,16 @@ def routes(context: Context) -> APIRouter:
     ) -> Response:
         """Reports, duplicates, conflicts and refusals of each round in which anything happened.
 
-        Round -1 holds what was refused before the first round began.
+        Round -1 holds what was refused before the first round began. Where devices report in one
+        round of some, panels compares the sizes of the last rounds that are over.
         """
         stored = await context.known(fingerprint)
         rounds = await context.read(_rounds, context, stored, first, last, newest)
         context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
         shown = [_show_round(stored, one, now) for one in rounds]
-        return tagged(request, shape.RoundsDocument(fingerprint, shown))
+        panels = await _panels(context, stored, now)
+        return tagged(request, shape.RoundsDocument(fingerprint, shown, panels))
 
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
@@ -126,7 +127,9 @@ def routes(context: Context) -> APIRouter:
     ) -> Response:
         """Estimates, standard errors and intervals, a row a round, for all, chosen or top values.
 
-        CSV and Parquet have the same columns, and a row for each round and value.
+        CSV and Parquet have the same columns, and a row for each round and value. Where devices
+        report in one round of some, window_ columns hold the mean of so many rounds, the last one
+        included; very wide domains have none.
 
         Rows of rounds below the minimum cohort are null. Values are cut to the most frequent ones
         where rounds times values exceed a million; rounds are cut to the newest ones where reading
@@ -135,8 +138,11 @@ def routes(context: Context) -> APIRouter:
         stored = await context.known(fingerprint)
         if value is not None and not all(0 <= v < stored.bins for v in value):
             raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
-        newest = min(newest, stored.rounds_at_once)
-        rounds = await context.read(_rounds, context, stored, first or 0, last, newest)
+        first, before = first or 0, stored.rounds_before(stored.campaign.schedule.every)
+        newest = min(newest, stored.rounds_at_once - before)
+        asked_from = max(0, first - before)
+        rounds = await context.read(_rounds, context, stored, asked_from, last, newest + before)
+        first = max([first, *(one.number for one in rounds[-newest:][:1])])
         rounds = [one for one in rounds if one.n > 0]
         counts = tuple((one.number, one.n, one.published) for one in rounds)
         tag = tag_of(fingerprint, counts, value, top, level, format)
@@ -144,7 +150,7 @@ def routes(context: Context) -> APIRouter:
         if unchanged is not None:
             return unchanged
         work = stored.work * sum(one.published > 0 for one in rounds)
-        asked = form.Asked(value, top, level)
+        asked = form.Asked(value, top, level, first, before > 0)
         _, pieces = await context.compute(
             request, work, form.of_series, fingerprint, rounds, asked, format
         )
@@ -173,6 +179,22 @@ def _rounds(
 ) -> list[Round]:
     first = -1 if first is None else first
     return context.store.rounds(stored, first=first, last=last, newest=newest)
+
+
+async def _panels(
+    context: Context, stored: StoredCampaign, now: float
+) -> shape.PanelSizes | msgspec.UnsetType:
+    """How even the last panels are; unset where there are none, or too many or too small ones."""
+    schedule = stored.campaign.schedule
+    last = stored.terms.open_rounds(schedule, now)[0] - 1
+    if not 1 < schedule.every <= min(last + 1, LONGEST_WINDOW):
+        return msgspec.UNSET
+    first = last - schedule.every + 1
+    rounds = await context.read(_rounds, context, stored, first, last, schedule.every)
+    sizes = evenness({one.number: one.n for one in rounds}, schedule.every, last)
+    if sizes is None:
+        return msgspec.UNSET
+    return shape.PanelSizes(**sizes._asdict(), even=sizes.even, text=str(sizes))
 
 
 def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.RoundDocument:

@@ -151,11 +151,26 @@ class RoundDocument(Struct):
     shown: bool
 
 
+class PanelSizes(Struct):
+    """Whether panels are equal in size over the rounds of a window: Pearson's chi-square."""
+
+    first: Count
+    last: Count
+    smallest: Count
+    largest: Count
+    chi_square: float
+    freedom: Count
+    p_value: float
+    even: bool
+    text: str
+
+
 class RoundsDocument(Struct):
     """The rounds in which anything happened."""
 
     campaign: Fingerprint
     rounds: list[RoundDocument]
+    panels: PanelSizes | UnsetType = UNSET
 
 
 class Largest(Struct):
@@ -219,6 +234,10 @@ class SeriesDocument(Struct):
     lower: list[list[Number] | None]
     upper: list[list[Number] | None]
     parameters: Object
+    window_estimate: list[list[Number]] | UnsetType = UNSET
+    window_standard_error: list[list[Number]] | UnsetType = UNSET
+    window_lower: list[list[Number]] | UnsetType = UNSET
+    window_upper: list[list[Number]] | UnsetType = UNSET
 
 
 class Growth(Struct):

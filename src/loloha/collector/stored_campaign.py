@@ -15,6 +15,9 @@ from loloha.wire.batch import Reader
 
 MOST_WORK = 1 << 25
 """Numbers that may be read for one answer, a few hundred MB on the way."""
+_MOST_WINDOWED = 1 << 22
+"""Numbers that may be held for windows."""
+LONGEST_WINDOW = 1000
 
 
 # Labels that stay in memory: a million of them take 70 MB.
@@ -92,6 +95,11 @@ class StoredCampaign:
     def rounds_at_once(self) -> int:
         """Rounds that one answer may need to read."""
         return max(1, MOST_WORK // self.work)
+
+    def rounds_before(self, every: int) -> int:
+        """Rounds that the window of a round needs beside it; 0 if that is too much work."""
+        most = min(self.rounds_at_once, _MOST_WINDOWED // self.bins, LONGEST_WINDOW)
+        return every - 1 if every <= most else 0
 
     @cached_property
     def labels(self) -> Sequence[str]:

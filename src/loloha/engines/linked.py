@@ -47,8 +47,9 @@ def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool =
     contents = log.scan(rounds=rounds, verify=guard)
     contents.must_be_clean()
     if not _tells_apart(log.protocol, contents.largest_round):
-        counted = [one.tally for one in Local().tally(log, contents, guard=guard)]
-        average = mean(counted)
+        tallies = Local().tally(log, contents, guard=guard)
+        counted = {one.round: one.tally for one in tallies}
+        average = mean(counted, every=log.every)
         reason = "several users share a key, or none is sent: rounds cannot be joined"
         return Window(
             log.protocol, "mean", reason, average.n, len(counted), average.frequencies,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from loloha.campaign.schedule import RAREST
 from loloha.errors import WireError
 from loloha.protocols import Protocol
 from loloha.report import LARGEST_ROUND
@@ -37,12 +38,25 @@ def save(
     *,
     campaign: str | None = None,
     sources: Iterable[str] = (),
+    every: int = 1,
 ) -> Path:
-    """Write the tally of one round to ``folder/round-N.tally``."""
+    """Write the tally of one round to ``folder/round-N.tally``; see `every_of`."""
     path = folder / f"round-{round}.tally"
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
-    path.write_bytes(tally.to_bytes(origin=origin))
+    more = {"every": every} if every > 1 else {}
+    path.write_bytes(tally.to_bytes(origin=origin | more))
     return path
+
+
+def every_of(path: Path) -> int:
+    """In how many rounds a user of a saved tally's campaign reports once, as far as it says so."""
+    every = opened(path.read_bytes())[0].get("origin", {}).get("every", 1)
+    if type(every) is not int or not 1 <= every <= RAREST:
+        raise WireError(
+            f"{path}: every must be an integer in 1..{RAREST}, got another; count the log anew by "
+            "`loloha tally`"
+        )
+    return every
 
 
 def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:

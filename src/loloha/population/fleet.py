@@ -35,6 +35,7 @@ def run_fleet(
     batch: int = BATCH,
     connections: int = CONNECTIONS,
     progress: Callable[[int], None] | None = None,
+    begins: Callable[[Ints], None] | None = None,
     rng: Any = None,
 ) -> Receipt:
     """Let one simulated user per row report each round of its row, round after round.
@@ -59,6 +60,8 @@ def run_fleet(
         Requests at a time.
     progress : callable, optional
         Called with the number of reports of each batch that was answered.
+    begins : callable, optional
+        Called before the first with the number of reports of each round.
     rng : seed, optional
         As `numpy.random.default_rng` takes it; by default the operating system's entropy.
 
@@ -87,6 +90,8 @@ def run_fleet(
     generator = np.random.default_rng(rng)
     if campaign.schedule.every > 1:
         history = due(history, campaign.schedule.every, generator, first)
+    if begins is not None:
+        begins(history.present)
     kept = local()
     opened = ExitStack()
 

@@ -13,6 +13,7 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Ints
 from loloha.errors import ParameterError
+from loloha.population.population import due
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import Protocol
 from loloha.report import REPORTER_BYTES
@@ -41,7 +42,8 @@ def generate(
     log : ReportLog
         Where to; rounds are 0, 1, ...
     values : int[n, tau]
-        0..k-1, -1 where a user does not report.
+        0..k-1, -1 where a user does not report. If the log's campaign asks a user in one round of
+        some, each draws which, and reports in those.
     users : int, optional
         How many users to simulate: user u holds row u mod n. By default n.
     rounds : int, optional
@@ -78,14 +80,17 @@ def generate(
     users = len(values) if users is None else _positive("users", users, MOST_USERS)
     rounds = values.shape[1] if rounds is None else _positive("rounds", rounds, MOST_ROUNDS)
     seed = checks.integer("rng", rng, 0, (1 << 128) - 1, "give a seed, so that it can be repeated")
-    columns = np.arange(rounds) % values.shape[1]
+    columns, every = np.arange(rounds) % values.shape[1], log.every
 
     def make(number: int, first: int, last: int) -> _Chunk:
         block = values[np.arange(first, last)[:, None] % len(values), columns]
         source = np.random.default_rng([seed, number])
+        history = History(block, protocol.k)
+        if every > 1:
+            history = due(history, every, source)
         made = [
             (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
-            for _, keys, ys in sample_reports(protocol, History(block, protocol.k), Draws(source))
+            for _, keys, ys in sample_reports(protocol, history, Draws(source))
         ]
         return last - first, made
 

@@ -20,7 +20,7 @@ from loloha.server.estimate import inversion, standard_errors
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, to_html
 from loloha.server.observations import Observations
-from loloha.server.panel import window_columns
+from loloha.server.panel import panel_windows, window_columns
 from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
@@ -144,14 +144,9 @@ class Simulation:
             upper=upper,
             level=level,
             n=self.n,
-            more=({} if self.truth is None else {"truth": self.truth}) | self._windows(level),
+            more=({} if self.truth is None else {"truth": self.truth})
+            | window_columns(panel_windows(self, self.every), level, rounds=range(tau)),
         )
-
-    def _windows(self, level: float) -> dict[str, Any]:
-        """Columns of the means of the last ``every`` rounds, if that is not 1."""
-        if self.every == 1 or not self.n.any():
-            return {}
-        return window_columns(self.observations(), self.every, level, rounds=range(len(self.n)))
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """A row for each round and value: `EstimateTable.to_frame` of `table`.

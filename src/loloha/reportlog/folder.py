@@ -113,6 +113,11 @@ class ReportLog:
         return rules(self.campaign)
 
     @property
+    def every(self) -> int:
+        """In how many rounds a user reports once."""
+        return 1 if isinstance(self.campaign, Protocol) else self.campaign.schedule.every
+
+    @property
     def folder(self) -> Path:
         """Where the reports of this campaign lie."""
         return self.root / f"campaign={self.campaign.fingerprint}"

@@ -18,6 +18,8 @@ COLUMNS = (
     "estimate", "standard_error", "lower", "upper", "level", "n",
 )  # fmt: skip
 NUMBERS = ("estimate", "standard_error", "lower", "upper")
+WINDOW = tuple(f"window_{name}" for name in NUMBERS)
+"""Columns of the mean of the last rounds, with panels."""
 _TEXTS, _WHOLE = ("campaign", "start", "label"), ("round", "value", "n")
 ROWS = 1 << 16
 """Rows that are made at a time: a writer never holds them all."""
@@ -78,7 +80,8 @@ class EstimateTable:
                 f"{', '.join(sorted(names - series.keys()))}; update a collector of loloha 0.2"
             )
         about = {"parameters": series.get("parameters")}
-        return cls(about=about, **{name: series[name] for name in COLUMNS})
+        more = {name: series[name] for name in WINDOW if name in series}
+        return cls(about=about, more=more, **{name: series[name] for name in COLUMNS})
 
     @classmethod
     def joined(cls, tables: Sequence[EstimateTable]) -> EstimateTable:

@@ -10,11 +10,18 @@ import numpy as np
 
 from loloha import checks
 from loloha.campaign.schedule import RAREST
-from loloha.server.estimate_table import NUMBERS
+from loloha.server.estimate_table import NUMBERS, WINDOW
 from loloha.server.mean import Mean, pooled
 from loloha.server.observations import Observations
 
-__all__ = ["Evenness", "evenness", "panel_population", "rolling", "window_columns"]
+__all__ = [
+    "Evenness",
+    "evenness",
+    "panel_population",
+    "panel_windows",
+    "rolling",
+    "window_columns",
+]
 
 LEAST_EXPECTED = 5.0
 """Mean reports of a round below which chi-square is no approximation."""
@@ -80,31 +87,40 @@ def rolling(source: Any, every: int, *, population: int | None = None) -> dict[i
     return means
 
 
+def panel_windows(source: Any, every: int) -> dict[int, Mean]:
+    """The windows of panels as `rolling` has them, if there are panels and any reports.
+
+    Each round is taken for a panel of the users, and errors for those of the mean over all of them.
+    """
+    if every == 1:
+        return {}
+    given = Observations.of(source)
+    most = int(given.n.max(initial=0))
+    return rolling(given, every, population=panel_population(most, every)) if most else {}
+
+
 def window_columns(
-    source: Any,
-    every: int,
+    means: Mapping[int, Mean],
     level: float,
     *,
     rounds: Iterable[int],
     bins: Any = slice(None),
     simultaneous: bool = False,
 ) -> dict[str, list[Any]]:
-    """Columns of a table of estimates that hold the windows which end with these rounds.
+    """Columns of a table of estimates with the windows that end with these rounds, if any.
 
-    Each round is taken for a panel of users, and errors for those of the mean over all of them.
-    Rounds without a window hold NaN; without panels there are no columns.
+    Rounds without a window hold NaN.
     """
-    given = Observations.of(source)
-    most = panel_population(int(given.n.max()), every)
-    unknown = np.full(given.protocol.bins, np.nan)[bins]
-    columns: dict[str, list[Any]] = {f"window_{name}": [] for name in NUMBERS}
-    means = {} if most is None else rolling(given, every, population=most)
+    if not means:
+        return {}
+    unknown = np.full(next(iter(means.values())).protocol.bins, np.nan)[bins]
+    columns: dict[str, list[Any]] = {name: [] for name in WINDOW}
     for round in rounds:
         one = means.get(round)
         row = one and one.table(level, bins=bins, simultaneous=simultaneous)
-        for name in NUMBERS:
-            columns[f"window_{name}"].append(getattr(row, name)[0] if row else unknown)
-    return {} if most is None else columns
+        for column, name in zip(WINDOW, NUMBERS, strict=True):
+            columns[column].append(getattr(row, name)[0] if row else unknown)
+    return columns
 
 
 class Evenness(NamedTuple):
