@@ -273,7 +273,7 @@ def test_a_port_would_be_asked_by_the_device_s_own_steps(
     new = (RotatedLGRR, ShiftedLGRR, InvertedRAPPOR)
     for cls in new:
         monkeypatch.setitem(REGISTRY.own, cls.name, cls)
-    asked = [(one, life) for one, life in case.short_lives() if type(one) in new]
+    asked = [(one, life) for one, life in case.short_histories() if type(one) in new]
     assert {type(one) for one, _ in asked} == set(new)
     for one, life in asked:
         law = exact_distribution(lambda rng, one=one, life=life: lived(one, life, rng))

@@ -24,6 +24,7 @@ MOVED = {
     "collector.store.cell": "loloha.collector.store.count_part",
     "compiled": "loloha.counting.compiled",
     "conform.difference": "loloha.conform.deviation",
+    "conform.lives": "loloha.conform.histories",
     "conform.draws": "loloha.conform.randomness",
     "datasets.column": "loloha.datasets.arrow_cells",
     "datasets.domain": "loloha.datasets.label_list",

@@ -24,8 +24,8 @@ def conform(
     """Check a port of the device, in any language, against this one.
 
     The command answers questions on its standard input, one JSON object a line; docs/protocol.md
-    says how. Its documents, thresholds, values, lives, states and exact laws are compared, and its
-    own draws are audited. Ends with 1 if anything differs.
+    says how. Its documents, thresholds, values, histories, states and exact distributions are
+    compared, and its own draws are audited. Ends with 1 if anything differs.
     """
     from loloha.audit.program import words_of
     from loloha.conform import suite

@@ -1,4 +1,4 @@
-"""What a port is asked about: documents good and bad, protocols, lives, states."""
+"""What a port is asked about: documents good and bad, protocols, histories, states."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def variants() -> Iterator[Protocol]:
 
 
 def small() -> Iterator[Protocol]:
-    """One variant of each protocol whose law can be enumerated."""
+    """One variant of each protocol whose distribution can be enumerated."""
     for cls in REGISTRY.own.values():
         own = [field for field in fields(cls) if field.init]
         given = {field.name: SMALL[field.name] for field in own if field.name in SMALL}
@@ -75,7 +75,7 @@ def small() -> Iterator[Protocol]:
                 yield cls.from_params({**given, "memo": "joint"})
 
 
-def short_lives() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:
+def short_histories() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:
     """Protocols, and rounds and values whose reports have few enough paths of draws."""
     for protocol in small():
         yield protocol, [(0, 1)]

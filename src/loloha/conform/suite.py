@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loloha import checks
-from loloha.conform import documents, lives, randomness
+from loloha.conform import documents, histories, randomness
 from loloha.conform.deviation import Difference
 from loloha.conform.port import Port, connect
 
@@ -37,7 +37,7 @@ def conform(
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[Result]:
     """Ask a port everything, and compare."""
-    chosen = [checks.choice("only", name, GROUPS) for name in only] or list(GROUPS)
+    chosen = [checks.choice("only", _OLD.get(name, name), GROUPS) for name in only] or list(GROUPS)
     results = []
     with connect(command, patience=patience) as port:
         for done, name in enumerate(chosen):
@@ -61,9 +61,11 @@ GROUPS: dict[str, Callable[[Port], Iterator[Difference]]] = {
     "documents": documents.documents,
     "thresholds": documents.thresholds,
     "values": documents.values,
-    "lives": lives.lives,
-    "states": lives.states,
-    "laws": lives.laws,
+    "histories": histories.histories,
+    "states": histories.states,
+    "distributions": histories.distributions,
     "draws": randomness.draws,
 }
 """What a port is asked, by name."""
+# Until 0.4.
+_OLD = {"lives": "histories", "laws": "distributions"}

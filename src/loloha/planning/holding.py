@@ -18,7 +18,7 @@ from loloha.protocols.table import LOLOHA
 MOST_TRIED = 128
 _STEPS = 60
 
-Chain = TypeVar("Chain", bound=LOLOHA)
+Kind = TypeVar("Kind", bound=LOLOHA)
 
 
 def check_held(**given: float | None) -> dict[str, float]:
@@ -52,7 +52,7 @@ def hold(cls: type[Protocol], fixed: Mapping[str, float], params: Mapping[str, A
     return _searched(cls, dict(fixed), dict(params))
 
 
-def hold_chain(cls: type[Chain], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Chain:
+def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Kind:
     """The LOLOHA of least V* that holds eps_2 and another number; g is searched for.
 
     Parameters, returns and errors are those of `hold`.

@@ -1,4 +1,4 @@
-"""Questions about one user: reports, states that move between the languages, the exact law."""
+"""Questions about one user: reports, states that move between languages, exact distributions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Noted(Rng):
         return self._source.below(n)
 
 
-def lives(port: Port) -> Iterator[Difference]:
+def histories(port: Port) -> Iterator[Difference]:
     """Given the same draws, a client asks for the same ones, and sends the same messages."""
     yield from _forgotten(port)
     yield from _limited(port)
@@ -46,49 +46,52 @@ def lives(port: Port) -> Iterator[Difference]:
     for seed, protocol in enumerate(case.variants()):
         one = case.campaign(protocol)
         k = protocol.k
-        life = [(0, 0), (1, 1), (2, 0), (1, 2), (7, k - 1), (5, k // 2), (8, 0), (8, 1)]
-        yield repr(protocol), _one_life(port, one, life, seed)
+        history = [(0, 0), (1, 1), (2, 0), (1, 2), (7, k - 1), (5, k // 2), (8, 0), (8, 1)]
+        yield repr(protocol), _one_history(port, one, history, seed)
 
 
 def _forgotten(port: Port) -> Iterator[Difference]:
     """Rounds that are no longer remembered, values and rounds out of range."""
     one = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
     many = [(round, round % 4) for round in range(3, KEPT_ROUNDS + 9)]
-    yield "older rounds", _one_life(port, one, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
+    yield "older rounds", _one_history(port, one, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
     odd = [(0, 4), (0, -1), (0, 1), (-1, 0), (1 << 53, 0), ((1 << 53) - 1, 0)]
-    yield "out of range", _one_life(port, one, odd, 2)
+    yield "out of range", _one_history(port, one, odd, 2)
 
 
 def _panels(port: Port) -> Iterator[Difference]:
     """Where a user reports in one round of some, all others are refused, through a reset too."""
-    life = [(round, round % 3) for round in range(7)]
+    history = [(round, round % 3) for round in range(7)]
     for protocol in (LGRR(k=3, eps_inf=2.0, eps_1=1.0), GRR(k=3, eps=1.0)):
         one = case.panels(protocol)
         for seed in range(3):
-            yield f"panels of {protocol!r}", _one_life(port, one, life, seed)
+            yield f"panels of {protocol!r}", _one_history(port, one, history, seed)
         client = Client(protocol, every=one.schedule.every, rng=SimulationRng(4))
         answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
         restored = _client(answer, protocol)
-        kept = None if restored is None else [restored.is_due(round) for round, _ in life]
-        due = [client.is_due(round) for round, _ in life]
+        kept = None if restored is None else [restored.is_due(round) for round, _ in history]
+        due = [client.is_due(round) for round, _ in history]
         yield f"the panel of {protocol!r} after a reset", differs(kept, due, answer)
 
 
 def _limited(port: Port) -> Iterator[Difference]:
     """A limit covers the cap at enrolment, or ends a one-round rule; it never refuses a value."""
-    life = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
+    history = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
     one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
     for limit in (0.1, 0.3, 0.4999, 0, -1, "0.5", True):
-        answer = _asked(port, one, life, SimulationRng(3), limit=limit)
+        answer = _asked(port, one, history, SimulationRng(3), limit=limit)
         refused = (
             None if answer == {"error": "ParameterError"} else f"expected no client, got {answer}"
         )
         yield f"limit {limit!r} below the cap", refused
     for limit in (0.5, 0.5 - 1e-13, 1, 9.25):
-        yield f"limit {limit}", _one_life(port, one, life, 3, limit=limit)
+        yield f"limit {limit}", _one_history(port, one, history, 3, limit=limit)
     fresh = case.campaign(GRR(k=5, eps=0.1))
     for limit in (0.1, 0.3, 0.30000001, 0.45):
-        yield f"limit {limit} of a one-round rule", _one_life(port, fresh, life, 3, limit=limit)
+        yield (
+            f"limit {limit} of a one-round rule",
+            _one_history(port, fresh, history, 3, limit=limit),
+        )
     yield from _older(port, one)
 
 
@@ -99,8 +102,8 @@ def _older(port: Port, one: Campaign) -> Iterator[Difference]:
     for limit, before in ((0.1, 0.0), (0.4, 0.0), (9.0, 0.1)):
         state = case.sealed({**client.to_dict(), "limit": limit, "spent_before": before})
         text, what = json.dumps(state), f"a state of 0.2.0 with limit {limit} after {before}"
-        life = [(1, 0), (2, 1), (0, 1)]
-        answer = _asked(port, one, life, SimulationRng(3), state=text)
+        history = [(1, 0), (2, 1), (0, 1)]
+        answer = _asked(port, one, history, SimulationRng(3), state=text)
         kinds = [_kind(message) for message in answer.get("messages", [])]
         yield what, differs(kinds, ["BudgetError", "BudgetError", "message"], answer)
         answer = port.ask("reset", rng=SimulationRng(5), state=text)
@@ -112,36 +115,38 @@ def _kind(message: Any) -> str:
 
 
 def _asked(
-    port: Port, one: Campaign, life: list[Any], rng: Rng, *, state: Any = None, limit: Any = None
+    port: Port, one: Campaign, history: list[Any], rng: Rng, *, state: Any = None, limit: Any = None
 ) -> dict[str, Any]:
-    """What a port answers to a life that goes on from a state, or begins."""
+    """What a port answers to a history that goes on from a state, or begins."""
     document = case.text(one)
-    return port.ask("reports", rng=rng, document=document, reports=life, state=state, limit=limit)
+    return port.ask(
+        "reports", rng=rng, document=document, reports=history, state=state, limit=limit
+    )
 
 
-def _one_life(
-    port: Port, one: Campaign, life: list[tuple[Any, Any]], seed: int, limit: float | None = None
+def _one_history(
+    port: Port, one: Campaign, history: list[tuple[Any, Any]], seed: int, limit: float | None = None
 ) -> str | None:
     theirs, ours = _Noted(seed), _Noted(seed)
-    answer = _asked(port, one, life, theirs, limit=limit)
+    answer = _asked(port, one, history, theirs, limit=limit)
     client = Client(one.protocol, rng=ours, limit=limit, every=one.schedule.every)
-    wanted = [_sent(client, one, round, value) for round, value in life]
+    wanted = [_sent(client, one, round, value) for round, value in history]
     messages = answer.get("messages")
     if not isinstance(messages, list) or len(messages) != len(wanted):
         return f"expected {len(wanted)} messages, got {answer}"
-    for (round, _), theirs_, ours_ in zip(life, map(_readable, messages), wanted, strict=True):
+    for (round, _), theirs_, ours_ in zip(history, map(_readable, messages), wanted, strict=True):
         if (how := differs(theirs_, ours_)) is not None:
             return f"round {round}: {how}"
     if theirs.asked != ours.asked:
         return f"expected the draws {ours.asked[:20]}, got {theirs.asked[:20]}"
-    return is_off(answer.get("loss"), client.loss) or _same_length(messages, life)
+    return is_off(answer.get("loss"), client.loss) or _same_length(messages, history)
 
 
-def _same_length(messages: list[str], life: list[tuple[Any, Any]]) -> str | None:
+def _same_length(messages: list[str], history: list[tuple[Any, Any]]) -> str | None:
     """The length of a message tells nothing: not the value, not the history."""
     digits = [
         len(text) - len(str(round))
-        for (round, _), text in zip(life, messages, strict=True)
+        for (round, _), text in zip(history, messages, strict=True)
         if text.startswith("{")
     ]
     return None if len(set(digits)) <= 1 else f"messages must be of one length, got {set(digits)}"
@@ -206,12 +211,12 @@ def states(port: Port) -> Iterator[Difference]:
 
 def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     one = case.campaign(protocol)
-    life = [(round, round % protocol.k) for round in (4, 2, 9)]
-    answer = _asked(port, one, life, SimulationRng(seed))
+    history = [(round, round % protocol.k) for round in (4, 2, 9)]
+    answer = _asked(port, one, history, SimulationRng(seed))
     client = _client(answer, protocol)
     if client is None:
         return f"expected a state, got {answer}"
-    for (round, value), text in zip(life, answer["messages"], strict=True):
+    for (round, value), text in zip(history, answer["messages"], strict=True):
         report = client.report(value, round=round)
         wanted = encode(one, report, round=round, reporter=client.reporter(round))
         if (how := differs(_data(text), _data(wanted))) is not None:
@@ -225,12 +230,12 @@ def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
     for round in (4, 2, 9):
         client.report(round % protocol.k, round=round)
     state = json.dumps(client.to_dict())
-    life = [(2, 0), (11, 0), (12, protocol.k - 1)]
-    answer = _asked(port, one, life, SimulationRng(~seed), state=state)
+    history = [(2, 0), (11, 0), (12, protocol.k - 1)]
+    answer = _asked(port, one, history, SimulationRng(~seed), state=state)
     client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
     wanted = [
         encode(one, client.report(value, round=round), round=round, reporter=client.reporter(round))
-        for round, value in life
+        for round, value in history
     ]
     received = answer.get("messages")
     messages = [_data(text) for text in received] if isinstance(received, list) else received
@@ -247,27 +252,30 @@ def _client(answer: dict[str, Any], protocol: Protocol) -> Client | None:
         return None
 
 
-# -- the law
+# -- the distribution
 
 
-def laws(port: Port) -> Iterator[Difference]:
-    """Over every outcome of every draw, the port's reports have exactly our law."""
-    for protocol, life in case.short_lives():
+def distributions(port: Port) -> Iterator[Difference]:
+    """Over every outcome of every draw, the port's reports have exactly our distribution."""
+    for protocol, history in case.short_histories():
         one = case.campaign(protocol)
-        theirs = exact_distribution(partial(_theirs, port, one, life))
-        ours = exact_distribution(partial(_ours, one, life))
-        what = f"{len(life)} reports of {protocol!r}"
-        yield what, None if theirs == ours else f"expected another law of {len(ours)} outcomes"
+        theirs = exact_distribution(partial(_theirs, port, one, history))
+        ours = exact_distribution(partial(_ours, one, history))
+        what = f"{len(history)} reports of {protocol!r}"
+        yield (
+            what,
+            None if theirs == ours else f"expected another distribution of {len(ours)} outcomes",
+        )
 
 
-def _theirs(port: Port, one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    answer = _asked(port, one, life, rng)
+def _theirs(port: Port, one: Campaign, history: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
+    answer = _asked(port, one, history, rng)
     return tuple(_essence(_readable(text)) for text in answer.get("messages", [str(answer)]))
 
 
-def _ours(one: Campaign, life: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
+def _ours(one: Campaign, history: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
     client = one.protocol.client(rng=rng)
-    return tuple(_essence(_sent(client, one, round, value)) for round, value in life)
+    return tuple(_essence(_sent(client, one, round, value)) for round, value in history)
 
 
 def _essence(message: Any) -> str:
