@@ -123,7 +123,7 @@ def test_consent_report_and_a_reload(tab: Tab) -> None:
     tab.page.reload()
     tab.run("const sender = make(); await sender.report('c'); await sender.deliver()")
     status = tab.run(
-        "const { loss, limit, answered, campaign } = await make().status();"
+        "const { loss, limit, campaigns: [{ answered, campaign }] } = await make().status();"
         "return [loss, limit, answered, campaign.labels]"
     )
     assert status == [2, 4, [0], ["a", "b", "c", "d", "e"]]
@@ -176,7 +176,7 @@ def test_two_tabs_are_one_device(tab: Tab, context: Any, world: World) -> None:
     other.run(start.replace("OFFSET", "2"))
     for each in (tab, other):
         each.run("await window.work")
-    assert tab.run("return (await make().status()).answered.length") == 8
+    assert tab.run("return (await make().status()).campaigns[0].answered.length") == 8
     assert tab.run("return make().deliver().then(({ waiting }) => waiting)") == [
         1,
         2,
@@ -198,7 +198,7 @@ def test_a_page_closed_in_the_middle_of_a_delivery(tab: Tab, context: Any, world
     assert [one["n"] for one in world.rounds()] == [1]
     # What became of it was not learnt, or was: it is settled now, and counted once.
     other.run("await make().deliver()")
-    assert other.run("return (await make().status()).waiting") == []
+    assert other.run("return (await make().status()).campaigns[0].waiting") == []
     (first,) = world.rounds()
     assert (first["n"], first["conflicts"]) == (1, 0)
 
@@ -224,7 +224,7 @@ def test_a_private_window_is_another_user_who_is_asked(tab: Tab, world: World) -
         there.run(f"{AGREE} await sender.report('a')")
     finally:
         private.close()
-    assert tab.run("return (await make().status()).answered") == []
+    assert tab.run("return (await make().status()).campaigns[0].answered") == []
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_full_storage_changes_nothing(tab: Tab, fails: str) -> None:
     )
     assert tab.run(full) == "StateError"
     assert tab.run("return make().deliver()")["sent"] == []
-    assert tab.run("return (await make().status()).answered") == []
+    assert tab.run("return (await make().status()).campaigns[0].answered") == []
     assert tab.run("const s = make(); await s.report('a'); return s.deliver()")["sent"] == [0]
 
 
@@ -334,7 +334,7 @@ def test_no_tab_sends_what_another_has_deleted(
     assert world.rounds() == []
     if end == "reset":
         tab.run("await make().report('b', { round: 0 })")
-        assert tab.run("return make().status().then(({ waiting }) => waiting)") == []
+        assert tab.run("return make().status().then(({ campaigns }) => campaigns[0].waiting)") == []
 
 
 def test_a_tab_whose_copy_is_stale_sends_what_is_queued_now(
@@ -416,7 +416,7 @@ def test_a_storage_that_answers_too_late_changes_nothing(
 ) -> None:
     tab.run(f"{AGREE} await sender.report('a')")
     assert Tab(context, world).run(LATE) == "StateError"
-    said = tab.run("return make().status().then(({ consent, waiting }) => [consent, waiting])")
+    said = tab.run("return make().status().then((one) => [one.consent, one.campaigns[0].waiting])")
     assert said == [True, [0]]
 
 

@@ -37,7 +37,9 @@ export interface SenderOptions {
 export interface CampaignStatus {
   campaign: Campaign;
   loss: number;
+  /** Rounds with a report, sent or not. */
   answered: number[];
+  /** Rounds whose report waits to be sent. */
   waiting: number[];
 }
 
@@ -47,10 +49,6 @@ export interface Status {
   loss: number;
   limit: number | null;
   campaigns: CampaignStatus[];
-  /** Those of the first campaign. */
-  campaign: Campaign | null;
-  answered: number[];
-  waiting: number[];
 }
 
 export interface AgreeOptions extends ResetOptions {

@@ -49,8 +49,8 @@ export class Sender {
   }
 
   /**
-   * What is known: consent, loss and limit of all campaigns together, and of each `campaigns` entry
-   * campaign, loss, rounds answered and waiting. Those of the first stand beside them.
+   * What is known: consent, loss and limit of all campaigns together, and for each in `campaigns`
+   * its campaign and loss, the rounds that were answered, and those that wait to be sent.
    */
   async status() {
     const state = await this.#read();
@@ -58,8 +58,7 @@ export class Sender {
     const campaigns = enrolments.map(({ campaign, client, queue }) => {
       return { campaign, loss: client.loss, answered: client.sentRounds, waiting: queue.map(roundOf) };
     });
-    const first = { campaign: null, answered: [], waiting: [], ...campaigns[0] };
-    return { ...first, consent: enrolments.length > 0, loss: lossOf(state), limit, campaigns };
+    return { consent: enrolments.length > 0, loss: lossOf(state), limit, campaigns };
   }
 
   /**

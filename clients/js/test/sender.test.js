@@ -41,11 +41,8 @@ test("nothing is kept or sent before consent", async () => {
   assert.equal(collector.requests.length, 0);
   assert.deepEqual(await sender.status(), {
     consent: false,
-    campaign: null,
     loss: 0,
     limit: null,
-    answered: [],
-    waiting: [],
     campaigns: [],
   });
 });
@@ -56,14 +53,15 @@ test("a round is answered once, delivered once, and the loss is known", async ()
   assert.equal(await sender.report("c"), 0);
   clock.now += HOUR;
   assert.equal(await sender.report("b"), 1);
-  const { loss, answered, waiting, campaign } = await sender.status();
-  assert.deepEqual([loss, answered, waiting], [2, [0, 1], [0, 1]]);
+  const { loss, campaigns } = await sender.status();
+  const [{ campaign, ...own }] = campaigns;
+  assert.deepEqual([loss, own], [2, { loss: 2, answered: [0, 1], waiting: [0, 1] }]);
   assert.deepEqual(campaign.labels, ["a", "b", "c"]);
   assert.deepEqual(await sender.deliver(), { sent: [0, 1], refused: {}, waiting: [], reason: "" });
   assert.deepEqual(await sender.deliver(), { sent: [], refused: {}, waiting: [], reason: "" });
   assert.equal(collector.messages.length, 2);
   assert.equal(await sender.report("a", { round: 1 }), 1);
-  assert.deepEqual((await sender.status()).waiting, []);
+  assert.deepEqual((await sender.status()).campaigns[0].waiting, []);
   const { keepalive, credentials, redirect, referrerPolicy } = collector.requests.at(-1);
   assert.deepEqual([keepalive, credentials, redirect, referrerPolicy], [false, "omit", "error", "no-referrer"]);
 });
@@ -350,18 +348,18 @@ test("withdrawal deletes all but what was spent and committed and which rounds w
   // Who agrees again has that spent already, and waits for rounds that were not answered.
   await sender.agree(collector.url, { limit: 8 });
   assert.equal(await sender.report("b", { round: 0 }), 0);
-  assert.deepEqual((await sender.status()).waiting, []);
+  assert.deepEqual((await sender.status()).campaigns[0].waiting, []);
   assert.equal(await sender.report("b", { round: 1 }), 1);
   assert.equal((await sender.status()).loss, 4);
   await sender.withdraw();
   await sender.agree(collector.url, { wait: false });
   await sender.report("b", { round: 0 });
-  assert.deepEqual((await sender.status()).waiting, [0], "asked for: it counts this user twice");
+  assert.deepEqual((await sender.status()).campaigns[0].waiting, [0], "asked for: it counts this user twice");
 });
 
 test("rounds that were answered are not answered again, whatever ended in between", async () => {
   const { sender, collector } = await made();
-  const waiting = async () => (await sender.status()).waiting;
+  const waiting = async () => (await sender.status()).campaigns[0].waiting;
   await sender.report("a", { round: 0 });
   assert.match(await sender.reset({ wait: false }), /counts you twice/);
   await sender.report("a", { round: 1 });
@@ -395,11 +393,11 @@ test("a queue is bounded, and its oldest report goes", async () => {
   const full = new Sender(memoryStorage(await sealed(state)), { clock: () => START });
   const { loss } = await full.status();
   for (const round of [2000, 1500]) assert.equal(await full.report("a", { round }), round);
-  const { waiting, loss: after } = await full.status();
+  const { campaigns: [{ waiting }], loss: after } = await full.status();
   assert.deepEqual([waiting.length, waiting[0], ...waiting.slice(-3)], [1000, 2, 999, 1500, 2000]);
   assert.equal(after, loss);
   assert.equal(await full.report("b", { round: 0 }), 0);
-  assert.equal((await full.status()).waiting[0], 2, "its round is not answered again");
+  assert.equal((await full.status()).campaigns[0].waiting[0], 2, "its round is not answered again");
 });
 
 test("a message that was changed is not sent", async () => {
@@ -564,8 +562,8 @@ test("a reset begins anew, with what was spent", async () => {
   assert.match(await sender.reset(), /2 spent so far stays spent/);
   const after = JSON.parse(await storage.read()).enrolments[0].client;
   assert.notEqual(after.secret, before.secret);
-  const { loss, waiting } = await sender.status();
-  assert.deepEqual([loss, waiting], [2, []]);
+  const { loss, campaigns } = await sender.status();
+  assert.deepEqual([loss, campaigns[0].waiting], [2, []]);
 });
 
 test("two senders of one storage, all at once, answer a round once", async () => {
@@ -581,7 +579,7 @@ test("two senders of one storage, all at once, answer a round once", async () =>
     byRound.set(round, message);
   }
   assert.equal(byRound.size, 10);
-  assert.deepEqual((await other.status()).waiting, []);
+  assert.deepEqual((await other.status()).campaigns[0].waiting, []);
 });
 
 test("memory never runs ahead of the storage", async () => {
@@ -608,7 +606,7 @@ test("memory never runs ahead of the storage", async () => {
   ]) {
     await assert.rejects(step(), StateError);
     assert.equal(text, kept);
-    const { answered, waiting, limit, loss } = await sender.status();
+    const { limit, loss, campaigns: [{ answered, waiting }] } = await sender.status();
     assert.deepEqual([answered, waiting, limit, loss], [[0], [0], null, 2]);
   }
   full = false;
@@ -651,7 +649,7 @@ test("a page that goes away sends its queue once, and settles what is answered",
   const { url, keepalive } = collector.requests.at(-1);
   assert.deepEqual([url, keepalive], ["https://reports.example/v1/reports", true]);
   await idle(storage);
-  assert.deepEqual((await sender.status()).waiting, []);
+  assert.deepEqual((await sender.status()).campaigns[0].waiting, []);
   await sender.report("a", { round: 1 });
   stop();
   page.dispatchEvent(new Event("pagehide"));
@@ -690,7 +688,7 @@ test("a page that goes away sends nothing that another sender has deleted", asyn
       pages[0].become("hidden");
       await idle(storage);
       assert.deepEqual(collector.messages.map((message) => JSON.parse(message).round), [5], end);
-      assert.deepEqual((await sender.status()).waiting, []);
+      assert.deepEqual((await sender.status()).campaigns[0].waiting, []);
     }
   }
 });
@@ -733,7 +731,7 @@ test("who agrees in two pages at once answers no round twice", async () => {
   });
   await other.agree(collector.url);
   assert.equal(await other.report("b"), 0);
-  assert.deepEqual((await other.status()).waiting, []);
+  assert.deepEqual((await other.status()).campaigns[0].waiting, []);
   assert.equal(collector.messages.length, 1);
 });
 
@@ -761,8 +759,8 @@ test("a page that goes away asks for little, and not again while the collector w
   assert.equal(await away(), 2);
   clock.now += 61;
   collector.answers = [receipt];
-  assert.deepEqual([await away(), (await sender.status()).waiting.length], [3, 200]);
-  assert.deepEqual((await sender.status()).waiting[0], 100, "the oldest ones first");
+  assert.deepEqual([await away(), (await sender.status()).campaigns[0].waiting.length], [3, 200]);
+  assert.deepEqual((await sender.status()).campaigns[0].waiting[0], 100, "the oldest ones first");
   // What settles nothing is left alone as well.
   collector.answers = [() => Response.json({})];
   assert.deepEqual([await away(), await away()], [4, 4]);
