@@ -10,8 +10,8 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 import loloha
 from browsing import PATIENCE
-from collecting import campaign
-from loloha.campaign import Campaign, Labels
+from collecting import HOUR, START, campaign
+from loloha.campaign import Campaign, Labels, Schedule
 
 Open = Callable[..., Any]
 
@@ -65,6 +65,10 @@ def empty() -> Campaign:
 def tabled() -> Any:
     joint = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0, g=4, hash="prime", memo="joint")
     return campaign("One table for life", protocol=joint)
+
+
+def panels() -> Campaign:
+    return campaign("Each in one round of three", schedule=Schedule(START, HOUR, every=3))
 
 
 def walk(k: int, n: int, tau: int, seed: int) -> Any:

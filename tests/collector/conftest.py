@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
@@ -25,6 +26,7 @@ from dashboards import (
     frequent,
     hostile,
     noisy,
+    panels,
     small,
     tabled,
     walk,
@@ -36,6 +38,7 @@ from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.population.population import History, due
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     clock = Clock(START + (TAU - 1) * HOUR + 60)
     with listening(tmp_path_factory.mktemp("store"), clock) as site:
-        for made in (frequent(), hostile(), noisy(), small(), empty(), tabled()):
+        for made in (frequent(), hostile(), noisy(), panels(), small(), empty(), tabled()):
             weak = not made.protocol.longitudinal
             site.create(made, accept_weak_privacy=weak)
         values = walk(K, N, TAU, seed=1)
@@ -137,6 +140,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.send(hostile(), walk(4, 500, 2, seed=3), seed=4)
         site.send(noisy(), walk(200, 150, 2, seed=5), seed=6)
         site.send(small(), walk(5, 40, 2, seed=7), seed=8)
+        users = due(History(walk(5, 900, 5, seed=9), 5), 3, np.random.default_rng(10))
+        site.send(panels(), users.values, seed=11)
         yield site
 
 

@@ -1,6 +1,7 @@
 """The dashboard in a real browser: the right numbers in every panel."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from dashboards import (
     drawn,
     empty,
     frequent,
+    panels,
     path,
     percent,
     small,
@@ -99,6 +101,48 @@ def test_map_hides_on_demand_what_noise_could_explain(visit: Open, site: Site) -
         lower = np.array(series["lower"][row])
         shown = np.array([line[column] is not None for line in heat["z"]])
         np.testing.assert_array_equal(shown, lower > 0)
+
+
+def test_lines_are_means_of_windows_where_that_is_asked_for(visit: Open, site: Site) -> None:
+    page = visit(panels())
+    series = site.get(path(panels()) + "/series?newest=100&top=40")
+    assert "a device reports in one round of 3" in page.locator("#facts").text_content()
+    switch = page.get_by_label("Mean of the last 3 rounds")
+
+    def shows(name: str) -> None:
+        lines = [one for one in drawn(page, "lines-chart") if one.get("name")]
+        columns = [series["label"].index(line["name"]) for line in lines]
+        for line, column in zip(lines, columns, strict=True):
+            assert line["y"] == pytest.approx([100 * row[column] for row in series[name]])
+        told = table(page, "lines-table")[-1][1::3]
+        assert told == [percent(series[name][-1][column]) for column in columns]
+
+    shows("estimate")
+    assert "a sample of them" in page.locator("#lines-lead").text_content()
+    switch.check()
+    until(page, "location.hash.includes('windowed=1')")
+    until(page, "document.querySelector('#lines-lead').textContent.includes('in which each')")
+    shows("window_estimate")
+    assert visit(frequent()).locator("#windows").is_hidden()
+    assert visit(panels(), "&windowed=1").locator("#windowed").is_checked()
+
+
+def test_uneven_panels_are_told(visit: Open, site: Site) -> None:
+    page = visit(panels())
+    before = page.locator("#people-lead").text_content()
+    assert "panels" not in before
+
+    def uneven(route: Any) -> None:
+        answer = route.fetch()
+        document = {**answer.json(), "panels": {"text": "panels of rounds 0..2: uneven"}}
+        route.fulfill(response=answer, json=document)
+
+    page.route("**/rounds?*", uneven)
+    page.reload()
+    page.wait_for_selector("body[data-state=ready]")
+    assert page.locator("#people-lead").text_content() == (
+        f"{before} Sizes of panels of rounds 0..2: uneven."
+    )
 
 
 def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, site: Site) -> None:

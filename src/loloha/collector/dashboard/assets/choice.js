@@ -10,9 +10,10 @@ const DEFAULTS = {
   order: "domain",
   masked: false,
   projected: false,
+  windowed: false,
 };
 const NUMBERS = ["round", "newest", "top", "count"];
-const FLAGS = ["masked", "projected"];
+const FLAGS = ["masked", "projected", "windowed"];
 
 export function read() {
   const given = new URLSearchParams(window.location.hash.slice(1));

@@ -3,7 +3,7 @@
 import { axis, breadth, clear, colours, DASHES, draw, LEGEND, literal, roundAxis, SYMBOLS, titled, translucent } from "./chart.js";
 import { count, interval, percent, shorten } from "./format.js";
 import { byId, make, say, show, fillTable } from "./page.js";
-import { isEmpty, spread, track } from "./series.js";
+import { isEmpty, spread, track, windowed } from "./series.js";
 
 export const MOST_LINES = 8;
 
@@ -14,7 +14,12 @@ export function showLines({ campaign, drawn, choice, remove }) {
     clear("lines-chart");
     return;
   }
-  const { data } = drawn;
+  const every = campaign.schedule.every ?? 1;
+  const means = every > 1 && choice.windowed;
+  show("windows", every > 1);
+  byId("windowed").checked = choice.windowed;
+  say("windows-text", `Mean of the last ${count(every)} rounds`);
+  const data = means ? windowed(drawn.data) : drawn.data;
   const chosen = drawn.columns;
   const chips = chosen.map((column, line) => chip(data, column, line, chosen.length > 1 ? remove : null));
   byId("chosen").replaceChildren(...chips);
@@ -22,7 +27,12 @@ export function showLines({ campaign, drawn, choice, remove }) {
     ? "The values you chose. Each band holds the true frequency of its round in 95 of 100 cases."
     : "The most frequent values of the rounds above. A band holds the true frequency of a value named beforehand in 95 of 100 cases; of values that noise has lifted to the top, less often.";
   const shared = " Rounds share noise, because answers are memoised: errors do not average out over them.";
-  say("lines-lead", summary + (campaign.protocol.eps_inf === undefined ? "" : shared));
+  const single = campaign.protocol.eps_inf === undefined ? "" : shared;
+  const panels = ` Each device reports in one round of ${count(every)}: `;
+  const text = means
+    ? "a point is the mean of so many rounds, in which each counts once, and a band is that of their mean frequency."
+    : "a point is a sample of them, and bands allow for it.";
+  say("lines-lead", summary + (every > 1 ? panels + text : single));
   draw("lines-chart", figure(data, chosen));
   fillTable("lines-table", {
     caption: "Estimated frequency of the chosen values, with 95 % intervals",

@@ -91,11 +91,12 @@ async function fetchCampaign(campaign, late) {
   ]);
   if (late()) return;
   model.rounds = rounds.rounds;
+  model.panels = rounds.panels;
   once("people", [rounds, theme()], () => showPeople(model));
   showSeries(path, series);
   const [drawn, estimates] = await Promise.all([fetchLines(path, series), fetchRound(path)]);
   if (late()) return;
-  once("lines", [drawn.data, drawn.columns.join(), theme()], () => showLines({ campaign, drawn, choice, remove }));
+  once("lines", [drawn.data, drawn.columns.join(), choice.windowed, theme()], () => showLines({ campaign, drawn, choice, remove }));
   model.drawn = drawn;
   model.estimates = estimates;
   once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
@@ -214,7 +215,7 @@ function listen() {
     byId(name).addEventListener("change", (event) => choose({ [name]: Number(event.target.value) }));
   }
   byId("order").addEventListener("change", (event) => choose({ order: event.target.value }));
-  for (const name of ["masked", "projected"]) {
+  for (const name of ["masked", "projected", "windowed"]) {
     byId(name).addEventListener("change", (event) => choose({ [name]: event.target.checked }));
   }
   byId("which").addEventListener("change", (event) => choose({ round: Number(event.target.value) }));

@@ -49,6 +49,7 @@ export function describe(campaign) {
       ...loss,
       quantity(campaign.bins, "value"),
       `a round lasts ${duration(campaign.schedule.seconds)}`,
+      ...(campaign.schedule.every ? [`a device reports in one round of ${count(campaign.schedule.every)}`] : []),
       `round 0 began ${moment(campaign.schedule.start)}`.replace("began", campaign.now.round < 0 ? "begins" : "began"),
       campaign.now.round < 0 ? "not begun" : `now in round ${count(campaign.now.round)}`,
     ].map((text) => make("span", {}, text)),

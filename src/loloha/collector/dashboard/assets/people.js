@@ -6,7 +6,7 @@ import { say, show, fillTable } from "./page.js";
 
 const EXTRA = ["duplicates", "conflicts"];
 
-export function showPeople({ campaign, rounds }) {
+export function showPeople({ campaign, rounds, panels }) {
   show("people", rounds.length > 0);
   if (!rounds.length) return;
   const real = rounds.filter((one) => one.round >= 0);
@@ -20,7 +20,8 @@ export function showPeople({ campaign, rounds }) {
     "people-lead",
     `${quantity(n, "report")} counted. ` +
       (told ? `Not counted: ${told} (${percent((all - n) / all)} of all that came).` : "Nothing was refused, and nothing came twice.") +
-      " A duplicate is a harmless repeat; a conflict is a second, different report of one reporter in one round.",
+      " A duplicate is a harmless repeat; a conflict is a second, different report of one reporter in one round." +
+      (panels ? ` Sizes of ${panels.text}.` : ""),
   );
   if (real.some((one) => one.n > 0)) draw("people-chart", counted(real, campaign));
   else clear("people-chart");

@@ -35,6 +35,12 @@ export function byFrequency(series) {
   return series.value.map((_, column) => column).sort((a, b) => sums[b] - sums[a] || a - b);
 }
 
+// The means of the last rounds in place of the rounds, where devices report in one of so many.
+export function windowed(series) {
+  const { window_estimate: estimate, window_lower: lower, window_upper: upper } = series;
+  return estimate ? { ...series, estimate, lower, upper } : series;
+}
+
 export function isEmpty(series) {
   return series.estimate.every((row) => row === null);
 }
