@@ -13,7 +13,8 @@ import pytest
 import loloha
 from loloha.distribution import exact_distribution
 from loloha.engines import linked, tally
-from loloha.engines.window import Scores, decode
+from loloha.engines.scores import Scores
+from loloha.engines.window import decode
 from loloha.errors import ParameterError, WireError
 from loloha.population import linked as linked_reports
 from loloha.population.generation import generate
@@ -74,18 +75,19 @@ def test_users_who_stay_are_estimated_without_bias(protocol: Any, method: str, r
         assert spread == pytest.approx(mean_variance(protocol, [1] * rounds, f), rel=1e-9)
 
 
+@pytest.mark.parametrize("method", ["mean", "likelihood"])
 @pytest.mark.parametrize("protocol", SMALL[:2], ids=repr)
-def test_users_of_different_histories_are_estimated_without_bias(protocol: Any) -> None:
-    """Two users, one of whom misses a round: enumerated together."""
+def test_users_of_different_histories_are_estimated_without_bias(
+    protocol: Any, method: str
+) -> None:
+    """Two users, one of whom misses a round: enumerated together, the frequency among reports."""
     laws = [law_of_reports(protocol, values) for values in ((1, 1), (-1, 2))]
     expected = np.zeros(protocol.k)
     for (one, p), (two, q) in itertools.product(*(law.items() for law in laws)):
-        found = decode(protocol, [one[0], two[0]], [one[1], two[1]], method="likelihood")
+        found = decode(protocol, [one[0], two[0]], [one[1], two[1]], method=method)
         expected += float(p * q) * found.frequencies
-    # Each in proportion to what its history says: f = w (0, 1, 0) + (1 - w) (0, 0, 1).
-    assert expected[0] == pytest.approx(0, abs=1e-12)
-    assert expected.sum() == pytest.approx(1, abs=1e-12)
-    assert expected[1] > expected[2] > 0
+    # Each report weighs the same, as in the plain mean.
+    assert expected == pytest.approx([0, 2 / 3, 1 / 3], abs=1e-12)
 
 
 @pytest.mark.parametrize("protocol", SMALL[:2], ids=repr)
@@ -159,17 +161,18 @@ def test_every_family_is_decoded_as_by_looking_up_each_user_and_value(family: st
     ys = rng.integers(-1, 5, size=(300, 4))
     ys[:2] = -1
     found = decode(protocol, keys, ys, method="likelihood")
-    total, contrast = np.zeros(23), 0.0
+    total, sent_in_all = np.zeros(23), int((ys >= 0).sum())
     for key, sent in zip(keys.tolist(), ys.tolist(), strict=True):
         reports = [y for y in sent if y >= 0]
         if not reports:
             continue
         scores = Scores(protocol, len(reports))
         known = scores.moments(scores.table.astype(float))
-        contrast += known.held - known.other
+        weight = len(reports) / (known.held - known.other)
         for v in range(23):
-            total[v] += scores.table[reports.count(protocol.memo_index(key, v))] - known.other
-    assert found.frequencies == pytest.approx(total / contrast, abs=1e-9)
+            score = scores.table[reports.count(protocol.memo_index(key, v))]
+            total[v] += weight * (score - known.other)
+    assert found.frequencies == pytest.approx(total / sent_in_all, abs=1e-9)
     assert found.n == sum(any(y >= 0 for y in sent) for sent in ys.tolist())
 
 
@@ -196,7 +199,7 @@ def test_users_who_change_too_much_are_decoded_by_the_mean() -> None:
         found = decode(protocol, *linked_reports(protocol, values, rng=2))
         assert found.method == method
         assert why in found.reason
-        assert found.gain == pytest.approx(0.1416, abs=1e-3)
+        assert found.gain == pytest.approx(0.1374, abs=1e-3)
         assert (found.seen or 0) * (1 if method == "likelihood" else -1) > 0.05
 
 
@@ -365,12 +368,28 @@ def test_a_burst_of_one_value_in_one_round_is_covered() -> None:
     assert kept < 30
 
 
-def test_users_who_stay_are_seldom_taken_for_ones_who_change() -> None:
-    """Seeds 0..39: 5 % false alarms at most, so more than 10 of 40 have a chance below 1e-5."""
-    protocol = loloha.OLOLOHA(k=100, **BUDGETS)
-    kept = sum(
-        decode(protocol, *linked_reports(protocol, burst(seed, 0.0), rng=seed)).method
-        == "likelihood"
-        for seed in range(40)
-    )
-    assert kept >= 30
+STAYING = [
+    (loloha.OLOLOHA(k=100, **BUDGETS), 5000, 0.0, 0.0),
+    (loloha.LGRR(k=100, eps_inf=4.0, eps_1=3.0), 300, 0.5, 0.5),
+    (loloha.LGRR(k=100, eps_inf=4.0, eps_1=3.0), 300, 0.0, 0.7),
+    (loloha.OLOLOHA(k=24, hash="affine", **BUDGETS), 2000, 0.0, 0.7),
+    (loloha.LGRR(k=2, eps_inf=4.0, eps_1=3.0), 300, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("case", STAYING, ids=repr)
+def test_users_who_stay_are_seldom_taken_for_ones_who_change(case: Any) -> None:
+    """Seeds 0..39, reports missing at random, of a quarter of the values more often.
+
+    At 2 % more than 6 of 40 have a chance of 4e-6. Where users who report unevenly are taken for
+    ones who change, and deviations are those that the reports show, 10 to 34 of 60 of some cases
+    are.
+    """
+    protocol, n, missing, of_some = case
+    kept = 0
+    for seed in range(40):
+        values, rng = burst(seed, 0.0, protocol.k, n), np.random.default_rng(seed)
+        chance = np.where(values < protocol.k // 4, of_some, missing)
+        values[rng.random(values.shape) < chance] = -1
+        kept += decode(protocol, *linked_reports(protocol, values, rng=seed)).method == "likelihood"
+    assert kept >= 40 - 6

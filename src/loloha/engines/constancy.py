@@ -1,0 +1,134 @@
+"""Whether users keep their values: what their linked reports would hardly show if they did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from loloha.arrays import Floats
+
+FALSE_ALARM = 0.02
+"""Bound on the chance that one value alone speaks against users who keep their values."""
+DEVIATIONS = 3.0
+"""How far the squared error lies above what it would be if nobody changed, to speak against it."""
+# Bisections, and between which tilts: what is left of the difference makes the bound no less valid.
+_STEPS, _TILT = 60, 256.0
+# A second rate for each factor of two between the least and the largest standard deviation.
+_RATIO = 2.0
+
+
+class Length(NamedTuple):
+    """Users who sent T reports, and what s = 0..T of them that support a value say of it.
+
+    Attributes
+    ----------
+    users : int
+    laws : float64[T + 1], float64[T + 1]
+        Law of s where the user holds the value, and where another one.
+    plain, likely : float64[T + 1]
+        Their parts of the estimate by the mean, and by likelihood.
+    weight : float
+        Mean of either part where the user holds the value; 0 where not.
+    """
+
+    users: int
+    laws: tuple[Floats, Floats]
+    plain: Floats
+    likely: Floats
+    weight: float
+
+    @property
+    def apart(self) -> Floats:
+        """By what decoding by likelihood moves the estimate: of mean 0 whatever is held."""
+        return self.likely - self.plain
+
+
+def variances(lengths: Sequence[Length], part: Callable[[Length], Floats]) -> tuple[float, float]:
+    """Of a sum over users, if all hold the value, and if none does."""
+    held, other = (
+        math.fsum(
+            one.users * float(one.laws[i] @ part(one) ** 2 - (one.laws[i] @ part(one)) ** 2)
+            for one in lengths
+        )
+        for i in range(2)
+    )
+    return held, other
+
+
+def at_share(ends: tuple[float, float], f: Floats) -> Floats:
+    """A variance between those of all and of none."""
+    return f * ends[0] + (1 - f) * ends[1]
+
+
+def exponents(lengths: Sequence[Length], k: int) -> Floats:
+    """Functions of s of every length, [functions, sum of T + 1], whose sums are `evidence`.
+
+    The exponential of each has a mean of at most 1 over a user who keeps a value, the one looked at
+    or another one: `rate` times `apart`, less a tilt of `likely` at which both means are the same,
+    less their logarithm. So has the product over users, whoever holds what and reports how often.
+    """
+    level = 2 * math.log(2 * k / FALSE_ALARM)
+    low, high = sorted(math.sqrt(one) for one in variances(lengths, lambda one: one.apart))
+    # At higher rates than that a single user would decide.
+    low = max(low, max(float(np.abs(one.apart).max()) for one in lengths) / math.sqrt(level))
+    if not low:
+        return np.zeros((1, sum(len(one.plain) for one in lengths)))
+    high = max(low, high)
+    many = 1 + math.ceil(math.log(high / low, _RATIO))
+    rates = math.sqrt(level) / np.geomspace(low, high, many)
+    both = np.concatenate([rates, -rates])
+    return np.concatenate([_of_mean_one(one, both) for one in lengths], axis=1)
+
+
+def evidence(sums: Floats) -> float:
+    """Logarithm of a number whose mean is at most 1 if users keep their values.
+
+    The mean of the exponentials of all sums over users, [functions, k]: by Markov's inequality it
+    reaches 1/FALSE_ALARM with at most that probability.
+    """
+    largest = float(sums.max())
+    return largest + math.log(float(np.exp(sums - largest).mean()))
+
+
+def spread(lengths: Sequence[Length], k: int, g: int, f: Floats) -> float:
+    """Standard deviation of the estimated difference of squared errors, if nobody changes.
+
+    Of pairs of users: 2 sum of the squared variances of what moves each value. Of users by
+    themselves: the square of `likely` less that of `plain`, over all values. Those of one of g
+    cells go together, and those of two cells in part; for g = 2 twice k/g is as if they all did.
+    """
+    moved = at_share(variances(lengths, lambda one: one.apart), f)
+    held, other = variances(lengths, lambda one: one.likely**2 - one.plain**2)
+    alone = 2 * max(1.0, k / g) * (held + (k - 1) * other)
+    return math.sqrt(2 * float((moved**2).sum()) + alone)
+
+
+def _of_mean_one(length: Length, rates: Floats) -> Floats:
+    moved = rates[:, None] * length.apart
+    tilts = length.likely / length.weight
+
+    def means(tilt: Floats) -> tuple[Floats, Floats]:
+        tilted = moved - tilt[:, None] * tilts
+        held, other = (_log_mean(law, tilted) for law in length.laws)
+        return held, other
+
+    # A held value supports more often, so its mean falls faster with the tilt: they cross once.
+    low, high = np.full(len(rates), -_TILT), np.full(len(rates), _TILT)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        held, other = means(middle)
+        low, high = np.where(held > other, middle, low), np.where(held > other, high, middle)
+    constant = np.maximum(*means(high))
+    return moved - high[:, None] * tilts - constant[:, None]
+
+
+def _log_mean(law: Floats, exponent: Floats) -> Floats:
+    # Where the law is 0, so small that it cannot be written, the exponent does not count.
+    exponent = np.where(law > 0, exponent, -np.inf)
+    largest = exponent.max(axis=1)
+    mean: Floats = largest + np.log(np.exp(exponent - largest[:, None]) @ law)
+    return mean
