@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import loloha
+from loloha.distribution import exact_distribution
 from loloha.engines import constancy
 from loloha.engines.scores import Scores
 from loloha.engines.window import decode
-from loloha.law import exact_law
 from loloha.population import linked
 
 SMALL = [
@@ -42,7 +42,7 @@ def supports(protocol: Any, values: tuple[int, ...]) -> dict[Any, float]:
         cells = [protocol.memo_index(sent[0].key, v) for v in range(protocol.k)]
         return tuple(sum(report.y == cell for report in sent) for cell in cells)
 
-    return {s: float(p) for s, p in exact_law(run).items()}
+    return {s: float(p) for s, p in exact_distribution(run).items()}
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)

@@ -57,6 +57,22 @@ def test_every_registered_protocol_has_its_rows(survey: Any) -> None:
             assert f"spends {plan.eps_1:g} every round" in row.note
 
 
+def test_the_reason_says_why_no_more_symbols_compete() -> None:
+    """Where e^eps_1 + 1 is above the least prime of k symbols; V* does rise beyond it."""
+    for k, most, eps_1, said in ((10, 11, 3.0, True), (10, 11, 2.0, False), (96, 97, 4.5, False)):
+        plan = loloha.plan(k, 5000, 5.0, eps_1)
+        assert (f"up to g = {most}, the least prime of at least k = {k}" in plan.reason) is said
+        assert plan.to_dict()["reason"] == plan.reason
+        noise = [
+            loloha.variance(loloha.OLOLOHA(k=k, eps_inf=5.0, eps_1=eps_1, g=g, hash="linear"), 1)
+            for g in (most, {11: 13, 97: 101}[most])
+        ]
+        assert noise[0] < noise[1]
+    assert "up to g" not in loloha.plan(10, 5000, 5.0, 3.0, calibration="published").reason
+    assert "up to g" not in loloha.plan(10, 5000, 5.0, 3.0, protocols=["l-grr"]).reason
+    assert "up to g = 11" in loloha.plan(10, 5000, 5.0, eps_2=4.0).reason
+
+
 def test_what_no_reader_asks_for_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """How surely changes show takes longer than all else together."""
     asked: list[str] = []

@@ -87,9 +87,10 @@ def plan(
     the smallest cap is recommended (or what else is weighed), then the fewest bytes a report, then
     the cheapest server. Reports above 64 kB are left out unless their protocol is named. OLOLOHA
     has rows for what n users choose by default, for the linear family, for the least variance, and
-    for what the rule takes of each memo. More symbols than values, beyond the next prime, are not
-    tried: they add noise. Families other than the linear one compete where at least
-    five users share each key, or where one is asked for. ``objective="change"`` tries the fewest
+    for what the rule takes of each memo. Linear and least-prime hashing are tried up to the least
+    prime of at least k symbols: more only add noise, and the reason says so where e^eps_1 + 1 is
+    larger. Families other than the linear one compete where at least five users share each key, or
+    where one is asked for. ``objective="change"`` tries the fewest
     symbols of each family only. The published calibration keeps the g of the paper.
     """
     fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)

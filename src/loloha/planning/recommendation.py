@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loloha import _moved
+from loloha.hashing import LinearHash, PrimeHash, least_prime
 from loloha.planning import creation, limits
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
 from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
 from loloha.privacy.rounded import about, digits, frequency, in_bytes, loss, percent
+from loloha.protocols import OLOLOHA
+from loloha.protocols.rounds import CALIBRATIONS
 from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:
@@ -120,7 +123,25 @@ class Plan(Framed):
                 f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
             )
             reason += "."
-        return f"{reason} {_over_time(best)}"
+        return f"{reason}{self._most_symbols} {_over_time(best)}"
+
+    @property
+    def _most_symbols(self) -> str:
+        """Why OLOLOHA was not tried with more symbols, where their best number is larger."""
+        most = least_prime(self.k)
+        larger = any(
+            isinstance(row.protocol, OLOLOHA)
+            and row.protocol.hash in (LinearHash.name, PrimeHash.name)
+            and row.eps_1 > math.log(most - 1)
+            for row in self.rows
+        )
+        if not larger or self.calibration != CALIBRATIONS[0]:
+            return ""
+        return (
+            f" Linear and least-prime hashing compete with up to g = {most}, the least prime of at "
+            f"least k = {self.k}: every value then has a symbol of its own, and more symbols only "
+            "add noise."
+        )
 
     def _cost(self, row: Prospect) -> str:
         """What decides between equally good rows, in words."""
