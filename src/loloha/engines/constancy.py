@@ -28,7 +28,7 @@ class Length(NamedTuple):
     ----------
     users : int
     laws : float64[T + 1], float64[T + 1]
-        Law of s where the user holds the value, and where another one.
+        Distribution of s where the user holds the value, and where another one.
     plain, likely : float64[T + 1]
         Their parts of the estimate by the mean, and by likelihood.
     weight : float
@@ -127,7 +127,7 @@ def _of_mean_one(length: Length, rates: Floats) -> Floats:
 
 
 def _log_mean(law: Floats, exponent: Floats) -> Floats:
-    # Where the law is 0, so small that it cannot be written, the exponent does not count.
+    # Where the probability is 0, so small that it cannot be written, the exponent does not count.
     exponent = np.where(law > 0, exponent, -np.inf)
     largest = exponent.max(axis=1)
     mean: Floats = largest + np.log(np.exp(exponent - largest[:, None]) @ law)
