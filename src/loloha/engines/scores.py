@@ -51,7 +51,7 @@ class Scores:
 
     @cached_property
     def laws(self) -> tuple[Floats, Floats]:
-        """Distribution of s where the user holds the value, and another one; float64[T + 1] each."""
+        """Distribution of s if the user holds the value, and if not; float64[T + 1] each."""
         exact = self.protocol.realised
         memo = self.protocol.encoding.supporting(exact.p1, exact.q1)
         binomials = [_binomial(self.reports, p) for p in self.second]
