@@ -194,6 +194,8 @@ def specifications() -> Iterator[dict[str, Any]]:
             sizes = [{"k": 96, "g": g, "hash": "affine"} for g in (2, 3, 17, 1 << 20)]
         elif cls is DBitFlipPM:
             sizes = [{"k": 96, "b": 24, "d": d} for d in (1, 2)]
+        elif "target" in own:
+            sizes = [{"k": 96, "target": "distribution"}]
         elif "hash" in own or cls not in (GRR, LGRR):
             sizes = [{"k": 96, **({"hash": "linear"} if "hash" in own else {})}]
         calibrations = ("tight", "published") if "calibration" in own else (None,)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SUE,
         BiLOLOHA,
         DBitFlipPM,
+        OneBit,
         Protocol,
         protocol,
     )
@@ -107,6 +108,7 @@ __all__ = [
     "DBitFlipPM",
     "Estimate",
     "LolohaError",
+    "OneBit",
     "Protocol",
     "Report",
     "Tally",

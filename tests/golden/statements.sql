@@ -897,3 +897,63 @@ SELECT CASE WHEN grouping(round) = 1 THEN -1 ELSE round END AS round,
   CAST(coalesce(sum(CASE WHEN place = -1 THEN duplicates ELSE 0 END), 0) AS BIGINT) AS duplicates, CAST(coalesce(sum(CASE WHEN place = -1 THEN conflicts ELSE 0 END), 0) AS BIGINT) AS conflicts
 FROM placed
 GROUP BY GROUPING SETS ((round, place), ())
+
+-- onebit in duckdb
+WITH valid AS (
+  SELECT round, reporter, CAST(key AS BIGINT) * 2 + y - 2 AS report
+  FROM reports
+  WHERE key BETWEEN 1 AND 10 AND y BETWEEN 0 AND 1
+),
+counted AS (
+  SELECT round, CASE WHEN reporter < '\x80'::BLOB THEN min(report) ELSE max(report) END AS report,
+    CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
+    CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
+  FROM valid
+  GROUP BY round, reporter
+)
+SELECT CASE WHEN grouping(round) = 1 THEN -1 ELSE round END AS round,
+  CASE WHEN grouping(round) = 1 THEN -1 ELSE report END AS place,
+  CAST(grouping(round) AS BIGINT) AS total, count(*) AS n,
+  CAST(coalesce(sum(duplicates), 0) AS BIGINT) AS duplicates, CAST(coalesce(sum(conflicts), 0) AS BIGINT) AS conflicts
+FROM counted
+GROUP BY GROUPING SETS ((round, report), ())
+
+-- onebit in postgres
+WITH valid AS (
+  SELECT round, reporter, CAST(key AS BIGINT) * 2 + y - 2 AS report
+  FROM reports
+  WHERE key BETWEEN 1 AND 10 AND y BETWEEN 0 AND 1
+),
+counted AS (
+  SELECT round, CASE WHEN reporter < '\x80'::bytea THEN min(report) ELSE max(report) END AS report,
+    CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
+    CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
+  FROM valid
+  GROUP BY round, reporter
+)
+SELECT CASE WHEN grouping(round) = 1 THEN -1 ELSE round END AS round,
+  CASE WHEN grouping(round) = 1 THEN -1 ELSE report END AS place,
+  CAST(grouping(round) AS BIGINT) AS total, count(*) AS n,
+  CAST(coalesce(sum(duplicates), 0) AS BIGINT) AS duplicates, CAST(coalesce(sum(conflicts), 0) AS BIGINT) AS conflicts
+FROM counted
+GROUP BY GROUPING SETS ((round, report), ())
+
+-- onebit in spark
+WITH valid AS (
+  SELECT round, reporter, CAST(key AS BIGINT) * 2 + y - 2 AS report
+  FROM reports
+  WHERE key BETWEEN 1 AND 10 AND y BETWEEN 0 AND 1
+),
+counted AS (
+  SELECT round, CASE WHEN reporter < X'80' THEN min(report) ELSE max(report) END AS report,
+    CASE WHEN min(report) = max(report) THEN count(*) - 1 ELSE 0 END AS duplicates,
+    CASE WHEN min(report) = max(report) THEN 0 ELSE count(*) - 1 END AS conflicts
+  FROM valid
+  GROUP BY round, reporter
+)
+SELECT CASE WHEN grouping(round) = 1 THEN -1 ELSE round END AS round,
+  CASE WHEN grouping(round) = 1 THEN -1 ELSE report END AS place,
+  CAST(grouping(round) AS BIGINT) AS total, count(*) AS n,
+  CAST(coalesce(sum(duplicates), 0) AS BIGINT) AS duplicates, CAST(coalesce(sum(conflicts), 0) AS BIGINT) AS conflicts
+FROM counted
+GROUP BY GROUPING SETS ((round, report), ())

@@ -115,7 +115,8 @@ def returning_to_a_value_finds_its_old_answer(protocol: Any) -> None:
             for a, pa in second[0].items():
                 for b, pb in second[1].items():
                     for c, pc in second[2].items():
-                        outcome = ((key, a), (key, b), (key, c))
+                        sent = oracle.shown(protocol, key)
+                        outcome = ((sent, a), (sent, b), (sent, c))
                         chance = weight * pa * pb * pc
                         expected[outcome] = expected.get(outcome, Fraction(0)) + chance
     assert seen == expected

@@ -29,8 +29,27 @@ def draw_from_few_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(family, "draw", lambda self, rng, keys=keys: keys[rng.below(len(keys))])
 
 
+def is_number(protocol: Any) -> bool:
+    """Whether the memo symbol is a side of a threshold, MATH section 20."""
+    return hasattr(protocol, "target")
+
+
+def shown(protocol: Any, key: Any) -> Any:
+    """What a report holds of the key."""
+    return None if getattr(protocol, "target", "") == "mean" else key
+
+
+def held(protocol: Any, v: int, bin: int) -> Fraction:
+    """By how much a user of this value counts in a bin."""
+    if not is_number(protocol):
+        return Fraction(v * protocol.bins // protocol.k == bin)
+    return Fraction(v, protocol.k - 1) if protocol.target == "mean" else Fraction(v >= bin + 1)
+
+
 def keys(protocol: Any) -> list[Any]:
     """All keys that a user may draw, each equally likely."""
+    if is_number(protocol):
+        return list(range(1, protocol.k))
     match protocol.encoding.kind:
         case "keyed symbol":
             family = protocol.encoding.family
@@ -71,6 +90,8 @@ def hashed(protocol: Any, key: int, v: int) -> int:
 
 def symbol(protocol: Any, key: Any, v: int) -> int:
     """Memo symbol of the value."""
+    if is_number(protocol):
+        return int(v >= key)
     match protocol.encoding.kind:
         case "keyed symbol":
             return hashed(protocol, key, v)
@@ -102,6 +123,8 @@ def answers(protocol: Any) -> list[Any]:
 
 def supports(protocol: Any, key: Any, y: Any) -> tuple[int, ...]:
     """Which bins a report supports, 0 or 1 for each."""
+    if is_number(protocol):
+        return tuple(y * (key in (None, bin + 1)) for bin in range(protocol.bins))
     match protocol.encoding.kind:
         case "bits":
             return unpack(protocol, y)
@@ -190,13 +213,14 @@ def pair_law(protocol: Any, x: int, z: int) -> Law:
 
 
 def memo_law(protocol: Any, v: int) -> Law:
-    """Law of (key, memoised answer)."""
+    """Law of (key as a report shows it, memoised answer)."""
     every = keys(protocol)
-    return {
-        (key, kept): chance / len(every)
-        for key in every
-        for kept, chance in first_round(protocol, symbol(protocol, key, v)).items()
-    }
+    law: Law = {}
+    for key in every:
+        for kept, chance in first_round(protocol, symbol(protocol, key, v)).items():
+            at = shown(protocol, key), kept
+            law[at] = law.get(at, Fraction(0)) + chance / len(every)
+    return law
 
 
 def reports_law(protocol: Any, v: int, reports: int) -> Law:

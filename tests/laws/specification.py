@@ -36,6 +36,7 @@ BAD = {
 }
 BAD |= {"memo": BAD["choice"], "m0": [-1e-9, 1.5, math.nan, math.inf, "1", True, 1j, [1.0]]}
 BAD |= {"eps_inf": BAD["eps"], "eps_1": BAD["eps"], "calibration": BAD["choice"]}
+BAD |= {"target": BAD["choice"]}
 BAD |= {"hash": BAD["choice"], "g": [1, *BAD["count"]], "b": [1, *BAD["count"]], "d": BAD["count"]}
 
 

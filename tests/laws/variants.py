@@ -17,6 +17,7 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "calibration": ("tight", "published"),
     "hash": ("linear", "prime", "affine", "xxhash"),
     "memo": ("independent", "joint"),
+    "target": ("distribution", "mean"),
     "g": (2, 3),
     "b": (2, 3, 4),
     "d": (1, 2, 4),
@@ -98,6 +99,8 @@ def flagships_of(cls: type[Protocol]) -> Iterator[Variant]:
     if "hash" in own:
         for family in ("affine", "prime"):
             yield Variant(cls, (*params, ("hash", family)))
+    if "target" in own:
+        yield Variant(cls, (*params, ("target", "mean")))
     if "memo" in own:
         yield Variant(cls, (*params, ("hash", "prime"), ("memo", "joint")))
 

@@ -34,7 +34,7 @@ CLIENTS = [
     Mutant(
         "the key is drawn anew for each report",
         "client/client.py",
-        "return Report(key, protocol.instant(rng, kept)), memo",
+        "return Report(protocol.encoding.sent(key), protocol.instant(rng, kept)), memo",
         "return Report(protocol.enroll(rng), protocol.instant(rng, kept)), memo",
         law("ten_thousand_reports"),
     ),

@@ -139,9 +139,9 @@ SERVER = [
     Mutant(
         "a report out of range is counted",
         "server/tally.py",
-        "isinstance(report, Report) and encoding.is_key(report.key) "
+        "isinstance(report, Report) and encoding.is_sent(report.key) "
         "and encoding.is_answer(report.y)",
-        "isinstance(report, Report) and encoding.is_key(report.key)",
+        "isinstance(report, Report) and encoding.is_sent(report.key)",
         TALLY + " -k out_of_range",
     ),
     Mutant(

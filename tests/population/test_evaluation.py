@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loloha import GRR, OLOLOHA, DBitFlipPM, LolohaError, simulate, variance
-from loloha.population.evaluation import binned, evaluate, first_values
+from loloha.population.evaluation import binned, evaluate
 
 PROTOCOL = GRR(k=4, eps=1.0)
 TRUTH = np.array([[0.5, 0.25, 0.25, 0.0], [1.0, 0.0, 0.0, 0.0]])
@@ -87,9 +87,9 @@ def test_buckets_hold_the_frequencies_of_their_values(k: int, b: int) -> None:
     for v in range(k):
         found[:, protocol.encoding.bin(v)] -= truth[:, v]
     np.testing.assert_allclose(found, 0, atol=1e-15)
-    starts = first_values(protocol).tolist()
-    assert [protocol.encoding.bin(v) for v in starts] == list(range(b))
-    assert all(v == 0 or protocol.encoding.bin(v - 1) < protocol.encoding.bin(v) for v in starts)
+    ends = [protocol.encoding.bin_values(bin) for bin in range(b)]
+    assert [v for first, last in ends for v in range(first, last + 1)] == list(range(k))
+    assert all(protocol.encoding.bin(v) == bin for bin, end in enumerate(ends) for v in end)
 
 
 def test_values_are_their_own_bins() -> None:

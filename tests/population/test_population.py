@@ -92,7 +92,7 @@ def test_the_loss_is_that_of_the_clients(variant: Variant, values: Any) -> None:
             if v >= 0:
                 client.report(v, round=t)
         expected.append(client.loss)
-    if protocol.longitudinal and protocol.encoding.key_bits:
+    if protocol.longitudinal and protocol.encoding.keyed:
         units = np.array(expected) / protocol.asked_memo
         seen = result.loss / protocol.asked_memo
         # Each of some cells, or what so many of one table spend together.

@@ -152,6 +152,7 @@ CASES = [
       for k in (2, 3, 5) for name in ("linear", "prime") for t in (1, 2, 10)),
     *((loloha.OLOLOHA(k=5, g=g, hash="prime", memo="joint", m0=m0, **BUDGETS), t)
       for g, m0 in ((2, None), (3, None), (3, 0.0)) for t in (1, 2, 10)),
+    *((loloha.OneBit(k=k, **BUDGETS), t) for k in (2, 5) for t in (1, 2, 10)),
     (loloha.OLOLOHA(k=5, g=4, hash="prime", **LARGE), 2),
     (loloha.OLOLOHA(k=7, g=5, hash="prime", **BUDGETS), 1),
     *((loloha.LGRR(k=k, **budgets), t) for k in (2, 3) for budgets in (BUDGETS, LARGE)
@@ -189,6 +190,7 @@ def test_areas_are_those_of_the_best_tests(protocol: Protocol, reports: int) -> 
 SHIPPED = [
     (loloha.BiLOLOHA(k=4, **BUDGETS), 2),
     (loloha.BiLOLOHA(k=3, memo="joint", **BUDGETS), 2),
+    (loloha.OneBit(k=4, **BUDGETS), 2),
     (loloha.LGRR(k=3, **BUDGETS), 2),
     (loloha.RAPPOR(k=3, **BUDGETS), 1),
     (loloha.DBitFlipPM(k=5, b=3, d=2, eps_inf=1.0), 1),

@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 import loloha
+from laws import oracle
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.protocols import REGISTRY, Protocol
@@ -80,8 +81,12 @@ def estimate_of(protocol: Protocol, counts: tuple[int, ...], n: int) -> Estimate
 
 
 def truth(protocol: Protocol, values: tuple[int, ...]) -> Any:
-    bins = [protocol.encoding.bin(v) for v in values]
-    return np.bincount(bins, minlength=protocol.bins) / len(values)
+    return np.mean([held(protocol, v) for v in values], axis=0)
+
+
+def held(protocol: Protocol, v: int) -> list[float]:
+    """By how much a user of this value counts in each bin."""
+    return [float(oracle.held(protocol, v, bin)) for bin in range(protocol.bins)]
 
 
 @pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)
@@ -127,9 +132,9 @@ def test_the_realised_parameters_are_those_of_the_law(protocol: Protocol) -> Non
             for bin in range(protocol.bins):
                 reached[bin] += int(eligible[bin]) * probability
                 supported[bin] += int(support[bin]) * probability
-        held = protocol.encoding.bin(v)
         for bin in range(protocol.bins):
-            expected = realised.p_star if bin == held else realised.q_star
+            share = oracle.held(protocol, v, bin)
+            expected = realised.q_star + share * realised.contrast
             assert supported[bin] == expected * reached[bin]
 
 
@@ -374,7 +379,7 @@ def test_covariance_of_two_rounds_with_the_same_values(protocol: Protocol) -> No
     for v in range(protocol.k):
         covariance = covariance_of_one_user(protocol, v, v)
         for bin in range(protocol.bins):
-            f = float(protocol.encoding.bin(v) == bin)
+            f = held(protocol, v)[bin]
             # One user whom the round reaches, so without the noise of sampling buckets.
             expected = temporal_covariance(protocol, 1, f) * expected_eligible(protocol, 1)
             assert covariance[bin] == pytest.approx(expected, rel=1e-10)
@@ -387,7 +392,7 @@ def test_covariance_of_two_rounds_with_other_values(protocol: Protocol) -> None:
         covariance = covariance_of_one_user(protocol, u, v)
         for bin in range(protocol.bins):
             floors = [
-                temporal_covariance(protocol, 1, float(protocol.encoding.bin(value) == bin))
+                temporal_covariance(protocol, 1, held(protocol, value)[bin])
                 * expected_eligible(protocol, 1)
                 for value in (u, v)
             ]

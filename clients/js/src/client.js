@@ -112,7 +112,7 @@ export class Client {
         memo.sort(byNumber);
       }
     }
-    return [key, second ? draw(encoding.answerFrom(kept), second) : kept];
+    return [encoding.sent(key), second ? draw(encoding.answerFrom(kept), second) : kept];
   }
 
   /** In how many rounds it reports once. */
@@ -259,7 +259,7 @@ export class Client {
   /** Become what was written, if a client can be that. */
   #take({ version, committed_before, ...plain }) {
     const { longitudinal, encoding, spec } = this.protocol;
-    const { isKey, isAnswer, memoSymbols, memoCells } = encoding;
+    const { isKey, isAnswer, memoSymbols, memoCells, width } = encoding;
     const state = { ...plain, version: VERSION };
     const namesOf = (one) => String(Object.keys(one).sort());
     must(namesOf(state) === namesOf(this.#state));
@@ -288,7 +288,7 @@ export class Client {
         sent.flat().length === 3 * sent.length &&
         new Set(this.sentRounds).size === sent.length &&
         sent.every(
-          ([round, key, y]) => isInteger(round) && this.isDue(round) && this.hasAnswered(round) && isKey(key) && isAnswer(y),
+          ([round, key, y]) => isInteger(round) && this.isDue(round) && this.hasAnswered(round) && (width ? isKey(key) : key === null) && isAnswer(y),
         ),
     );
   }

@@ -31,7 +31,7 @@ export declare class BudgetError extends LolohaError {}
 export declare class StateError extends LolohaError {}
 export declare class Unreachable extends LolohaError {}
 
-/** Names of the thirteen protocols. */
+/** Names of the fourteen protocols. */
 export declare const PROTOCOLS: readonly string[];
 
 /** Public rules of one protocol for one domain and one budget. */

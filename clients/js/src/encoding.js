@@ -6,18 +6,19 @@
  */
 
 import { isInteger } from "./check.js";
-import { FAMILIES } from "./hashing.js";
+import { FAMILIES, keysUpTo } from "./hashing.js";
 import { bigEndian, bytesFor, hex, unhex } from "./number.js";
 
 /** How many symbols a specification has: values, unless they are hashed. */
-export const symbolsOf = ({ k, g, hash }) => g ?? (hash ? 2 : k);
+export const symbolsOf = ({ k, g, hash, target }) => g ?? (hash || target ? 2 : k);
 
-/** Symbols 0..g-1: the value itself, or its hash under the user's own key. */
+/** Symbols 0..g-1: the value itself, its hash under the user's own key, or its side of a threshold. */
 export function symbolEncoding(spec) {
   const g = symbolsOf(spec);
   return {
     ...KEYLESS,
     ...FAMILIES[spec.hash]?.(spec.k, g),
+    ...(spec.target && thresholds(spec)),
     memoSymbols: g,
     memoCells: Math.min(g, spec.k),
     isAnswer: (y) => isInteger(y, g - 1),
@@ -84,7 +85,15 @@ const KEYLESS = {
   drawKey: () => null,
   isKey: (key) => key === null,
   memoIndex: (_, v) => v,
+  sent: itself,
 };
+
+/** A threshold from 1 to k - 1; where the mean alone is asked for it stays on the device. */
+const thresholds = ({ k, target }) => ({
+  ...keysUpTo(k - 1, 1),
+  memoIndex: (key, v) => Number(v >= key),
+  ...(target === "mean" && { width: 0, sent: () => null }),
+});
 
 function buckets(k, b, d) {
   const width = bytesFor(b - 1);

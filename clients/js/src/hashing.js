@@ -31,7 +31,7 @@ function linear(k, g) {
 }
 
 /** Keys that are integers from `least` to `largest`, each as likely. */
-const keysUpTo = (largest, least = 0) => ({
+export const keysUpTo = (largest, least = 0) => ({
   width: bytesFor(largest),
   drawKey: (rng) => least + rng.below(largest + 1 - least),
   isKey: (key) => isInteger(key, largest, least),

@@ -22,7 +22,7 @@ export async function isReportOf({ campaign: { fingerprint, protocol }, client, 
   const plain = JSON.parse(text);
   const kept = client.sentRounds.includes(round) && client.report(0, round);
   const y = kept ? encoding.answerText(kept.y) : plain.y;
-  const key = longitudinal ? keyText(encoding, ownKey) : kept ? keyText(encoding, kept.key) : plain.key;
+  const key = longitudinal ? keyText(encoding, encoding.sent(ownKey)) : kept ? keyText(encoding, kept.key) : plain.key;
   const made = messageOf(fingerprint, round, await client.reporter(round), y, key, ticket);
   return [y, key || y].every(unhex) && canonical(plain) === canonical(JSON.parse(made));
 }

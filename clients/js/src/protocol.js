@@ -1,4 +1,4 @@
-/** The thirteen protocols: public rules that device and server share, derived from a specification. */
+/** The fourteen protocols: public rules that device and server share, derived from a specification. */
 
 import { choice, integer, members, optional, real } from "./check.js";
 import { oneHot, sampledBuckets, symbolEncoding, symbolsOf } from "./encoding.js";
@@ -47,6 +47,7 @@ const PARAMETERS = {
   },
   hash: choice(...Object.keys(FAMILIES)),
   calibration: choice("published", "tight"),
+  target: choice("distribution", "mean"),
   // Independent answers are said by saying nothing.
   memo: optional(choice("joint")),
   m0: optional((name, value, spec) => {
@@ -93,6 +94,7 @@ const REGISTRY = {
   "l-grr": symbols(...TWO_ROUNDS, "calibration"),
   biloloha: symbols(...TWO_ROUNDS, "calibration", "hash", "memo", "m0"),
   ololoha: symbols(...TWO_ROUNDS, "calibration", "hash", "g", "memo", "m0"),
+  onebit: symbols(...TWO_ROUNDS, "target"),
   dbitflippm: {
     parameters: ["k", "eps_inf", "b", "d", "calibration"],
     encodingOf: sampledBuckets,

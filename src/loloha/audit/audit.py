@@ -267,7 +267,11 @@ _EVENTS: dict[str, Event] = {
 def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> int | None:
     """Which of the two values an answer supports, if it supports one of them alone."""
     encoding: Any = protocol.encoding
-    cells = [encoding.memo_index(key, v) for v in values]
+    if encoding.is_key(key):
+        cells = [encoding.memo_index(key, v) for v in values]
+    else:
+        # Of a threshold that is not sent: the greater value is the likelier one to reach it.
+        cells = [int(v == max(values)) for v in values]
     if cells[0] == cells[1]:
         return None
     if not isinstance(y, bytes):

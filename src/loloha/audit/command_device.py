@@ -134,7 +134,7 @@ def report_of(protocol: Protocol, line: str) -> tuple[Any, Any]:
         y: Any = bytes.fromhex(answer_text) if encoding.packed else int(answer_text)
     except ValueError:
         key, y = None, None
-    if y is None or not encoding.is_key(key) or not encoding.is_answer(y):
+    if y is None or not encoding.is_sent(key) or not encoding.is_answer(y):
         raise AuditError(
             "command must answer 'key y' in the protocol's ranges, got something else (not "
             "shown); see the documentation of loloha audit"

@@ -99,9 +99,10 @@ class Campaign:
 
     def bin_label(self, bin: int) -> str:
         """The text of one estimated frequency, without making all of them."""
-        k, bins = self.protocol.k, self.protocol.bins
-        # The values of a bucket are those with v * bins // k == bin.
-        first, last = -(-bin * k // bins), -(-(bin + 1) * k // bins) - 1
+        values = self.protocol.encoding.bin_values(bin)
+        if values is None:
+            return "mean"
+        first, last = values
         one = self.domain.text(first)
         return one if first == last else f"{one} … {self.domain.text(last)}"
 

@@ -168,12 +168,13 @@ class Client:
             table = state.before.table
             kept = protocol.permanent(rng, x) if table is None else table[x]
             memo = {**memo, x: kept}
-        return Report(key, protocol.instant(rng, kept)), memo
+        return Report(protocol.encoding.sent(key), protocol.instant(rng, kept)), memo
 
     def _fresh(self, state: State, value: int) -> tuple[Report, Mapping[int, Answer]]:
         protocol, rng = self.protocol, self._rng
         key = protocol.enroll(rng)
-        return Report(key, protocol.permanent(rng, protocol.memo_index(key, value))), state.memo
+        y = protocol.permanent(rng, protocol.memo_index(key, value))
+        return Report(protocol.encoding.sent(key), y), state.memo
 
     def _must_cover(self, state: State, limit: float) -> None:
         """Refuse a report for what is known before the value: it must not show in who reports."""

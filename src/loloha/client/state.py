@@ -259,7 +259,7 @@ def _must_be_possible(protocol: Protocol, memo: Mapping[int, Answer], record: Re
         and are_rounds(answered, LARGEST_ROUND)
         and all(holds(answered, round) and record.is_due(round) for round, _ in sent)
         and len(sent) <= min(KEPT_ROUNDS, record.reports)
-        and all(encoding.is_key(report.key) for _, report in sent)
+        and all(encoding.is_sent(report.key) for _, report in sent)
         and len(record.secret) == 32
     )
     if not possible:

@@ -32,6 +32,7 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "d": (1, 2),
     "hash": ("linear", "prime", "affine", "xxhash"),
     "calibration": ("tight", "published"),
+    "target": ("distribution", "mean"),
 }
 # Bits that do not fill their last byte, buckets that hold unequal numbers of values.
 FEW: dict[str, tuple[Any, ...]] = {
@@ -71,8 +72,9 @@ def small() -> Iterator[Protocol]:
         missing = [one.name for one in own if one.name not in given and one.default is MISSING]
         if not missing:
             yield cls(**given)
-            if any(one.name == "memo" for one in own):
-                yield cls.from_params({**given, "memo": "joint"})
+            for name, other in (("memo", "joint"), ("target", "mean")):
+                if any(one.name == name for one in own):
+                    yield cls.from_params({**given, name: other})
 
 
 def short_histories() -> Iterator[tuple[Protocol, list[tuple[int, int]]]]:

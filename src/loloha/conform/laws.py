@@ -153,7 +153,7 @@ def all_reports_of_a_value_lose_what_its_memo_loses(protocol: Protocol) -> None:
 
 
 def support_has_the_stated_chances(protocol: Protocol) -> None:
-    """p_star where the user holds the bin, else q_star: estimates are unbiased, and as exact."""
+    """p_star where the user holds the bin, else q_star, or between as the user holds it in part."""
     real, encoding = protocol.realised, protocol.encoding
     p_star, q_star = Fraction(real.p_star), Fraction(real.q_star)
     for v in range(protocol.k):
@@ -164,15 +164,15 @@ def support_has_the_stated_chances(protocol: Protocol) -> None:
                 support[bin] += chance * int(tally.support()[bin])
                 eligible[bin] += chance * int(tally.eligible()[bin])
         for bin, (supported, reached) in enumerate(zip(support, eligible, strict=True)):
-            holds = encoding.bin(v) == bin
-            stated = p_star if holds else q_star
+            held = encoding.weight(v, bin)
+            stated = q_star + (p_star - q_star) * held
             _must(
                 supported == stated * reached,
                 f"a report of value {v} must support bin {bin} with chance {float(stated)!r}, "
                 f"does with {float(supported / reached)!r}",
             )
             spread = float(stated * (1 - stated) / (p_star - q_star) ** 2)
-            formula = variance(protocol, n=1, f=float(holds)) * float(reached)
+            formula = variance(protocol, n=1, f=float(held)) * float(reached)
             near = math.isclose(formula, spread, rel_tol=_CLOSE)
             _must(near, f"variance where a report reaches a bin must be {spread!r}, is {formula!r}")
 
@@ -212,7 +212,7 @@ def reports_look_alike(protocol: Protocol) -> None:
     alone = [protocol.client().report(v, round=9) for v in range(protocol.k)]
     for report in [*alone, *(sent for *_, sent in walk(protocol))]:
         key, y = report.key, report.y
-        _must(encoding.is_key(key) and encoding.is_answer(y), "what is sent must be in range")
+        _must(encoding.is_sent(key) and encoding.is_answer(y), "what is sent must be in range")
         shapes.add((type(key), np.shape(key or 0), type(y), isinstance(y, bytes) and len(y)))
         message = encode(campaign, report, round=9, reporter="")
         sizes.add(len(message))
@@ -229,11 +229,13 @@ def memo_and_key_stay(protocol: Protocol) -> None:
     known: dict[int, Any] = {}
     keys: set[str] = set()
     tables: list[Any] = []
-    for client, v, report in walk(protocol):
+    for client, v, _ in walk(protocol):
         state = client.to_dict()
         memo = dict(state["memo"])
         _must({x: memo.get(x) for x in known} == known, "a memo must stay as it was drawn")
-        drawn = protocol.memo_index(report.key, v) in memo
+        key: Any = state["key"]
+        held = tuple(key) if isinstance(key, list) else key
+        drawn = protocol.memo_index(held, v) in memo
         _must(drawn, "an answer must be kept under its memo symbol")
         known = memo
         tables.append(state.get("table"))

@@ -6,7 +6,8 @@ through an `Rng`; array methods run on the server, on n reports at a time.
 
 from loloha.encodings.base import Channel, Encoding, Kind, Number
 from loloha.encodings.bit import OneHot, SampledBuckets
-from loloha.encodings.part import PARTS, Part, for_encoding
+from loloha.encodings.ordered import HiddenThreshold, Threshold
+from loloha.encodings.part import PARTS, Part, for_encoding, like_encoding
 from loloha.encodings.symbol import Hashed, Symbols
 
 __all__ = [
@@ -14,11 +15,14 @@ __all__ = [
     "Channel",
     "Encoding",
     "Hashed",
+    "HiddenThreshold",
     "Kind",
     "Number",
     "OneHot",
     "Part",
     "SampledBuckets",
     "Symbols",
+    "Threshold",
     "for_encoding",
+    "like_encoding",
 ]

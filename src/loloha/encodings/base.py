@@ -78,13 +78,40 @@ class Encoding(ABC):
         return 1 << self.key_bits
 
     @property
+    def keyed(self) -> bool:
+        """Whether users draw a key that decides which values share a memo symbol."""
+        return False
+
+    @property
     def packed(self) -> bool:
         """Whether answers are bits, eight to a byte; else they are symbols."""
         return self.kind in ("bits", "sampled bits")
 
+    @property
+    def values(self) -> int:
+        """How many values are told apart, near-equal runs of the k: as many as bins, mostly."""
+        return self.bins
+
+    @property
+    def fractional(self) -> bool:
+        """Whether a user counts in a bin by a share between 0 and 1, and not whole or not."""
+        return False
+
     def bin(self, v: int) -> int:
         """The estimated bin that holds the value ``v``."""
         return v
+
+    def weight(self, v: int, bin: int) -> Fraction:
+        """By how much a user of the value ``v`` counts in a bin, 0..1."""
+        return Fraction(self.bin(v) == bin)
+
+    def bin_values(self, bin: int) -> tuple[int, int] | None:
+        """The first and the last value that a bin counts; None where it is their mean."""
+        return bin, bin
+
+    def frequencies(self, shares: Floats) -> Floats:
+        """What is estimated, float64[..., bins], of users with these shares of values [..., k]."""
+        return shares
 
     # -- device
 
@@ -95,6 +122,14 @@ class Encoding(ABC):
     def is_key(self, key: Key) -> bool:
         """Whether ``key`` could have been drawn."""
         return key is None
+
+    def sent(self, key: Key) -> Key:
+        """What a report shows of the key; some stay on the device."""
+        return key
+
+    def is_sent(self, key: Key) -> bool:
+        """Whether a report could show this."""
+        return self.is_key(key)
 
     def memo_index(self, key: Key, v: int) -> int:
         """Memo symbol of the value ``v``: values that share it share their answer."""

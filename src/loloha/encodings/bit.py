@@ -117,6 +117,10 @@ class SampledBuckets(_BitEncoding):
         return 2 * self.b
 
     @property
+    def keyed(self) -> bool:
+        return True
+
+    @property
     def key_bits(self) -> int:
         return self.d * (self.b - 1).bit_length()
 
@@ -130,6 +134,19 @@ class SampledBuckets(_BitEncoding):
 
     def bin(self, v: int) -> int:
         return v * self.b // self.k
+
+    def bin_values(self, bin: int) -> tuple[int, int]:
+        return self._first(bin), self._first(bin + 1) - 1
+
+    def _first(self, bin: int) -> int:
+        # The values of a bucket are those with v * b // k == bucket.
+        return -(-bin * self.k // self.b)
+
+    def frequencies(self, shares: Floats) -> Floats:
+        import numpy as np
+
+        sums: Floats = np.add.reduceat(shares, [*map(self._first, range(self.b))], axis=-1)
+        return sums
 
     def draw_key(self, rng: Rng) -> tuple[int, ...]:
         # Floyd's subset sampling: uniform, and with a bounded number of draws.

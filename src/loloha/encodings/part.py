@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from loloha import checks
@@ -17,11 +17,13 @@ class Part:
     def __init__(self, name: str, gives: str, otherwise: str) -> None:
         self.name, self.gives, self.otherwise = name, gives, otherwise
         self.known: dict[type, Any] = {}
+        self.alike: dict[type, type] = {}
         PARTS[name] = self
 
     def of(self, encoding: object) -> Any:
         """The part that this encoding brings; None where it brings none."""
-        return self.known.get(type(encoding))
+        cls = type(encoding)
+        return self.known.get(self.alike.get(cls, cls))
 
     def required(self, encoding: object) -> Any:
         """The part that this encoding brings."""
@@ -48,6 +50,16 @@ def for_encoding(part: str, *encodings: type) -> Callable[[T], T]:
 
     known = PARTS[checks.choice("part", part, PARTS)].known
     return register
+
+
+def like_encoding(like: type, *encodings: type, parts: Sequence[str]) -> None:
+    """Say that these ``parts`` of classes of encodings are those of another class.
+
+    Such as all that only asks how symbols are randomised, and not which symbol a value has.
+    """
+    for part in parts:
+        for cls in encodings:
+            PARTS[checks.choice("part", part, PARTS)].alike[cls] = like
 
 
 COUNTS = Part(

@@ -125,6 +125,10 @@ class Hashed(_SymbolEncoding):
         return not self.expanded and self.family.table_rows is not None
 
     @property
+    def keyed(self) -> bool:
+        return True
+
+    @property
     def key_bits(self) -> int:
         return self.family.key_bits
 

@@ -8,7 +8,8 @@ the kind of protocol; `counts_of` makes counts of it.
 kind           place
 ============== ===================================================================
 symbol         y
-keyed symbol   key * g + y where a table is counted; else each value that the report supports
+keyed symbol   key * g + y where a table is counted, of thresholds less g; else each value that the
+               report supports
 bits           256 * (position of a byte) + (the byte)
 sampled bits   2 * bucket + bit
 ============== ===================================================================
@@ -26,7 +27,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from loloha import checks
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings import (
+    Encoding,
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+    for_encoding,
+)
 from loloha.encodings.part import SQL
 from loloha.engines.base import plain_path
 from loloha.engines.dialect import DIALECTS, Dialect
@@ -154,8 +164,8 @@ _SUMS_ONCE = ", ".join(
 )
 
 
-def _symbols(encoding: Symbols, speech: Dialect) -> _Recipe:
-    return _Recipe("y", f"y BETWEEN 0 AND {encoding.k - 1}", None)
+def _symbols(encoding: Symbols | HiddenThreshold, speech: Dialect) -> _Recipe:
+    return _Recipe("y", f"y BETWEEN 0 AND {encoding.symbols - 1}", None)
 
 
 def _keyed(encoding: Hashed, speech: Dialect) -> _Recipe:
@@ -166,6 +176,11 @@ def _tabled(family: HashFamily) -> _Recipe:
     last = family.least_key + family.members - 1
     valid = f"key BETWEEN {family.least_key} AND {last} AND y BETWEEN 0 AND {family.g - 1}"
     return _Recipe(f"CAST(key AS BIGINT) * {family.g} + y", valid, None)
+
+
+def _thresholds(encoding: Threshold, speech: Dialect) -> _Recipe:
+    valid = f"key BETWEEN 1 AND {encoding.bins} AND y BETWEEN 0 AND 1"
+    return _Recipe("CAST(key AS BIGINT) * 2 + y - 2", valid, None)
 
 
 def _affine_key(family: AffineHash, speech: Dialect, key: str) -> tuple[str, str, str]:
@@ -280,7 +295,8 @@ class _View(NamedTuple):
     """Whether a report falls on several places."""
 
 
-for_encoding(SQL.name, Symbols)(_View(_symbols, _fold_cells, lambda _: False))
+for_encoding(SQL.name, Symbols, HiddenThreshold)(_View(_symbols, _fold_cells, lambda _: False))
+for_encoding(SQL.name, Threshold)(_View(_thresholds, _fold_cells, lambda _: False))
 for_encoding(SQL.name, Hashed)(_View(_keyed, _fold_cells, lambda encoding: not encoding.tabled))
 for_encoding(SQL.name, OneHot)(_View(_one_hot, _fold_bytes, lambda _: True))
 for_encoding(SQL.name, SampledBuckets)(_View(_sampled, _fold_answers, lambda _: True))

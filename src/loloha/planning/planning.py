@@ -65,8 +65,8 @@ def plan(
         one round, or how surely a change shows.
     protocols : iterable of str or Protocol, optional
         Names in the registry, or protocols of domain size k with parameters of your own; by
-        default the whole registry. One-round ones stand at eps = eps_1; dBitFlipPM has a bucket
-        for each value, of which a user samples 1, 16 and all.
+        default all that estimate frequencies of values. One-round ones stand at eps = eps_1;
+        dBitFlipPM has a bucket for each value, of which a user samples 1, 16 and all.
     population : int, optional
         Users of whom the n of a round are drawn at random, by default just these n: errors are
         then those of the frequencies of all of them.
@@ -165,12 +165,18 @@ def prospects(
     level = checks.level(level)
     others = {"k": k, "n": n, "calibration": calibration}
     others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
+    wanted = histograms() if protocols is None else protocols
     return tuple(
         Prospect(one.name, one.label, None, False, one.note)
         if one.protocol is None
         else prospect(one.protocol, n, level=level, label=one.label, population=population, **fixed)
-        for one in candidates(fixed, others, REGISTRY if protocols is None else protocols, compete)
+        for one in candidates(fixed, others, wanted, compete)
     )
+
+
+def histograms() -> list[str]:
+    """Names of the protocols that estimate the frequency of every value."""
+    return [name for name, cls in REGISTRY.items() if cls.histogram]
 
 
 class Candidate(NamedTuple):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.planning.holding import check_held
-from loloha.planning.planning import prospects
+from loloha.planning.planning import histograms, prospects
 from loloha.planning.prospect import Prospect
 from loloha.planning.search import largest_k, least_eps, least_n
 from loloha.planning.verdict import LARGEST_EPS
 from loloha.privacy.rounded import product
-from loloha.protocols import REGISTRY, Protocol
+from loloha.protocols import Protocol
 from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def plan_for(
             "are usual"
         )
     goal = f"{name}_{'all' if all_values else 'one'}"
-    choose: Iterable[str | Protocol] = REGISTRY if protocols is None else protocols
+    choose: Iterable[str | Protocol] = histograms() if protocols is None else protocols
     names = [choose] if isinstance(choose, str | Protocol) else list(choose)
     rows: list[Requirement] = []
     for one in names:

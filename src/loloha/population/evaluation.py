@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,27 +110,21 @@ def evaluate(
 
 def binned(protocol: Protocol, frequencies: Floats) -> Floats:
     """Of float64[tau, k] frequencies those that the protocol estimates, float64[tau, bins]."""
-    sums = np.add.reduceat(frequencies, first_values(protocol), axis=1)
-    return np.asarray(sums, dtype=np.float64)
-
-
-def first_values(protocol: Protocol) -> Ints:
-    """Smallest value of each bin, int64[bins], ascending: bins are runs of neighbouring values."""
-    if protocol.bins == protocol.k:
-        return np.arange(protocol.k)
-    bins = np.fromiter(map(protocol.encoding.bin, range(protocol.k)), np.int64, protocol.k)
-    return np.searchsorted(bins, np.arange(protocol.bins))
+    return np.asarray(protocol.encoding.frequencies(frequencies), dtype=np.float64)
 
 
 def bin_labels(protocol: Protocol, labels: Sequence[Any]) -> list[Any]:
-    """Labels of the bins: those of the k values, or "first..last" of a bucket."""
+    """Labels of the bins: those of the k values, or "first..last" of those that a bin counts."""
     if protocol.bins == len(labels):
         return list(labels)
-    starts = [*first_values(protocol).tolist(), len(labels)]
-    return [
-        f"{labels[start]}..{labels[end - 1]}" if end - start > 1 else str(labels[start])
-        for start, end in pairwise(starts)
-    ]
+    return [_bin_label(protocol.encoding.bin_values(bin), labels) for bin in range(protocol.bins)]
+
+
+def _bin_label(values: tuple[int, int] | None, labels: Sequence[Any]) -> str:
+    if values is None:
+        return "mean"
+    first, last = values
+    return str(labels[first]) if first == last else f"{labels[first]}..{labels[last]}"
 
 
 def _round(

@@ -19,6 +19,7 @@ from loloha.protocols import Protocol
 from loloha.server.estimate import inversion, standard_errors
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, to_html
+from loloha.server.number import Numeric
 from loloha.server.observations import Observations
 from loloha.server.panel import panel_windows, window_columns
 from loloha.server.tally import Tally
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Numeric):
     """What the server learned of a simulated population, round by round, and what it cost.
 
     Attributes

@@ -43,7 +43,7 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
         "rounds (round 3 equal to round 1, say), the loss between them is at most "
         f"{up_to}."
     )
-    if type(protocol.encoding) in (Hashed, SampledBuckets):
+    if protocol.encoding.keyed:
         pattern += " Moves between values of one cell do not show."
     rounds = () if _in_name_only(protocol) else (_one_round(protocol),)
     return one, constant, *rounds, pattern
@@ -159,7 +159,7 @@ def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -
 
 def keyed(protocol: Protocol) -> bool:
     """Whether what is known of a change depends on the user's key."""
-    return type(protocol.encoding) in (Hashed, SampledBuckets)
+    return protocol.encoding.keyed
 
 
 def worst(area: Area, drawn: bool) -> str:
@@ -238,7 +238,7 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
             "There is no instantaneous response: a report is repeated bit for bit while the value "
             "stays in one cell, so a report that differs from an earlier one proves a change. "
         )
-    elif type(protocol.encoding) is Hashed:
+    elif protocol.encoding.keyed:
         why = _unseen(protocol)
     elif CELL_WORDS.of(protocol.encoding) is not None:
         why = (
@@ -256,8 +256,10 @@ def _changes(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -> s
 
 
 def _unseen(protocol: Protocol) -> str:
-    """Which moves of a hashed value never show, and so keep the share below 1."""
-    hidden = ["within one cell"] if protocol.encoding.collision else []
+    """Which moves of a value never show, and so keep the share below 1."""
+    encoding = protocol.encoding
+    shared = encoding.collision or encoding.memo_cells < encoding.values
+    hidden = ["within one cell"] if shared else []
     channel: Any = protocol.first_channel
     # Without one symbol for all, a table gives every cell an answer of its own.
     if not channel.joint or channel.constant:

@@ -24,6 +24,7 @@ from loloha.protocols.table import (
     SUE,
     BiLOLOHA,
     DBitFlipPM,
+    OneBit,
 )
 
 REGISTRY = Registry(OWN)
@@ -44,6 +45,7 @@ __all__ = [
     "SUE",
     "BiLOLOHA",
     "DBitFlipPM",
+    "OneBit",
     "Protocol",
     "Realised",
     "protocol",

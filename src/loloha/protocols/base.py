@@ -29,6 +29,7 @@ LARGEST_K = 1 << 24
 SPEC_VERSION = 1
 JOINT = "joint"
 MEMOS = ("independent", JOINT)
+TARGETS = ("distribution", "mean")
 
 
 def _m0(protocol: Any, m0: Any) -> float | None:
@@ -54,6 +55,7 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
     "eps_inf": lambda _, eps: checks.eps("eps_inf", eps),
     "eps_1": lambda protocol, eps: checks.budgets(protocol.eps_inf, eps)[1],
     "calibration": lambda _, name: checks.choice("calibration", name, CALIBRATIONS),
+    "target": lambda _, target: checks.choice("target", target, TARGETS),
     "memo": lambda _, memo: checks.choice("memo", memo, MEMOS),
     "m0": _m0,
     "g": lambda protocol, g: checks.integer(
@@ -135,6 +137,8 @@ class Protocol:
     """Formulas and exact channels."""
     longitudinal: ClassVar[bool] = True
     """Whether answers are memoised, so that repeating a value does not spend for ever."""
+    histogram: ClassVar[bool] = True
+    """Whether it estimates a frequency for each value, or bucket, and competes for that."""
     later: ClassVar[Mapping[str, Any]] = {}
     """Parameters that a document need not have, with what their absence means."""
     hints: ClassVar[frozenset[str]] = frozenset()

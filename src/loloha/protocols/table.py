@@ -1,4 +1,4 @@
-"""The thirteen protocols, a row each: parameters, encoding, rounds, and the rule that picks g."""
+"""The fourteen protocols, a row each: parameters, encoding, rounds, and the rule that picks g."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ from loloha.channels import (
     table_channel,
     table_loss,
 )
-from loloha.encodings import Channel, Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings import (
+    Channel,
+    Encoding,
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+)
 from loloha.errors import ParameterError
 from loloha.hashing import PrimeHash, hash_family
 from loloha.protocols.base import JOINT, Protocol
@@ -63,6 +72,11 @@ def of_hashes(protocol: Any) -> Encoding:
 def of_buckets(protocol: Any) -> Encoding:
     """One bit for each sampled bucket."""
     return SampledBuckets(protocol.k, protocol.b, protocol.d)
+
+
+def of_thresholds(protocol: Any) -> Encoding:
+    """Whether the value reaches a threshold, which is sent along or not."""
+    return (HiddenThreshold if protocol.target == "mean" else Threshold)(protocol.k)
 
 
 # -- one round: nothing is memoised, and every report spends eps
@@ -340,6 +354,27 @@ class OLOLOHA(LOLOHA):
         return least_variance_g(self.k, self.eps_1, self.hash)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OneBit(TwoRound):
+    """1BitMean with a second round: a bit of a number, against a threshold of the user's own.
+
+    The values 0..k-1 are numbers, or equal steps of a range. Source: MATH section 20.
+
+    Parameters
+    ----------
+    target : {"distribution", "mean"}
+        "distribution" sends the threshold beside the bit: distribution function, quantiles, mean.
+        "mean" keeps it on the device, so that no key is sent, and only the mean is estimated.
+    """
+
+    name: ClassVar[str] = "onebit"
+    summary: ClassVar[str] = "numbers: one bit against a drawn threshold, two rounds of GRR"
+    encoded, rounds, calibration = of_thresholds, SYMBOLS_TWICE, "tight"
+    histogram: ClassVar[bool] = False
+
+    target: str = "distribution"
+
+
 # -- one memoised round
 
 
@@ -384,6 +419,7 @@ class DBitFlipPM(Protocol):
 
 OWN: tuple[type[Protocol], ...] = (
     GRR, BLH, OLH, SUE, OUE, RAPPOR, LOSUE, LOUE, LSOUE, LGRR, BiLOLOHA, OLOLOHA, DBitFlipPM,
+    OneBit,
 )  # fmt: skip
 """The protocols of this package, in the order in which they are listed."""
 

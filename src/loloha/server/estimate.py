@@ -18,6 +18,7 @@ from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_html
 from loloha.server.interval import Inversion, Scatter
+from loloha.server.number import Numeric
 from loloha.server.variance import Channel, drawn_from, spread, temporal_covariance, variance
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(Numeric):
     """Frequencies of one round.
 
     Attributes

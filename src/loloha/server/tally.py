@@ -97,7 +97,7 @@ class Tally(Additive):
         encoding = self.protocol.encoding
         if not (
             isinstance(report, Report)
-            and encoding.is_key(report.key)
+            and encoding.is_sent(report.key)
             and encoding.is_answer(report.y)
         ):
             raise WireError(

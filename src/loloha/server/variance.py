@@ -25,12 +25,13 @@ class Channel(NamedTuple):
 
     @classmethod
     def formula(cls, protocol: Protocol) -> Channel:
-        return cls(protocol.p_star, protocol.q_star, protocol.contrast)
+        return _kind(protocol)(protocol.p_star, protocol.q_star, protocol.contrast)
 
     @classmethod
     def realised(cls, protocol: Protocol) -> Channel:
         exact = protocol.realised
-        return cls(float(exact.p_star), float(exact.q_star), float(exact.contrast))
+        chances = float(exact.p_star), float(exact.q_star), float(exact.contrast)
+        return _kind(protocol)(*chances)
 
     @classmethod
     def noiseless(cls) -> Channel:
@@ -40,7 +41,15 @@ class Channel(NamedTuple):
     def memoised(cls, protocol: Protocol) -> Channel:
         """Of the permanent round alone."""
         p, q = protocol.encoding.supporting(protocol.p1, protocol.q1)
-        return cls(p, q, p - q)
+        return _kind(protocol)(p, q, p - q)
+
+
+class Fractional(Channel):
+    """Where each user counts in a bin by a share: they hold it with a chance of their own."""
+
+
+def _kind(protocol: Protocol) -> type[Channel]:
+    return Fractional if protocol.encoding.fractional else Channel
 
 
 @_moved.keywords(reach="eligible")
@@ -72,7 +81,8 @@ def variance(protocol: Protocol, n: Any, f: Any = 0.0, *, eligible: Any = None) 
     Notes
     -----
     The population is fixed: no f(1-f)/n term. But users who sample a bucket are a sample of it,
-    drawn without replacement, which adds f(1-f) (n - eligible) / ((n - 1) eligible).
+    drawn without replacement, which adds f(1-f) (n - eligible) / ((n - 1) eligible). Of a mean by
+    hidden thresholds it is the most that it can be: that of users who all hold one value.
     Source: MATH section 1, Eq. (1), (2).
     """
     speakable(protocol)
@@ -136,7 +146,8 @@ def spread(channel: Channel, n: Any, eligible: Any, f: Any) -> Any:
     """
     p, q, contrast = channel
     scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
-    sampled = f * (1 - f) * (n - eligible) / np.maximum(n - 1, 1)
+    everyone = isinstance(channel, Fractional)
+    sampled = f * (1 - f) * (1 if everyone else (n - eligible) / np.maximum(n - 1, 1))
     return (scatter + sampled) / eligible
 
 

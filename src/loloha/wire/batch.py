@@ -156,7 +156,7 @@ class Reader:
         """Refuse what is out of range, and what is refused already."""
         valid = self.encoding.valid(keys, ys) if len(ys) else np.ones(0, dtype=bool)
         for row in np.flatnonzero(~valid & (codes[index] == 0)):
-            key_holds = keys is None or self.encoding.is_key(_plain(keys[row]))
+            key_holds = keys is None or self.encoding.is_sent(_plain(keys[row]))
             codes[index[row]] = (Refusal.ANSWER if key_holds else Refusal.KEY).code
         batch, good = Batch(codes, index, rounds, reporters, keys, ys, tickets), codes[index] == 0
         return batch if good.all() else batch.take(good)

@@ -107,7 +107,7 @@ def decode(campaign: Campaign, message: str) -> Report:
     key = key_from_text(campaign, plain["key"]) if widths.groups else None
     raw = bytes.fromhex(plain["y"])
     y = raw if widths.packed else int.from_bytes(raw)
-    if not (encoding.is_key(key) and encoding.is_answer(y)):
+    if not (encoding.is_sent(key) and encoding.is_answer(y)):
         raise ValueError("message must hold a key and an answer of the campaign")
     return Report(key, y)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from loloha import checks
 from loloha.arrays import Array
-from loloha.encodings import Hashed
 from loloha.privacy.change.buckets import Buckets, likelihoods
 from loloha.privacy.change.known_key import CellChannels
 from loloha.privacy.change.symbols import log_ratios
@@ -63,8 +62,8 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     """
     first: Any = protocol.first_channel
     second: Any = protocol.second_channel
-    if protocol.longitudinal and type(protocol.encoding) is Hashed:
-        sizes = _cell_sizes(protocol, before.keys)
+    if protocol.longitudinal and protocol.encoding.keyed and protocol.g:
+        sizes = _cell_sizes(protocol, before)
         return log_ratios(CellChannels.of(protocol), protocol.k, sizes, before.counts, after.counts)
     if protocol.longitudinal and (second is None or not second.q):
         return _score_repeats(protocol, before, after.counts)
@@ -75,10 +74,10 @@ def score_changes(protocol: Protocol, before: Stretch, after: Stretch) -> Any:
     return scores_of_counts(before.counts, after.counts, math.log(ratio))
 
 
-def _cell_sizes(protocol: Protocol, keys: Array) -> Any:
-    """Values in each cell under each key; of very many values as if cells were equal."""
-    n, k, g = len(keys), protocol.k, protocol.encoding.memo_symbols
-    if n * k > _HASHES_AT_MOST:
+def _cell_sizes(protocol: Protocol, seen: Stretch) -> Any:
+    """Values in each cell under each key; as if cells were equal, of very many or without keys."""
+    keys, n, k, g = seen.keys, len(seen.counts), protocol.k, protocol.encoding.memo_symbols
+    if keys is None or n * k > _HASHES_AT_MOST:
         return np.full((n, g), k / g)
     cells = protocol.encoding.memo_indices(keys, np.arange(k), n)
     places = cells + g * np.arange(n)[:, None]

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from loloha.arrays import Array
-from loloha.encodings import Hashed, OneHot, Part, SampledBuckets, Symbols, for_encoding
+from loloha.encodings import (
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    Part,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+    for_encoding,
+)
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.population.samplers.draws import Seed
 from loloha.protocols import Protocol
@@ -50,7 +59,7 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
     return stretches
 
 
-@for_encoding(MEMOISED.name, Symbols, Hashed)
+@for_encoding(MEMOISED.name, Symbols, Hashed, Threshold, HiddenThreshold)
 @for_encoding(FRESH.name, Symbols)
 def _sent_symbols(protocol: Protocol, keys: Array | None, ys: Array) -> Any:
     encoding: Any = protocol.encoding

@@ -58,8 +58,10 @@ def coverage(
     normal: bool = False,
 ) -> Coverage:
     """Exact coverage of the interval of one value that so many of n users hold."""
-    p, q, _ = Channel.realised(protocol)
-    reached = round(protocol.encoding.expected_eligible(n)) if eligible is None else eligible
+    p, q, *_ = Channel.realised(protocol)
+    reached = (
+        max(1, round(protocol.encoding.expected_eligible(n))) if eligible is None else eligible
+    )
     support = np.arange(reached + 1)
     reaches = np.full(len(support), reached)
     frequencies = unbiased(protocol, support, reaches)

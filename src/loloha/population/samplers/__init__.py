@@ -11,11 +11,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from loloha.arrays import Ints
-from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings import (
+    Encoding,
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+    for_encoding,
+)
 from loloha.encodings.part import COUNTS, REPORTS
 from loloha.population.samplers.bit import report_bits, sample_bits
 from loloha.population.samplers.draws import Draws
 from loloha.population.samplers.history import History
+from loloha.population.samplers.ordered import report_thresholds, sample_thresholds
 from loloha.population.samplers.replay import replay, replay_reports
 from loloha.population.samplers.sample import Chain, Progress, Reports, Sample
 from loloha.population.samplers.symbol import quickest, report_symbols, sample_symbols
@@ -33,6 +43,8 @@ for_encoding(COUNTS.name, Symbols, Hashed)(sample_symbols)
 for_encoding(COUNTS.name, OneHot, SampledBuckets)(sample_bits)
 for_encoding(REPORTS.name, Symbols, Hashed)(report_symbols)
 for_encoding(REPORTS.name, OneHot, SampledBuckets)(report_bits)
+for_encoding(COUNTS.name, Threshold, HiddenThreshold)(sample_thresholds)
+for_encoding(REPORTS.name, Threshold, HiddenThreshold)(report_thresholds)
 
 STEPS = ("check_value", "enroll", "memo_index", "remember", "permanent", "instant", "client")
 
@@ -53,7 +65,7 @@ def sample(
         encoding = quickest(encoding, history.n, history.tau if protocol.longitudinal else 1)
     if protocol.longitudinal:
         chain = Chain(protocol.first_channel, protocol.second_channel)
-        visits = history.visits(protocol.bins)
+        visits = history.visits(protocol.encoding.values)
         answers, counts = sampler(encoding, chain, visits, draws, progress)
     else:
         answers = history.reports
@@ -70,11 +82,11 @@ def sample_reports(protocol: Protocol, history: History, draws: Draws) -> Iterat
         yield from replay_reports(protocol, history.values, draws)
     elif protocol.longitudinal:
         chain = Chain(protocol.first_channel, protocol.second_channel)
-        yield from reporter(encoding, chain, history.visits(protocol.bins), draws)
+        yield from reporter(encoding, chain, history.visits(protocol.encoding.values), draws)
     else:
         chain = Chain(protocol.first_channel, None)
-        for round_values in history.rounds(protocol.bins):
-            visits = Visits.of_round(round_values[round_values >= 0], protocol.bins)
+        for round_values in history.rounds(protocol.encoding.values):
+            visits = Visits.of_round(round_values[round_values >= 0], protocol.encoding.values)
             (sent,) = reporter(encoding, chain, visits, draws)
             yield sent._replace(senders=round_values >= 0)
 
@@ -93,8 +105,8 @@ def _one_round(
 ) -> Iterator[Ints]:
     """Nothing is kept: the users of every round are new ones, in their only round."""
     chain = Chain(protocol.first_channel, None)
-    for t, round_values in enumerate(history.rounds(protocol.bins)):
-        visits = Visits.of_round(round_values[round_values >= 0], protocol.bins)
+    for t, round_values in enumerate(history.rounds(protocol.encoding.values)):
+        visits = Visits.of_round(round_values[round_values >= 0], protocol.encoding.values)
         _, counts = sampler(encoding, chain, visits, draws, lambda _: None)
         yield next(counts)
         progress((t + 1) / history.tau)

@@ -33,8 +33,8 @@ def sample_symbols(
 ) -> tuple[Ints, Iterator[Ints]]:
     """A memoised symbol for each value, or cell of the hash; then a fresh one for each report."""
     keys, cells_of = _keyed(encoding, visits, draws)
-    kept, answers = _memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
-    count = _tabled if keys is None or encoding.tabled else _expanded
+    kept, answers = memoise(encoding.symbols, cells_of, chain, visits, draws, progress)
+    count = count_cells if keys is None or encoding.tabled else _expanded
     if count is _expanded and type(encoding.family) is LinearHash:
         count = _folded
     return answers, count(encoding, chain, keys, kept, draws, progress)
@@ -43,7 +43,12 @@ def sample_symbols(
 def report_symbols(encoding: Any, chain: Chain, visits: Visits, draws: Draws) -> Iterator[Reports]:
     """The draws of `sample_symbols`, round by round, and not counted."""
     keys, cells_of = _keyed(encoding, visits, draws)
-    kept, _ = _memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
+    kept, _ = memoise(encoding.symbols, cells_of, chain, visits, draws, lambda _: None)
+    return reports_of(chain, keys, kept, draws)
+
+
+def reports_of(chain: Chain, keys: Ints | None, kept: Array, draws: Draws) -> Iterator[Reports]:
+    """Fresh answers from the memoised ones of each round."""
     for round_memos in kept:
         senders = round_memos >= 0
         ys = _told(chain, round_memos[senders], draws).astype(np.int64)
@@ -58,7 +63,7 @@ def _keyed(encoding: Any, visits: Visits, draws: Draws) -> tuple[Ints | None, _C
     return keys, partial(_hashed_values, encoding.family, keys)
 
 
-def _memoise(
+def memoise(
     g: int, cells_of: _CellsOf, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Any, Ints]:
     """The memoised symbol of each report int[tau, n] or -1, and how many memo cells users have."""
@@ -150,7 +155,7 @@ def _spread(answers: Array, slots: Array, kept: Array) -> None:
         kept[:] = np.append(answers, answers.dtype.type(-1))[slots]
 
 
-def _tabled(
+def count_cells(
     encoding: Any, chain: Chain, keys: Ints | None, kept: Array, draws: Draws, progress: Progress
 ) -> Iterator[Ints]:
     """Counts of each round where they are a table of keys and symbols."""

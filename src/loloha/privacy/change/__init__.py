@@ -63,7 +63,7 @@ def change_auc(protocol: Protocol, reports: int) -> Area | None:
 @lru_cache(maxsize=256)
 def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
     """How surely ever more reports show a change under the hash key that shows it most."""
-    if type(protocol.encoding) is not Hashed or not protocol.longitudinal:
+    if not protocol.encoding.keyed or not protocol.g or not protocol.longitudinal:
         return None
     chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
     rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
@@ -77,17 +77,19 @@ def link_auc(protocol: Protocol, reports: int) -> Area | None:
 
     Against two users who hold different values; the value of one user stays. (Users who may hold
     the same one are told from one user less surely.) Parameters, returns and errors are those of
-    `change_auc`.
+    `change_auc`; None also where keys are not sent.
     """
     apart = change_auc(protocol, reports)
     encoding = protocol.encoding
-    keyed = type(encoding) in (Hashed, SampledBuckets)
-    if apart is None or not protocol.longitudinal or not keyed:
+    if encoding.keyed and not encoding.key_bits:
+        # The key stays on the device, and no server knows two of them.
+        return None
+    if apart is None or not protocol.longitudinal or not encoding.keyed:
         # Two users' memos are as independent as those of two values.
         return apart
     alike, keys = Area(1.0, 0.0), _keys(encoding)
     if keys <= _KEYS_AT_MOST:
-        if type(encoding) is Hashed:
+        if protocol.g:
             alike = _symbols(protocol, reports, users=True)
         else:
             alike = buckets.area(protocol, users=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.encodings import Hashed
+from loloha.encodings import Hashed, Threshold
 from loloha.hashing import HashFamily, LinearHash, XXHash
 from loloha.protocols import Protocol
 from loloha.rng import SCALE
@@ -72,6 +72,8 @@ class CellSizes(NamedTuple):
         them, can but help it.
         """
         encoding = protocol.encoding
+        if isinstance(encoding, Threshold):
+            return _of_thresholds(encoding.k)
         if type(encoding) is not Hashed:
             return cls(None, protocol.k, np.ones(1))
         return _of_keys(encoding.family)
@@ -91,6 +93,15 @@ class CellSizes(NamedTuple):
         if self.sizes is None:
             return values
         return np.searchsorted(np.cumsum(self.sizes[row]), values, side="right")
+
+
+def _of_thresholds(k: int) -> CellSizes:
+    """Of all thresholds, else of some evenly spaced ones and as many values."""
+    values = min(k, _VALUES)
+    below = np.arange(1, values)
+    return CellSizes(
+        np.stack([below, values - below], axis=1), values, np.full(values - 1, 1 / (values - 1))
+    )
 
 
 @lru_cache(maxsize=64)

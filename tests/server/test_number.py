@@ -1,0 +1,206 @@
+"""Mean, quantiles and distribution function of numbers: against enumeration and brute force."""
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+
+import loloha
+from loloha.distribution import exact_distribution
+from loloha.errors import ParameterError
+from loloha.report import Report
+from loloha.server.estimate import Estimate
+from loloha.server.number import Blocks, Numbers
+from loloha.server.variance import Channel
+
+BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
+CHANNEL = Channel.realised(loloha.OneBit(k=2, **BUDGETS))
+
+
+def one_bit(k: int, **more: Any) -> loloha.OneBit:
+    return loloha.OneBit(k=k, **BUDGETS, **more)
+
+
+def estimate_of(protocol: Any, reports: tuple[tuple[Any, int], ...]) -> Estimate:
+    tally = protocol.tally()
+    for key, y in reports:
+        tally.add(Report(key, y))
+    return tally.estimate()
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+@pytest.mark.parametrize("values", [(0,), (1,), (0, 2), (1, 1), (2, 1)])
+def test_the_mean_is_unbiased_with_the_stated_variance(target: str, values: tuple[int]) -> None:
+    """Every outcome of the shipped clients: exact where all hold one value, else at most that."""
+    protocol = one_bit(3, target=target)
+    alone = []
+    for v in values:
+
+        def run(rng: Any, v: int = v) -> Any:
+            report = protocol.client(rng=rng).report(v, round=0)
+            return report.key, report.y
+
+        alone.append(exact_distribution(run))
+    mean = square = Fraction(0)
+    for reports in itertools.product(*alone):
+        chance = math.prod(law[one] for law, one in zip(alone, reports, strict=True))
+        found = Fraction(estimate_of(protocol, reports).mean)
+        mean, square = mean + chance * found, square + chance * found**2
+    assert float(mean) == pytest.approx(np.mean(values), abs=1e-12)
+    hidden = one_bit(3, target="mean")
+    stated = 4 * loloha.variance(hidden, len(values), np.mean(values) / 2)
+    # What the values' own spread takes off: the thresholds are drawn one a user.
+    exact = stated - np.var(values) / len(values)
+    assert float(square - mean**2) == pytest.approx(exact, rel=1e-9)
+    assert stated <= 4 / (4 * math.tanh(0.5) ** 2) / len(values) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 5, 96, 1 << 20])
+def test_the_variance_of_a_mean_is_below_1_2_squared_ranges_whatever_k(k: int) -> None:
+    assert loloha.variance(one_bit(k, target="mean"), 1, 0.5) < 1.2
+
+
+def counted(k: int, seed: int, *, gaps: bool = False) -> tuple[Any, Any, Numbers]:
+    """Bits of some users at each threshold, and what is made of them."""
+    rng = np.random.default_rng(seed)
+    eligible = rng.integers(0 if gaps else 1, 6, size=k - 1)
+    ones = rng.binomial(eligible, 0.5)
+    numbers = Numbers(k, CHANNEL, int(eligible.sum()), ones, eligible, ones.sum())
+    return ones, eligible, numbers
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_are_the_likeliest_decreasing_ones(seed: int) -> None:
+    ones, eligible, numbers = counted(9, seed, gaps=seed % 2 == 1)
+    drawn = eligible > 0
+    fit = isotonic_regression(
+        ones[drawn] / eligible[drawn], weights=eligible[drawn], increasing=False
+    )
+    expected = np.clip((fit.x - CHANNEL.q) / CHANNEL.contrast, 0, 1)
+    places = [0, *(1 + np.flatnonzero(drawn)), 9]
+    between = np.interp(np.arange(9), places, [1, *expected, 0])
+    assert numbers.survival == pytest.approx(between, abs=1e-12)
+    assert (np.diff(numbers.survival) <= 1e-12).all()
+    for level in (0.1, 0.5, 0.9):
+        least = next(v for v in range(9) if v == 8 or between[v + 1] <= 1 - level)
+        assert numbers.quantile(level) == least
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_of_a_quantile_is_that_of_the_likelihood(seed: int) -> None:
+    """Every decreasing distribution function on a grid, for each value that the quantile may be."""
+    k, level, steps = 4, 0.6, 20
+    ones, eligible, numbers = counted(k, seed)
+    rest = 1 - level
+    grid = [i / steps for i in range(steps + 1)]
+    best: dict[int | None, float] = {}
+    for shares in itertools.product(grid, repeat=k - 1):
+        if list(shares) != sorted(shares, reverse=True):
+            continue
+        chances = CHANNEL.q + CHANNEL.contrast * np.array(shares)
+        value = float((ones * np.log(chances) + (eligible - ones) * np.log1p(-chances)).sum())
+        allowed = [
+            v
+            for v in range(k)
+            if all(s >= rest - 1e-9 for s in shares[:v])
+            and all(s <= rest + 1e-9 for s in shares[v:])
+        ]
+        for v in [None, *allowed]:
+            best[v] = max(best.get(v, -math.inf), value)
+    for confidence in (0.6, 0.8, 0.95):
+        z = loloha.server.estimate.normal_quantile(confidence)
+        # A grid finds a little less than the most.
+        inner = [v for v in range(k) if best[None] - best[v] <= z * z / 2 - 0.02]
+        outer = [v for v in range(k) if best[None] - best[v] <= z * z / 2 + 0.02]
+        low, high = numbers.quantile_interval(level, confidence)
+        assert min(outer) <= low <= min(inner, default=low)
+        assert max(inner, default=high) <= high <= max(outer)
+        assert low <= numbers.quantile(level) <= high
+
+
+def test_pooled_neighbours_know_their_likelihood() -> None:
+    blocks = Blocks(CHANNEL, 0.0, 1.0)
+    assert blocks.likelihood == 0
+    for ones, reports in ((1, 4), (3, 4), (2, 5)):
+        blocks.add(ones, reports)
+    first, last = blocks.shares()[0], blocks.shares()[-1]
+    assert blocks.shares() == [first, first, last]
+    chance = CHANNEL.q + CHANNEL.contrast * first
+    assert chance == pytest.approx(1 / 2)
+    pooled = 8 * math.log(0.5)
+    assert blocks.likelihood == pytest.approx(pooled + 2 * math.log(0.4) + 3 * math.log(0.6))
+
+
+def test_a_round_without_reports_knows_nothing() -> None:
+    values = np.array([[3, -1], [4, -1], [0, -1]])
+    result = loloha.simulate(one_bit(6), values, rng=1)
+    assert result.mean.shape == result.quantile(0.5).shape == (2,)
+    assert result.survival.shape == (2, 6)
+    for numbers in (result.mean, result.mean_error, result.quantile(0.9), result.median,
+                    *result.mean_interval(), *result.quantile_interval(0.9)):  # fmt: skip
+        assert np.isfinite(numbers[0])
+        assert np.isnan(numbers[1])
+    assert np.isnan(result.survival[1]).all()
+
+
+def test_estimate_and_simulation_say_the_same() -> None:
+    values = np.random.default_rng(3).binomial(30, 0.4, size=(2000, 2))
+    result = loloha.simulate(one_bit(31), values, rng=3)
+    for t, tally in enumerate(result.tallies):
+        one = tally.estimate()
+        assert one.mean == pytest.approx(result.mean[t], rel=1e-12)
+        assert one.mean_error == pytest.approx(result.mean_error[t], rel=1e-12)
+        assert one.mean_interval() == pytest.approx([end[t] for end in result.mean_interval()])
+        assert (one.median, one.quantile(0.9)) == (result.median[t], result.quantile(0.9)[t])
+        ends = [end[t] for end in result.quantile_interval(0.9)]
+        assert list(one.quantile_interval(0.9)) == ends
+        assert one.survival == pytest.approx(result.survival[t])
+    assert result.mean == pytest.approx(values.mean(axis=0), abs=5 * result.mean_error.max())
+
+
+def test_what_cannot_be_estimated_is_refused() -> None:
+    tally = one_bit(5, target="mean").tally()
+    tally.add(Report(None, 1))
+    estimate = tally.estimate()
+    assert math.isfinite(estimate.mean)
+    for call in (lambda: estimate.quantile(0.5), lambda: estimate.survival,
+                 lambda: estimate.quantile_interval(0.5)):  # fmt: skip
+        with pytest.raises(ParameterError, match="target='distribution'"):
+            call()
+    other = loloha.GRR(k=3, eps=1.0).tally()
+    other.add(Report(None, 1))
+    with pytest.raises(ParameterError, match="protocol must ask for numbers, got grr; use OneBit"):
+        _ = other.estimate().mean
+    known = estimate_of(one_bit(5), ((2, 1),))
+    for level in (0, 1, -0.5, math.nan, "0.5", True):
+        with pytest.raises(ParameterError, match="level must be"):
+            known.quantile(level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spread", [pytest.param(2, marks=pytest.mark.long), 8])
+def test_intervals_cover(spread: int) -> None:
+    """Seed 5; at .95 the chance of 36 misses among 400 is 3e-4, and as many are seen of .90."""
+    k, n, rounds = 33, 1500, 400
+    rng = np.random.default_rng(5)
+    shares = np.exp(-((np.arange(k) - 20) ** 2) / 2 / spread**2)
+    values = rng.choice(k, p=shares / shares.sum(), size=n)
+    held = np.zeros(3)
+    for _ in range(rounds):
+        keys = rng.integers(1, k, size=n)
+        chances = CHANNEL.q + CHANNEL.contrast * (values >= keys)
+        tally = one_bit(k).tally()
+        tally.update(keys, (rng.random(n) < chances).astype(np.int64))
+        estimate = tally.estimate()
+        ends = [estimate.mean_interval()]
+        truths = [values.mean()]
+        for level in (0.5, 0.9):
+            ends.append(estimate.quantile_interval(level))
+            truths.append(np.quantile(values, level, method="inverted_cdf"))
+        held += [low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)]
+    assert (held > 0.91 * rounds).all(), held / rounds
+    # The mean's is not wider than it need be; a quantile is a whole bin.
+    assert held[0] < 0.99 * rounds
