@@ -32,7 +32,7 @@ from dashboards import (
     walk,
 )
 from loloha.campaign import Campaign
-from loloha.collector import workers
+from loloha.collector import context, workers
 from loloha.collector.desk import Desk
 from loloha.collector.process import Process
 from loloha.collector.service import create_app
@@ -113,7 +113,8 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
     def start(
         *, steady: Callable[[], float] | None = None, apart: bool = False, **changes: Any
     ) -> TestClient:
-        monkeypatch.setattr(workers, "Process", Process if apart else Near)
+        for module in (workers, context):
+            monkeypatch.setattr(module, "Process", Process if apart else Near)
         plain = {"store": sqlite_url, "admin_key": ADMIN_KEY, "rate_limit": "", **changes}
         app = create_app(Settings(**plain), clock=clock, steady=steady)
         client = TestClient(app, "http://127.0.0.1", raise_server_exceptions=False)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from loloha.collector.alarm_watch import AlarmWatch
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
@@ -16,7 +17,7 @@ from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.metric import Metrics
 from loloha.collector.prepared import Once, Prepared
 from loloha.collector.problem import Problem
-from loloha.collector.process import Parts
+from loloha.collector.process import Parts, Process
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
@@ -57,6 +58,7 @@ class _Opened(NamedTuple):
     committer: Committer
     timekeeper: Timekeeper
     log: Upkeep | None
+    watch: Upkeep | None
     seen: int
     """The time that the store had seen at the start."""
 
@@ -90,6 +92,7 @@ class Context:
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
         self._looks_again = -math.inf
+        self._watch: AlarmWatch | None = None
         self._opened: _Opened | None = None
 
     @property
@@ -152,10 +155,21 @@ class Context:
                 store.give_back()
             store.close()
             raise
-        self._opened = _Opened(store, committer, timekeeper, log, seen)
+        watch = None
+        if self.settings.alarms:
+            self._watch = AlarmWatch(
+                self.settings,
+                store,
+                Process(self.settings.store),
+                timekeeper.now,
+                self.metrics,
+            )
+            watch = Upkeep(self._watch.run, "rounds are tried for alarms", self.metrics)
+        self._opened = _Opened(store, committer, timekeeper, log, watch, seen)
         committer.start()
-        if log is not None:
-            log.start()
+        for upkeep in (log, watch):
+            if upkeep is not None:
+                upkeep.start()
 
     def must_log(self) -> None:
         """Refuse while kept reports cannot be written to their log."""
@@ -191,10 +205,13 @@ class Context:
         # The first: who closes the store last tidies its files.
         for workers in self._workers.values():
             workers.close()
+        if self._watch is not None:
+            self._watch.close()
         if self._opened is not None:
             self._opened.committer.stop()
-            if self._opened.log is not None:
-                self._opened.log.stop()
+            for upkeep in (self._opened.log, self._opened.watch):
+                if upkeep is not None:
+                    upkeep.stop()
             # Where it fails, or the clock is not believed, the next one is warned of us, in vain.
             with suppress(StoreError):
                 before = self._opened.timekeeper.now() - RECENTLY - 1

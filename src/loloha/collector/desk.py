@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from loloha.collector.estimates import EstimateCache
 from loloha.collector.problem import Problem
+from loloha.collector.smoothed_cache import SmoothedCache
 
 if TYPE_CHECKING:
     from loloha.collector.store import Store
@@ -23,6 +24,7 @@ class Desk:
         self._store = store
         self._known: dict[str, StoredCampaign] = {}
         self.estimates = EstimateCache(store)
+        self.smoothed = SmoothedCache()
 
     def remembered(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None where it was not read yet."""

@@ -76,7 +76,7 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
         )
     table = estimates.table(stored, round, estimate, wanted.selection)
     if wanted.form != "json":
-        return Parts(n, _in_pieces(table, wanted.form))
+        return Parts(n, tables_in_pieces(table, wanted.form))
     rows = {name: getattr(table, name) for name in NUMBERS} | table.more
     extra = {name: cells[0] for name, cells in rows.items()}
     extra |= {"value": table.value, "label": table.label}
@@ -116,7 +116,7 @@ def of_series(
     stored = desk.known(fingerprint)
     table = _series(desk.estimates, stored, rounds, asked)
     if form != "json":
-        return Parts(None, _in_pieces(table, form))
+        return Parts(None, tables_in_pieces(table, form))
     series = shape.SeriesDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
@@ -186,6 +186,7 @@ def _series(
     )
 
 
-def _in_pieces(table: EstimateTable, form: Form) -> Iterator[bytes]:
+def tables_in_pieces(table: EstimateTable, form: Form) -> Iterator[bytes]:
+    """The rows as bytes of a file."""
     for part in written(table.pieces(), form):
         yield from cut(part)

@@ -40,6 +40,17 @@ class Metrics:
         self.failures = Counter(
             "loloha_store_failures", "Commits that failed", registry=self.registry
         )
+        self.alarms = Gauge(
+            "loloha_alarms",
+            "Values that alarmed in the newest closed round, over all rules of the campaign",
+            ["campaign"],
+            registry=self.registry,
+        )
+        self.alarms_waiting = Gauge(
+            "loloha_waiting_alarms",
+            "Alarms still to be sent to the webhook",
+            registry=self.registry,
+        )
         for outcome in ("accepted", "duplicate", *REASONS):
             self.reports.labels(outcome)
 

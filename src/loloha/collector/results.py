@@ -64,7 +64,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
         summary="Estimates of one round",
-        responses={**_in_three_forms(shape.EstimatesDocument), **problems(404, 409, 413)},
+        responses={**in_three_forms(shape.EstimatesDocument), **problems(404, 409, 413)},
     )
     async def show_estimates(
         fingerprint: str,
@@ -110,7 +110,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/series",
         summary="Estimates over rounds",
-        responses={**_in_three_forms(shape.SeriesDocument), **problems(404)},
+        responses={**in_three_forms(shape.SeriesDocument), **problems(404)},
     )
     async def show_series(
         fingerprint: str,
@@ -220,7 +220,8 @@ async def _privacy(context: Context, request: Request, fingerprint: str) -> byte
     return b"".join(parts)
 
 
-def _in_three_forms(content: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+def in_three_forms(content: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that answers in JSON, CSV and Parquet."""
     forms = described(content)
     text, binary = {"type": "string"}, {"type": "string", "format": "binary"}
     forms[200]["content"] |= {

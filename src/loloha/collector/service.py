@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
-from loloha.collector import campaigns, dashboard, results, shape, together, upload
+from loloha.collector import campaigns, dashboard, over_rounds, results, shape, together, upload
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
@@ -74,7 +74,7 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, campaigns, results, dashboard):
+    for part in (upload, together, campaigns, results, over_rounds, dashboard):
         app.include_router(part.routes(context))
     _add_operations(app, context)
     _answer_errors_as_problems(app)

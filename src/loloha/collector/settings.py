@@ -9,7 +9,16 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -19,11 +28,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from loloha.campaign import Schedule
+from loloha.campaign import Campaign, Schedule
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
 from loloha.collector.words import told
 from loloha.errors import ParameterError
+from loloha.server.alarm_rule import AlarmRule
 
 SHORTEST_KEY = 16
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
@@ -46,6 +56,45 @@ def _words(text: str) -> list[str]:
 
 
 Listed = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+
+
+class AlarmSetting(BaseModel):
+    """A rule of alarms: of which campaign and labels, and how many false alarms are expected."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    campaign: str = "*"
+    labels: list[str] | None = None
+    expected: float | None = None
+    fdr: float | None = None
+
+    @model_validator(mode="after")
+    def _is_a_rule(self) -> Self:
+        try:
+            AlarmRule(expected=self.expected, fdr=self.fdr)
+        except ParameterError as error:
+            raise ValueError(str(error)) from None
+        if self.campaign != "*" and not re.fullmatch(r"[0-9a-f]{64}", self.campaign):
+            raise ValueError("campaign must be a fingerprint, or * for all; copy it")
+        return self
+
+    def watches(self, fingerprint: str) -> bool:
+        """Whether it is a rule of this campaign."""
+        return self.campaign in ("*", fingerprint)
+
+    def rule(self, campaign: Campaign) -> AlarmRule:
+        """The rule by indices of bins."""
+        values = None
+        if self.labels is not None:
+            place = {label: at for at, label in enumerate(campaign.bin_labels)}
+            if strangers := sum(label not in place for label in self.labels):
+                raise ParameterError(
+                    f"labels must be labels of the campaign, got {strangers} others; correct them"
+                )
+            values = tuple(place[label] for label in self.labels)
+        rule = AlarmRule(expected=self.expected, fdr=self.fdr, values=values)
+        rule.must_suit(campaign.protocol.bins)
+        return rule
 
 
 class Settings(BaseSettings):
@@ -86,6 +135,12 @@ class Settings(BaseSettings):
     trusted_proxies : str
         IP addresses or networks whose X-Forwarded-For is believed, separated by commas, or "*" for
         all; by default none.
+    alarms : list of AlarmSetting
+        Rules that each round is tried on once it is closed: `[[alarms]]` of the file, or a list as
+        JSON, each with `expected` or `fdr`, and with `campaign` and `labels` or for all of them.
+    alarm_webhook : str, optional
+        Address that alarms are posted to, signed with alarm_secret where it is set. Only as
+        variables or in the file, never as flags.
     accept_clock : bool
         Believe the clock, although the store has seen no other time for long.
     accept_losses : bool
@@ -112,6 +167,9 @@ class Settings(BaseSettings):
     allowed_hosts: Listed = []
     root_path: str = ""
     trusted_proxies: str = ""
+    alarms: list[AlarmSetting] = []
+    alarm_webhook: SecretStr | None = None
+    alarm_secret: SecretStr | None = None
     accept_clock: bool = False
     accept_losses: bool = False
 
@@ -133,6 +191,13 @@ class Settings(BaseSettings):
                 "must be visible ASCII characters without a space at either end; mend its end"
             )
         return key
+
+    @field_validator("alarm_webhook")
+    @classmethod
+    def _is_address(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not re.fullmatch(r"https?://[^\s]+", url.get_secret_value()):
+            raise ValueError("must be an address, https://HOST/PATH; correct it")
+        return url
 
     @field_validator("rate_limit")
     @classmethod

@@ -240,6 +240,59 @@ class SeriesDocument(Struct):
     window_upper: list[list[Number]] | UnsetType = UNSET
 
 
+class SmoothedDocument(Struct):
+    """Rounds estimated together, a row a round; None for rounds that are suppressed.
+
+    ``unbiased`` is what each round says by itself, ``innovation`` the error of its prediction from
+    the rounds before, in standard deviations.
+    """
+
+    campaign: Fingerprint
+    level: float
+    minimum_cohort: Count
+    value: list[Count]
+    label: list[str]
+    round: list[Count]
+    start: list[str]
+    n: list[Count]
+    estimate: list[list[Number] | None]
+    standard_error: list[list[Number] | None]
+    lower: list[list[Number] | None]
+    upper: list[list[Number] | None]
+    unbiased: list[list[Number] | None]
+    innovation: list[list[Number] | None]
+    parameters: Object
+
+
+class AlarmedValue(Struct):
+    """A value that alarmed."""
+
+    value: Count
+    label: str
+    unbiased: float
+    innovation: float
+
+
+class AlarmEvent(Struct):
+    """What alarmed in a round under one rule."""
+
+    event: str
+    campaign: Fingerprint
+    name: str
+    round: Count
+    start: str
+    rule: Object
+    alarms: list[AlarmedValue]
+
+
+class Alarms(Struct):
+    """The rules of a campaign, and its newest alarms, the oldest first."""
+
+    campaign: Fingerprint
+    rules: list[Object]
+    alarms: list[AlarmEvent]
+
+
 class Growth(Struct):
     """The loss after so many reports of one value."""
 
@@ -297,7 +350,8 @@ class Health(Struct):
 
 SHAPES = (
     ProblemDocument, Message, ReceiptDocument, Answers, NewCampaign, AssignedKey,
-    CreatedDocument, Campaigns, RoundsDocument, EstimatesDocument, SeriesDocument, Privacy, Health,
+    CreatedDocument, Campaigns, RoundsDocument, EstimatesDocument, SeriesDocument, SmoothedDocument,
+    Alarms, Privacy, Health,
 )  # fmt: skip
 
 

@@ -234,6 +234,14 @@ class Collector:
         """Estimates over rounds."""
         return self._shown("series", query)
 
+    def smoothed(self, **query: Any) -> dict[str, Any]:
+        """Rounds estimated together."""
+        return self._shown("smoothed", query)
+
+    def alarms(self) -> dict[str, Any]:
+        """The campaign's rules of alarms, and its newest alarms."""
+        return self._shown("alarms", {})
+
     def privacy(self) -> dict[str, Any]:
         """What reports reveal, in plain words."""
         return self._shown("privacy", {})

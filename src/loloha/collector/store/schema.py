@@ -75,3 +75,24 @@ guard = _of_round("guard", "segment", "rows")
 
 # Reports on their way to the opt-in log of reports; empty where none is kept.
 kept = _of_round("kept", "segment", "reports")
+
+# The newest round that a rule was tried on; rules by a digest of what they say.
+alarm_mark = Table(
+    "alarm_mark",
+    metadata,
+    _of_campaign(),
+    Column("rule", Text, primary_key=True),
+    Column("round", BigInteger, nullable=False),
+)
+
+# What alarmed in a round under a rule, one event, and when it is to be sent next; null: no more.
+alarm = Table(
+    "alarm",
+    metadata,
+    Column("event", Text, primary_key=True),
+    Column("campaign_id", Integer, ForeignKey("campaign.id"), nullable=False, index=True),
+    Column("round", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("due", BigInteger),
+)

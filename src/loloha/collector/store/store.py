@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sql
@@ -121,8 +122,7 @@ class Store:
 
         A campaign that is there already is left as it is.
         """
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             mine = schema.campaign.c.fingerprint == campaign.fingerprint
             existing = self._campaigns(connection, mine)
             if not existing:
@@ -165,8 +165,7 @@ class Store:
         """Remember the newest time, by a clock that is believed; an earlier one on demand."""
         seen = schema.writer.c.seen
         later = sql.true() if even_earlier else seen < int(now)
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             connection.execute(sql.update(schema.writer).where(later).values(seen=int(now)))
 
     def probe(self) -> None:
@@ -176,8 +175,7 @@ class Store:
             self.database.probe_disk(PROBE_BYTES)
             return
         first = sql.select(schema.campaign.c.id).order_by(schema.campaign.c.id).limit(1)
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             campaign = connection.scalar(first)
             if campaign is None:
                 return
@@ -203,8 +201,7 @@ class Store:
 
     def drop_kept(self) -> int:
         """Delete reports that wait for a log no longer kept; of how many commits they were."""
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             dropped: int = connection.execute(sql.delete(schema.kept)).rowcount
         self._record.has_deleted |= dropped > 0
         return dropped
@@ -234,8 +231,7 @@ class Store:
         if not going:
             return False
         places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             connection.execute(statement.MARK_KEPT, places)
         with self.database.read() as connection:
             ids = schema.campaign.c.id.in_({place["entry"] for place in places})
@@ -244,10 +240,16 @@ class Store:
             with self.database.read() as connection:
                 reports = list(connection.execute(statement.MARKED_KEPT, place).scalars())
             deliver(entries[place["entry"]], place["at"], reports)
-        with self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self.writing() as connection:
             connection.execute(statement.DELETE_KEPT, places)
         return more
+
+    @contextmanager
+    def writing(self) -> Iterator[sql.Connection]:
+        """A transaction of the collector that writes."""
+        with self.database.write() as connection:
+            self._must_be_newest(connection)
+            yield connection
 
     def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
         if connection.execute(epoch).scalar_one() != self._epoch:

@@ -1,0 +1,165 @@
+"""Tries the rules of alarms on each round once it is closed, and sends what alarms."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from loloha.campaign.schedule import to_text
+from loloha.collector import webhook
+from loloha.collector.metric import Metrics
+from loloha.collector.smoothed import of_alarms
+from loloha.collector.smoothed_cache import rounds_together
+from loloha.collector.store.alarms import AlarmStore, Event
+from loloha.errors import ParameterError
+
+if TYPE_CHECKING:
+    from loloha.collector.process import Process
+    from loloha.collector.settings import Settings
+    from loloha.collector.store import Store
+    from loloha.collector.stored_campaign import StoredCampaign
+    from loloha.server.alarm_rule import AlarmRule
+
+_log = logging.getLogger(__name__)
+
+
+class AlarmWatch:
+    """The rules of a collector, over one store; `run` is what its thread does again and again.
+
+    A rule begins with the first round that is closed after it was set: what was closed before is
+    not tried. A round is tried once, so that false alarms do not add up as reports come in.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        process: Process,
+        now: Callable[[], float],
+        metrics: Metrics,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._alarms = AlarmStore(store)
+        self._process = process
+        self._now = now
+        self._metrics = metrics
+        self._known: dict[str, StoredCampaign] = {}
+        self._unsuitable: set[tuple[str, str]] = set()
+        self._closing = False
+
+    def close(self) -> None:
+        """Begin nothing more: what is not tried or sent waits in the store."""
+        self._closing = True
+        self._process.end()
+
+    def run(self) -> bool:
+        """Try what was closed since, then send what is due."""
+        if self._closing:
+            return False
+        now = self._now()
+        for fingerprint in self._store.fingerprints():
+            if not self._closing and any(one.watches(fingerprint) for one in self._settings.alarms):
+                self._try(fingerprint, now)
+        self._send(now)
+        return False
+
+    def _try(self, fingerprint: str, now: float) -> None:
+        stored = self._known.get(fingerprint) or self._store.campaign(fingerprint)
+        if stored is None:
+            return
+        self._known[fingerprint] = stored
+        first_open, _ = stored.terms.open_rounds(stored.campaign.schedule, now)
+        last, marks = first_open - 1, self._alarms.marks(stored.id)
+        rules = self._rules(stored)
+        begun = {name: last for name in rules if name not in marks}
+        behind = [name for name in rules if name not in begun and marks[name] < last]
+        events: list[Event] = []
+        if behind and rounds_together(stored) > 1:
+            rounds = self._store.rounds(stored, first=0, last=last, newest=rounds_together(stored))
+            rounds = [one for one in rounds if one.n > 0]
+            found = self._process.call(
+                of_alarms, fingerprint, rounds, [rules[name] for name in behind]
+            )
+            newest = 0
+            for name, by_round in zip(behind, found, strict=True):
+                events += [
+                    _event(stored, name, rules[name], round, alarmed)
+                    for round, alarmed in by_round.items()
+                    if round > marks[name]
+                ]
+                newest += len(by_round.get(max((one.number for one in rounds), default=-1), ()))
+            self._metrics.alarms.labels(fingerprint).set(newest)
+        if begun or behind:
+            due = None if self._settings.alarm_webhook is None else int(now)
+            new = begun | dict.fromkeys(behind, last)
+            self._alarms.add(stored.id, new, events, due)
+
+    def _rules(self, stored: StoredCampaign) -> dict[str, AlarmRule]:
+        """The rules of a campaign, by digests of what they say."""
+        rules = {}
+        for one in self._settings.alarms:
+            if not one.watches(stored.campaign.fingerprint):
+                continue
+            try:
+                rule = one.rule(stored.campaign)
+            except ParameterError as error:
+                name = stored.campaign.fingerprint, one.model_dump_json()
+                if name not in self._unsuitable:
+                    self._unsuitable.add(name)
+                    _log.warning("a rule of alarms is not tried on %.12s: %s", name[0], error)
+                continue
+            text = json.dumps([rule.expected, rule.fdr, rule.values])
+            rules[hashlib.sha256(text.encode()).hexdigest()[:16]] = rule
+        return rules
+
+    def _send(self, now: float) -> None:
+        """Send what is due, until one does not arrive: then the others would not either."""
+        url, secret = self._settings.alarm_webhook, self._settings.alarm_secret
+        if url is None:
+            return
+        key = None if secret is None else secret.get_secret_value()
+        for one in self._alarms.due(now):
+            if self._closing:
+                return
+            why = webhook.send(url.get_secret_value(), key, one.event, one.body, now)
+            tries = one.tries + 1
+            again = None if why is None else webhook.next_try(now, tries)
+            self._alarms.tried(one.event, tries, again)
+            if why is not None:
+                what = "given up" if again is None else "sent again"
+                _log.warning("alarm %s did not arrive: %s; it is %s", one.event, why, what)
+                break
+        self._metrics.alarms_waiting.set(self._alarms.waiting())
+
+
+def _event(
+    stored: StoredCampaign, name: str, rule: AlarmRule, round: int, alarmed: list[dict[str, Any]]
+) -> Event:
+    """One round under one rule."""
+    campaign = stored.campaign
+    place = f"{campaign.fingerprint} {name} {round}"
+    event = hashlib.sha256(place.encode()).hexdigest()[:32]
+    body = {
+        "event": event,
+        "campaign": campaign.fingerprint,
+        "name": campaign.name,
+        "round": round,
+        "start": to_text(campaign.schedule.begins(round)),
+        "rule": describe(rule),
+        "alarms": alarmed,
+    }
+    return Event(event, stored.id, round, json.dumps(body, sort_keys=True))
+
+
+def describe(rule: AlarmRule) -> dict[str, Any]:
+    """A rule as JSON data, with what its rate means."""
+    if rule.expected is not None:
+        meaning = f"{rule.expected:g} false alarms expected a round, over all values watched"
+    else:
+        meaning = f"at most {rule.fdr:g} of the alarms of a round are false, on average"
+    values = None if rule.values is None else list(rule.values)
+    return {"expected": rule.expected, "fdr": rule.fdr, "values": values, "meaning": meaning}

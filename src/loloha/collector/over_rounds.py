@@ -1,0 +1,108 @@
+"""Routes about rounds taken together: smoothed series, and alarms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from loloha.collector import form, shape
+from loloha.collector.alarm_watch import describe
+from loloha.collector.answer import InPieces
+from loloha.collector.context import NUMBERS_A_REQUEST, Context
+from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.openapi import described, problems
+from loloha.collector.problem import Problem
+from loloha.collector.query import Whole, known_parameters
+from loloha.collector.results import Bound, Level, Newest, Top, in_three_forms
+from loloha.collector.smoothed import of_smoothed
+from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
+from loloha.collector.store.alarms import AlarmStore
+from loloha.errors import ParameterError
+
+# Beside reading the estimates: cells whose filter takes as long as a number of an answer.
+_FILTERED = 4
+
+
+def routes(context: Context) -> APIRouter:
+    """The routes, over one context."""
+    router = APIRouter(tags=["results"], dependencies=[Depends(known_parameters)])
+
+    @router.get(
+        "/v1/campaigns/{fingerprint}/smoothed",
+        summary="Rounds estimated together",
+        responses={**in_three_forms(shape.SmoothedDocument), **problems(404, 413)},
+    )
+    async def show_smoothed(
+        fingerprint: str,
+        request: Request,
+        first: Bound = None,
+        last: Bound = None,
+        newest: Newest = 100,
+        value: Annotated[
+            list[Whole] | None, Query(max_length=1000, description="Indices of values")
+        ] = None,
+        top: Top = None,
+        level: Level = 0.95,
+        format: Literal["json", "csv", "parquet"] = "json",
+    ) -> Response:
+        """Shares of each round, estimated from all rounds asked for, with what rounds share.
+
+        Only of published reports; rows of suppressed rounds are null. `unbiased` is what a round
+        says by itself, for the publication of raw numbers. Rounds are cut to the newest ones where
+        rounds times values exceed 262144.
+        """
+        stored = await context.known(fingerprint)
+        if value is not None and not all(0 <= v < stored.bins for v in value):
+            raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
+        most = rounds_together(stored)
+        if most < 2:
+            raise Problem(
+                413,
+                f"rounds must be few enough to hold at most {MOST_CELLS} values, not two of these "
+                "are; use `loloha series` on tallies",
+            )
+        rounds = await context.read(
+            lambda: context.store.rounds(
+                stored, first=first or 0, last=last, newest=min(newest, most)
+            )
+        )
+        rounds = [one for one in rounds if one.n > 0]
+        counts = tuple((one.number, one.n, one.published) for one in rounds)
+        tag = tag_of("smoothed", fingerprint, counts, value, top, level, format)
+        unchanged = not_modified(request, tag)
+        if unchanged is not None:
+            return unchanged
+        published = sum(one.published > 0 for one in rounds)
+        work = (stored.work + _FILTERED * stored.bins) * published
+        context.rate.charge(request.scope, work / NUMBERS_A_REQUEST)
+        asked = form.Asked(value, top, level)
+        _, pieces = await context.once.of(
+            ("smoothed", tag),
+            lambda: context.compute_apart(request, of_smoothed, fingerprint, rounds, asked, format),
+        )
+        name = None if format == "json" else f"smoothed.{format}"
+        return with_tag(InPieces(context.answers, pieces, form.MEDIA[format], name), tag)
+
+    @router.get(
+        "/v1/campaigns/{fingerprint}/alarms",
+        summary="Rounds that were not what the rounds before led to expect",
+        responses={**described(shape.Alarms), **problems(404)},
+    )
+    async def show_alarms(fingerprint: str, request: Request) -> Response:
+        """The rules that closed rounds of the campaign are tried on, and the newest 100 alarms."""
+        stored = await context.known(fingerprint)
+        rules: list[Any] = []
+        for one in context.settings.alarms:
+            if one.watches(fingerprint):
+                try:
+                    rules.append(describe(one.rule(stored.campaign)))
+                except ParameterError:
+                    # The log says why this rule is not one of this campaign.
+                    continue
+        bodies = await context.read(lambda: AlarmStore(context.store).newest(stored.id))
+        events = [msgspec.json.decode(body, type=shape.AlarmEvent) for body in bodies]
+        return tagged(request, shape.Alarms(fingerprint, rules, events))
+
+    return router

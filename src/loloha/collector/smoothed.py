@@ -1,0 +1,107 @@
+"""Rounds estimated together, and what alarms in them: work of a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.campaign.schedule import to_text
+from loloha.collector import estimates, shape
+from loloha.collector.answer import in_pieces
+from loloha.collector.form import Asked, Form, tables_in_pieces
+from loloha.collector.process import Parts
+from loloha.collector.store import Round
+from loloha.server.alarm_rule import AlarmRule
+from loloha.server.estimate_table import COLUMNS, EstimateTable
+
+if TYPE_CHECKING:
+    from loloha.collector.desk import Desk
+
+
+def of_smoothed(
+    desk: Desk, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
+) -> Parts:
+    """The smoothed series of the rounds found, in pieces; None for rounds that are suppressed."""
+    stored = desk.known(fingerprint)
+    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
+    found = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    place = {one.number: row for row, one in enumerate(shown)} if found else {}
+    value = np.arange(stored.bins)
+    picked = asked.value is None and (asked.top or stored.bins) < stored.bins
+    if asked.value is not None:
+        value = np.array(asked.value, dtype=np.int64)
+    elif picked and found is not None:
+        mean = np.nan_to_num(np.nan_to_num(found.mean, nan=0.0).mean(axis=0))
+        value = np.sort(np.argsort(-mean, kind="stable")[: asked.top])
+    columns: dict[str, Any] = {}
+    if found is not None:
+        lower, upper = found.ends(asked.level, stored.bins if picked else 1)
+        columns = {
+            "estimate": found.estimates,
+            "standard_error": found.standard_errors,
+            "lower": lower,
+            "upper": upper,
+            "unbiased": found.unbiased,
+            "innovation": found.innovations,
+        }
+    names = ("estimate", "standard_error", "lower", "upper", "unbiased", "innovation")
+    rows: dict[str, Any] = {
+        name: [
+            columns[name][place[one.number]][value] if one.number in place else None
+            for one in rounds
+        ]
+        for name in names
+    }
+    more: dict[str, Any] = {name: rows.pop(name) for name in ("unbiased", "innovation")}
+    campaign = stored.campaign
+    table = EstimateTable(
+        campaign=campaign.fingerprint,
+        round=[one.number for one in rounds],
+        start=[to_text(campaign.schedule.begins(one.number)) for one in rounds],
+        value=value,
+        label=[campaign.bin_label(v) for v in value.tolist()],
+        level=asked.level,
+        n=[
+            found.n[place[one.number]] if found and one.number in place else one.n for one in rounds
+        ],
+        about=estimates.about(stored),
+        more=more,
+        **rows,
+    )
+    if form != "json":
+        return Parts(None, tables_in_pieces(table, form))
+    document = shape.SmoothedDocument(
+        minimum_cohort=stored.terms.minimum_cohort,
+        parameters=estimates.parameters(stored),
+        **{name: getattr(table, name) for name in COLUMNS},
+        **more,
+    )
+    return Parts(None, in_pieces(document))
+
+
+def of_alarms(
+    desk: Desk, fingerprint: str, rounds: Sequence[Round], rules: Sequence[AlarmRule]
+) -> list[dict[int, list[dict[str, Any]]]]:
+    """For each rule, by round, the values that alarm."""
+    stored = desk.known(fingerprint)
+    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
+    found = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    if found is None:
+        return [{} for _ in rules]
+    by_rule = []
+    for rule in rules:
+        alarmed = rule.alarmed(found.innovations)
+        by_round: dict[int, list[dict[str, Any]]] = {}
+        for row, value in np.argwhere(alarmed).tolist():
+            by_round.setdefault(shown[row].number, []).append(
+                {
+                    "value": value,
+                    "label": stored.campaign.bin_label(value),
+                    "unbiased": float(found.unbiased[row, value]),
+                    "innovation": round(float(found.innovations[row, value]), 4),
+                }
+            )
+        by_rule.append(by_round)
+    return by_rule

@@ -1,0 +1,77 @@
+"""Rounds estimated together, remembered until one of them grows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.collector.estimates import EstimateCache
+from loloha.collector.store import Round
+from loloha.collector.stored_campaign import StoredCampaign
+from loloha.server.alarm_rule import deviate
+from loloha.server.series import series
+
+if TYPE_CHECKING:
+    from loloha.arrays import Floats
+
+MOST_CELLS = 1 << 18
+"""Rounds times values that are estimated together: some 150 bytes each while it lasts."""
+_MOST_KEPT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The numbers of a series, float64[tau, bins] each; NaN where a value is suppressed."""
+
+    estimates: Floats
+    standard_errors: Floats
+    unbiased: Floats
+    innovations: Floats
+    mean: Floats
+    n: list[int]
+
+    def ends(self, level: float, tested: int) -> tuple[Floats, Floats]:
+        """Of intervals; where values are picked by their estimates, of all that were ``tested``."""
+        margin = deviate((1 - level) / tested) * self.standard_errors
+        return np.clip(self.mean - margin, 0, 1), np.clip(self.mean + margin, 0, 1)
+
+
+class SmoothedCache:
+    """Remembers what was estimated last, by the published reports of its rounds."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Any, Smoothed] = OrderedDict()
+
+    def of(
+        self, cache: EstimateCache, stored: StoredCampaign, shown: Sequence[Round]
+    ) -> Smoothed | None:
+        """All values of these rounds; None where no report is published."""
+        name = stored.id, tuple((one.number, one.published) for one in shown)
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return self._kept[name]
+        single = {one.number: cache.of(stored, one.number, one.published) for one in shown}
+        if all(one is None for one in single.values()):
+            return None
+        found = series(single, every=stored.campaign.schedule.every)
+        unknown = np.where(np.isfinite(found.observations.estimates), 0.0, np.nan)
+        kept = self._kept[name] = Smoothed(
+            found.estimates + unknown,
+            found.standard_errors + unknown,
+            found.observations.estimates,
+            found.innovations,
+            found.posterior.mean + unknown,
+            found.observations.n.tolist(),
+        )
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return kept
+
+
+def rounds_together(stored: StoredCampaign) -> int:
+    """How many rounds of a campaign are estimated together, the newest."""
+    return min(stored.rounds_at_once, MOST_CELLS // stored.bins)
