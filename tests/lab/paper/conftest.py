@@ -23,17 +23,26 @@ SMALL = Grid(
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, Path]:
     """All parts at a size of seconds, without any file of real data.
 
-    Half the time would go into pictures that nobody looks at: `test_command` has one drawn.
+    Most of the time would go into pictures that nobody looks at: `test_command` has one drawn, and
+    `test_figures` asks for the figure of areas.
     """
-    patch = pytest.MonkeyPatch()
+    out = tmp_path_factory.mktemp("small")
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        patch.setattr("loloha_lab.paper.exact_figures.STRETCHES", (1,))
+        patch.setenv("LOLOHA_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return reproduce(["all"], SMALL, out, command="loloha reproduce --users 40"), out
+
+
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Figures are made and saved, but hold no picture."""
     patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
     patch.setattr(
         "matplotlib.figure.Figure.savefig",
         lambda figure, path, **_: Path(path).write_bytes(b"a picture" * 200),
     )
-    patch.setenv("LOLOHA_CACHE", str(tmp_path_factory.mktemp("cache")))
-    out = tmp_path_factory.mktemp("small")
-    try:
-        return reproduce(["all"], SMALL, out, command="loloha reproduce --users 40"), out
-    finally:
-        patch.undo()
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)

@@ -10,7 +10,9 @@ from loloha.cli import main
 TINY = ["--users", "30", "--rounds", "2", "--runs", "2", "--eps-inf", "1", "--data-set", "Syn"]
 
 
-def test_one_part_at_a_small_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_part_at_a_small_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
     assert main(["reproduce", "fig4", "--out", str(tmp_path), *TINY, "--json"]) == 0
     told = capsys.readouterr()
     found = json.loads(told.out)
@@ -18,6 +20,7 @@ def test_one_part_at_a_small_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["data"] == {"Syn": "synthetic"}
     assert Path(found["report"]).is_file()
     assert f"{found['cells']} of {found['cells']} cells" in told.err
+    request.getfixturevalue("undrawn")
     assert main(["reproduce", "fig4", "--out", str(tmp_path), *TINY]) == 0
     assert "0 cells measured" in capsys.readouterr().out
 

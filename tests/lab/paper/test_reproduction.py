@@ -137,6 +137,7 @@ def test_the_printed_table_2_is_that_of_another_memo(real_data: Path, tmp_path: 
         assert round(100 * exposed_by_bucket(one, visits), 3) == printed
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_theory_alone_needs_no_data(tmp_path: Path) -> None:
     found = reproduce(["fig1"], Grid(), tmp_path)
     assert (found.results, found.measurements, found.facts) == (None, None, {})
