@@ -15,7 +15,7 @@ from javascript import CLIENT
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 YEAR = 366 * 24 * HOUR
 

@@ -26,7 +26,10 @@ def command(folder: Path = CLIENT) -> list[str]:
     return [node(), str(folder / "conform.js")]
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [pytest.param(group, marks=[pytest.mark.long] * (group == "draws")) for group in GROUPS],
+)
 def test_the_javascript_client_conforms(group: str) -> None:
     (result,) = conform(command(), only=[group], patience=120)
     assert result.differences == ()
@@ -200,8 +203,21 @@ FAULTS = [
     ),
 ]
 
+DEAR = {
+    "the fresh round is skipped",
+    "the last bit is not randomised",
+    "the last bucket is never sampled",
+    "the memo is that of the value",
+}
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.bug)
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.bug, marks=[pytest.mark.long] * (fault.bug in DEAR))
+        for fault in FAULTS
+    ],
+)
 def test_a_fault_is_caught(fault: Fault, tmp_path: Path) -> None:
     port = command(tmp_path)
     shutil.copytree(CLIENT / "src", tmp_path / "src")

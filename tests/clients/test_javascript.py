@@ -16,7 +16,7 @@ def test_there_are_tests() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_its_own_tests_pass(file: object) -> None:
     ran = subprocess.run(
-        [node(), "--test", "--test-reporter=dot", str(file)],
+        [node(), "--test-reporter=dot", str(file)],
         cwd=CLIENT,
         capture_output=True,
         text=True,
