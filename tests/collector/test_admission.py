@@ -176,7 +176,7 @@ def test_a_route_that_is_planted_tomorrow_passes_them_too(guarded: Application) 
 @pytest.mark.parametrize("which", range(8))
 def test_a_guard_that_is_left_out_is_missed(guarded: Application, which: int) -> None:
     chain = guarded.state.admission
-    ways = list(ways_in(guarded))
+    ways = list({method: (method, path) for method, path in ways_in(guarded)}.values())
     chain.guards = chain.guards[:which] + chain.guards[which + 1 :]
     assert faults(guarded, guarded.state.context, ways)
 

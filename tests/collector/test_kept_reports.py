@@ -1,6 +1,7 @@
 """The log of reports: each in exactly one file, durable before it is forgotten, whatever fails."""
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Iterator
@@ -93,8 +94,16 @@ def test_reports_that_came_after_a_failure_do_not_take_the_written_ones_along(
     assert waiting(opened[-1]) == 0
 
 
-@pytest.mark.parametrize("limit", [0, 700, 1 << 20])
-@pytest.mark.parametrize("failing", [0, 1, 2, 5])
+FEW = {(0, 5), (700, 0), (700, 2), (1 << 20, 1)}
+
+
+@pytest.mark.parametrize(
+    ("limit", "failing"),
+    [
+        pytest.param(*case, marks=[pytest.mark.long] * (case not in FEW))
+        for case in itertools.product([0, 700, 1 << 20], [0, 1, 2, 5])
+    ],
+)
 def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
     opened: list[Store], store_url: str, kept: KeptReports, monkeypatch: pytest.MonkeyPatch,
     limit: int, failing: int,

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -56,20 +57,49 @@ def nice(desk: Desk) -> int:
     return os.nice(0)
 
 
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('store')}/loloha.db"
+
+
+@pytest.fixture(scope="module")
+def store(url: str) -> Iterator[Store]:
+    opened = Store(url)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def known(store: Store) -> str:
+    return stored_in(store)
+
+
+def stored_in(store: Store) -> str:
     stored, _ = store.create(campaign(), Terms(), token=None, now=START)
     return stored.campaign.fingerprint
 
 
-@pytest.fixture
-def process(store: Store) -> Iterator[Process]:
-    process = Process(store.database.url.render_as_string(hide_password=False))
+@pytest.fixture(scope="module")
+def process(store: Store, url: str) -> Iterator[Process]:
+    """One for all: to begin takes half a second."""
+    process = Process(url)
     yield process
     process.end()
 
 
 def test_it_works_on_the_store_and_dies_alone(process: Process, known: str) -> None:
+    works_and_dies_alone(process, known)
+
+
+@pytest.mark.postgres
+def test_it_works_on_a_server_s_store(postgresql_url: str) -> None:
+    with closing(Store(postgresql_url)) as store:
+        process = Process(postgresql_url)
+        works_and_dies_alone(process, stored_in(store))
+        process.end()
+
+
+def works_and_dies_alone(process: Process, known: str) -> None:
     numbers = np.arange(1 << 16)
     pid, name, same = process.call(about, known, more=numbers)
     assert pid != os.getpid()
@@ -138,8 +168,7 @@ def test_what_cannot_be_sent_leaves_no_half_of_it(process: Process, known: str) 
     assert process.call(about, known, more=[twice, twice])[1:] == ("hours", [twice, twice])
 
 
-def test_workers_have_a_process_each_and_end_it(store: Store, known: str) -> None:
-    url = store.database.url.render_as_string(hide_password=False)
+def test_workers_have_a_process_each_and_end_it(url: str, known: str) -> None:
     workers = WorkersApart("decoding", 2, 8, url)
 
     async def run() -> set[int]:

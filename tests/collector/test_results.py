@@ -94,7 +94,7 @@ def test_the_top_values_are_a_part_of_all_of_them(serve: Any) -> None:
 
 def test_a_domain_too_large_to_show_whole_shows_its_top(serve: Any) -> None:
     client = serve(apart=True)
-    k = 1 << 22
+    k = (1 << 21) + 1
     one = campaign(
         protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0.0, float(k), k)
     )
@@ -306,7 +306,7 @@ def test_a_domain_of_1e5_labels_is_shown(serve: Any) -> None:
 
 
 def test_a_domain_too_wide_to_show_still_has_its_top(serve: Any) -> None:
-    k = 1 << 22
+    k = (1 << 21) + 1
     wide = campaign(protocol=loloha.BiLOLOHA(k=k, eps_inf=2.0, eps_1=1.0), domain=Range(0, k, k))
     client = serve()
     path = created(client, wide, terms=EVERYTHING)

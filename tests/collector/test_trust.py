@@ -29,7 +29,11 @@ LINES = "application/x-ndjson"
 
 @pytest.mark.parametrize(
     ("store", "kills"),
-    [("sqlite", 2), pytest.param("postgresql", 1, marks=pytest.mark.postgres)],
+    [
+        ("sqlite", 1),
+        pytest.param("sqlite", 3, marks=pytest.mark.long),
+        pytest.param("postgresql", 2, marks=[pytest.mark.long, pytest.mark.postgres]),
+    ],
 )
 def test_a_killed_collector_loses_nothing_and_counts_nothing_twice(store: str, kills: int) -> None:
     # PAINS 18; `make torture` kills it 50 times.
@@ -47,7 +51,7 @@ def served(store_url: str, clock: Clock) -> Iterator[str]:
 
 
 def test_64_connections_with_all_kinds_of_reports_leave_exact_totals(served: str) -> None:
-    users, rounds = 64, 6
+    users, rounds = 64, 2
     ones = [campaign("one"), campaign("two")]
     paths = [create(served, one, terms={"minimum_cohort": 1}) for one in ones]
     some = [clients(one, users) for one in ones]
@@ -236,7 +240,7 @@ def test_no_upload_at_all_makes_a_500(serve: Any, media: str, packing: str, body
     assert answer.status_code in (200, 400, 409, 415, 422)
 
 
-@pytest.mark.parametrize("examples", [5, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [3, pytest.param(50, marks=pytest.mark.long)])
 def test_nothing_that_the_openapi_document_allows_makes_a_500(
     sqlite_url: str, clock: Clock, examples: int
 ) -> None:

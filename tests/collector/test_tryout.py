@@ -50,6 +50,7 @@ def test_no_other_file_is_served(serve: Serve, name: str) -> None:
     assert serve().get(f"/assets/{asset.digest()}/try/{name}").status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_visitor_reports_and_sees_what_leaves(tmp_path: Path) -> None:
     with listening(tmp_path, Clock()) as site, browser() as started:
