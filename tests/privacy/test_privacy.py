@@ -274,13 +274,13 @@ def test_nothing_renews_by_itself() -> None:
 
 # -- plain words
 
-SAMPLES = [example(name, k=20) for name in REGISTRY] + [
-    loloha.OLOLOHA(k=20, eps_inf=1.0, eps_1=0.4, hash="affine"),
-    loloha.OLOLOHA(k=20, eps_inf=5.0, eps_1=3.0, calibration="published"),
-    loloha.BiLOLOHA(k=20, eps_inf=1.0, eps_1=0.4, hash="xxhash"),
-    loloha.DBitFlipPM(k=20, b=5, d=1, eps_inf=1.0),
-    loloha.DBitFlipPM(k=20, b=5, d=3, eps_inf=1.0, calibration="published"),
-    loloha.LGRR(k=20, eps_inf=700.0, eps_1=1e-6),
+SAMPLES = [example(name, k=6) for name in REGISTRY] + [
+    loloha.OLOLOHA(k=6, eps_inf=1.0, eps_1=0.4, hash="affine"),
+    loloha.OLOLOHA(k=6, eps_inf=5.0, eps_1=3.0, calibration="published"),
+    loloha.BiLOLOHA(k=6, eps_inf=1.0, eps_1=0.4, hash="xxhash"),
+    loloha.DBitFlipPM(k=6, b=5, d=1, eps_inf=1.0),
+    loloha.DBitFlipPM(k=6, b=5, d=3, eps_inf=1.0, calibration="published"),
+    loloha.LGRR(k=6, eps_inf=700.0, eps_1=1e-6),
 ]
 
 FORBIDDEN = [

@@ -255,12 +255,12 @@ def test_long_histories_have_a_bound(protocol: Protocol) -> None:
 
 
 @pytest.mark.parametrize("changes", [0, 1, 2, 3])
+@pytest.mark.parametrize("tau", [3, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("protocol", [
     loloha.LGRR(k=2, eps_inf=1.0, eps_1=0.5), loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), BI,
     loloha.RAPPOR(k=2, eps_inf=1.0, eps_1=0.5),
 ], ids=str)  # fmt: skip
-def test_the_worst_of_all_pairs_lies_between(protocol: Protocol, changes: int) -> None:
-    tau = 4
+def test_the_worst_of_all_pairs_lies_between(protocol: Protocol, tau: int, changes: int) -> None:
     histories = [
         history
         for history in itertools.product(range(protocol.k), repeat=tau)
