@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from loloha.engines import RoundTally
     from loloha.reportlog import Contents, ReportLog
 
+_MOST_ROUNDS = 1 << 20
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
@@ -180,8 +181,8 @@ def parse_rounds(text: str) -> list[int]:
     try:
         for part in text.split(","):
             first, dash, last = part.partition("-")
-            rounds += range(int(first), int(last if dash else first) + 1)
-            if len(rounds) > 1 << 20:
+            rounds += range(int(first), int(last if dash else first) + 1)[: _MOST_ROUNDS + 1]
+            if len(rounds) > _MOST_ROUNDS:
                 raise ValueError
     except ValueError:
         rounds = []
