@@ -68,6 +68,7 @@ def test_demo_ends_with_estimates_statement_picture_and_dashboard(
     assert (tmp_path / picture.removeprefix("Picture: ")).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_demo_stays_up_on_demand_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason="the collector's extra is not installed")
     command = [sys.executable, "-m", "loloha", "demo", "--rounds", "1", "--stay"]

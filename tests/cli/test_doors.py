@@ -152,7 +152,7 @@ def test_a_terminal_without_the_characters_shows_escapes_and_keeps_the_results(
     there: Path,
 ) -> None:
     Path("t.csv").write_text("user,r0\na,caf\u00e9\nb,\u8336\n", encoding="utf-8")
-    for encoding, more in (("ascii", []), ("ascii", ["--json"]), ("cp1252", [])):
+    for encoding, more in (("ascii", ["--json"]), ("cp1252", [])):
         ended = subprocess.run(
             [sys.executable, "-m", "loloha", *RUN, "t.csv", "--out", "out", "--force", *more],
             capture_output=True, check=False,

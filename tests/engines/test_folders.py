@@ -80,7 +80,14 @@ def check(log: ReportLog, expected: Any, engines: Any, dialect: str) -> None:
         assert by_statement(dialect, log, guard=guard) == [row[:-1] for row in expected]
 
 
-@pytest.mark.parametrize("name", PARTITIONS + ODD + PATTERNS)
+NAMES = PARTITIONS + ODD + PATTERNS
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/".join(NAMES[first::9]) for first in range(9)]
+    + [pytest.param(name, marks=pytest.mark.long) for name in NAMES],
+)
 def test_folders_are_called_what_they_like(draw, make_log, name):
     files = [(round, draw(PROTOCOL, 40, round)) for round in (0, 2)]
     expected = counts("local", make_log(PROTOCOL, *files))

@@ -85,7 +85,6 @@ CASES = [
     (loloha.OLH(k=3, eps=1.0), 3),
     (loloha.DBitFlipPM(k=3, b=3, d=3, eps_inf=2.0), 3),
     (loloha.DBitFlipPM(k=3, b=3, d=2, eps_inf=2.0), 3),
-    (loloha.DBitFlipPM(k=4, b=4, d=3, eps_inf=1.0), 2),
     (loloha.DBitFlipPM(k=3, b=3, d=1, eps_inf=2.0), 4),
 ]
 
@@ -99,6 +98,7 @@ MORE = [
     (loloha.BLH(k=4, eps=2.0), 4),
     (loloha.BiLOLOHA(k=3, **BUDGETS), 5),
     (loloha.OLOLOHA(k=4, eps_inf=3.0, eps_1=1.5), 3),
+    (loloha.DBitFlipPM(k=4, b=4, d=3, eps_inf=1.0), 2),
     (loloha.DBitFlipPM(k=4, b=4, d=3, eps_inf=1.0), 3),
 ]
 
