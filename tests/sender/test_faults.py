@@ -160,8 +160,15 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", NAMES)
+# Each step sees each second kind of fault, each kind each second step.
+CASES = [
+    pytest.param(name, kind, id=f"{name}-{kind}", marks=[pytest.mark.long] * ((number + i + 1) % 2))
+    for number, name in enumerate(NAMES)
+    for i, kind in enumerate(KINDS)
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_fault_at_every_point_of_a_step(
     history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
 ) -> None:
@@ -194,7 +201,11 @@ def test_a_fault_at_every_point_of_a_step(
         one.close()
 
 
-@pytest.mark.parametrize("name", ["agree", "report", "deliver", "reset", "withdraw"])
+@pytest.mark.parametrize(
+    "name",
+    ["agree", "deliver", "withdraw"]
+    + [pytest.param(name, marks=pytest.mark.long) for name in ("report", "reset")],
+)
 def test_an_interrupt_at_every_line_of_a_step(
     history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

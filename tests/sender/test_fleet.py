@@ -35,15 +35,15 @@ def patient_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fleet_is_counted_whole(url: str, clock: Clock, name: str) -> None:
     sizes = {"olh": {"eps": 1.0}, "dbitflippm": {"eps_inf": 2.0, "b": 5, "d": 2}}
     protocol = loloha.protocol(name, k=5, **sizes.get(name, {"eps_inf": 2.0, "eps_1": 1.0}))
-    clock.now = START + 3 * HOUR
+    clock.now = START + 2 * HOUR
     weak = {"accept_weak_privacy": True}
     terms = {"minimum_cohort": 1, "late_seconds": 5 * HOUR}
     where = url + create(url, campaign(protocol=protocol), terms=terms, **weak)
-    values = np.random.default_rng(1).integers(-1, 5, size=(200, 3))
+    values = np.random.default_rng(1).integers(-1, 5, size=(60, 2))
     seen: list[int] = []
     with Collector(where) as collector:
         one = collector.document()
-    receipt = run_fleet(where, one, values, batch=64, progress=seen.append, rng=2)
+    receipt = run_fleet(where, one, values, batch=32, progress=seen.append, rng=2)
     present = (values >= 0).sum(axis=0).tolist()
     assert [n for _, n, _ in rounds(where)] == present
     assert receipt.sent == receipt.accepted == sum(seen) == sum(present)

@@ -25,7 +25,7 @@ SMALL = [
     (loloha.OLOLOHA(k=3, eps_inf=2.0, eps_1=1.0, g=3, memo="joint"), 3),
     (loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0), 3),
     (loloha.RAPPOR(k=2, eps_inf=2.0, eps_1=1.0), 2),
-    (loloha.GRR(k=3, eps=0.5), 4),
+    (loloha.GRR(k=3, eps=0.5), 3),
 ]
 SILENT = "silent"
 
