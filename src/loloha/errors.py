@@ -49,6 +49,15 @@ class StoreError(LolohaError):
     """The collector's store could not do what was asked; nothing was half-applied."""
 
 
+class StorageError(LolohaError, OSError):
+    """A filesystem that an address names did not do what was asked; the message says why."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        # Where others than the operator read, the address stays out.
+        self.strerror = reason or message
+
+
 class AuditError(LolohaError):
     """An audited program did not answer, ended too early, or answered what is no report."""
 

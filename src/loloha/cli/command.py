@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
+from loloha.address import Address, located
 from loloha.cli import console
 from loloha.cli.option import GROUPS, OLD, option
 from loloha.cli.parameter import flag
@@ -73,11 +74,15 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     own = inspect.signature(function, eval_str=True).parameters.values()
     groups = {one.name: GROUPS[one.name]() for one in own if one.name in GROUPS}
 
+    places = [one.name for one in own if Address in _kinds(one.annotation)]
+
     @wraps(function)
     def command(**arguments: Any) -> Any:
         for group, names in groups.items():
             given = {name: arguments.pop(name) for name in names}
             arguments[group] = {name: one for name, one in given.items() if one is not None}
+        for name in places:
+            arguments[name] = _anywhere(arguments[name])
         return function(**arguments)
 
     taken = [_described(one) for one in own if one.name not in groups]
@@ -89,11 +94,23 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _anywhere(given: Any) -> Any:
+    """What was typed, as the path or address that it is."""
+    if isinstance(given, list):
+        return [_anywhere(one) for one in given]
+    return None if given is None else located(given)
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """An annotation and all that it is made of."""
+    return {annotation}.union(*map(_kinds, get_args(annotation)))
+
+
 def _described(one: inspect.Parameter) -> inspect.Parameter:
     """An argument of a function with what the table says of its name."""
-    meant, kinds = option(one.name), {one.annotation, *get_args(one.annotation)}
+    meant, kinds = option(one.name), _kinds(one.annotation)
     several = any(get_origin(kind) is list for kind in kinds)
-    if meant.kind not in {kind for one in kinds for kind in (one, *get_args(one))}:
+    if meant.kind not in kinds:
         raise TypeError(f"option {one.name} must be {meant.kind}, not {one.annotation}")
     settings: dict[str, Any] = {
         "metavar": meant.metavar,
@@ -110,4 +127,8 @@ def _described(one: inspect.Parameter) -> inspect.Parameter:
         if several:
             settings["help"] += " Repeat it for more."
         declared = typer.Option(names, **settings)
-    return one.replace(annotation=Annotated[one.annotation, declared])
+    annotation = one.annotation
+    if Address in kinds:
+        # As text: a path would lose a slash.
+        annotation = list[str] if several else str | None if type(None) in kinds else str
+    return one.replace(annotation=Annotated[annotation, declared])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha.address import Location
 from loloha.cli import campaign_file, console, table_file
 from loloha.errors import LolohaError, ParameterError
 
@@ -21,7 +21,7 @@ FEW = 10
 
 
 def estimate(
-    tallies: list[Path],
+    tallies: list[Location],
     *,
     campaign: str | None = None,
     top: int | None = None,
@@ -29,7 +29,7 @@ def estimate(
     only_clear: bool = False,
     mean: bool = False,
     project: bool = False,
-    out: Path | None = None,
+    out: Location | None = None,
     force: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -120,7 +120,7 @@ def _picked(estimate: Estimate, top: int | None, only_clear: bool) -> bool:
     return only_clear or (top is not None and top < len(estimate.frequencies))
 
 
-def _agreed(campaign: str, tallies: list[Path]) -> Campaign | Protocol:
+def _agreed(campaign: str, tallies: list[Location]) -> Campaign | Protocol:
     """The campaign, of which no tally must say that it is of another one."""
     from loloha.engines.saved import campaign_of
 
@@ -134,7 +134,7 @@ def _agreed(campaign: str, tallies: list[Path]) -> Campaign | Protocol:
     return agreed
 
 
-def _check(top: int | None, level: float, out: Path | None, force: bool) -> None:
+def _check(top: int | None, level: float, out: Location | None, force: bool) -> None:
     from loloha import checks
 
     if top is not None:

@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from loloha.address import Address, Location, at, snapshot
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.input_table import load, load_for
@@ -22,7 +23,7 @@ def generate(
     table: str,
     *,
     campaign: str,
-    out: Path,
+    out: Location,
     seed: int | None = None,
     users: int | None = None,
     rounds: int | None = None,
@@ -111,34 +112,30 @@ def _write_truth(path: Path, counts: Any) -> None:
 
 
 @group.command()
-def show(log: Path, *, as_json: bool = False) -> None:
+def show(log: Location, *, as_json: bool = False) -> None:
     """List the campaigns of a log: what its files say, without checking them."""
-    from pyarrow import ArrowException, parquet
+    from concurrent.futures import ThreadPoolExecutor
 
-    from loloha.reportlog.arrow import METADATA
-    from loloha.reportlog.folder import readable, round_of, visible
+    from loloha.reportlog.folder import readable, readers, round_of, visible
 
-    listed = []
-    for folder in sorted(readable(log).glob("campaign=*/")):
-        rounds = [path for path in visible(folder) if round_of(path) is not None]
+    listed: list[dict[str, Any]] = []
+    there = isinstance(log, Address) or log.is_dir()
+    folders: list[Location] = [*readable(log).glob("campaign=*")] if there else []
+    for folder in sorted((one for one in folders if one.is_dir()), key=str):
+        here = snapshot(folder)
+        rounds = [path for path in visible(here) if round_of(path) is not None]
         files = [path for round in rounds for path in visible(round) if path.suffix == ".parquet"]
-        entry: dict[str, Any] = {
+        with ThreadPoolExecutor(readers(log)) as pool:
+            footers = list(pool.map(_footer, files))
+        protocols = (said.get("protocol") for said, rows in footers if rows is not None)
+        listed.append({
             "campaign": folder.name.partition("=")[2],
-            "protocol": None,
+            "protocol": next(filter(None, protocols), None),
             "rounds": len({path.parent for path in files}),
             "files": len(files),
-            "rows": 0,
-            "unreadable": 0,
-        }
-        for path in files:
-            try:
-                footer = parquet.read_metadata(path)
-                metadata = json.loads((footer.metadata or {}).get(METADATA, b"{}"))
-                entry["protocol"] = entry["protocol"] or metadata.get("protocol")
-                entry["rows"] += footer.num_rows
-            except (OSError, ArrowException, ValueError, AttributeError):
-                entry["unreadable"] += 1
-        listed.append(entry)
+            "rows": sum(rows or 0 for _, rows in footers),
+            "unreadable": sum(rows is None for _, rows in footers),
+        })  # fmt: skip
     if not listed:
         raise LolohaError(f"LOG must hold folders campaign=..., got {str(log)!r}; check the path")
     if as_json:
@@ -151,3 +148,20 @@ def show(log: Path, *, as_json: bool = False) -> None:
             for entry in listed
         ]  # fmt: skip
         console.show_table(columns, rows)
+
+
+def _footer(path: Location) -> tuple[dict[str, Any], int | None]:
+    """What a file says of itself, and its rows: None if it cannot be read."""
+    from pyarrow import ArrowException, parquet
+
+    from loloha.reportlog.arrow import METADATA
+
+    try:
+        where, filesystem = at(path)
+        footer = parquet.read_metadata(where, filesystem=filesystem)
+        metadata = json.loads((footer.metadata or {}).get(METADATA, b"{}"))
+        return (metadata, footer.num_rows) if isinstance(metadata, dict) else ({}, None)
+    except (OSError, ArrowException, ValueError) as error:
+        if isinstance(path, Address) and path.mount.is_failing(error):
+            raise path.mount.failure(error, str(path)) from None
+        return {}, None

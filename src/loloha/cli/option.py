@@ -97,7 +97,9 @@ OPTIONS = {
     ),
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
-    "keep_reports": Option(Path, "Also write a Parquet log of all (sanitised) reports.", "DIR"),
+    "keep_reports": Option(
+        Path, "Also write a Parquet log of all (sanitised) reports.", "DIR|ADDRESS"
+    ),
     "key": Option(str, "An admin key by its name in the list, or - for the key itself on stdin."),
     "label": Option(
         str,
@@ -118,7 +120,7 @@ OPTIONS = {
         "Hard limit on the loss, with --consent: at least the cap, since a device that fell silent "
         "later would show when its user moved. inf removes one.",
     ),
-    "log": Option(Path, "Folder of a report log.", "LOG"),
+    "log": Option(Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG"),
     "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
     "minimum_cohort": Option(int, "Reports below which a round is not shown.", panel=TERMS),
     "n": Option(int, "Reports expected in each round."),

@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from loloha.address import Address, Location
 from loloha.errors import LolohaError
 
 FILES = (
@@ -22,8 +24,19 @@ FILES = (
 
 
 @contextmanager
-def new_folder(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
-    """A draft folder beside ``out`` that takes its place if all goes well, and else vanishes."""
+def new_folder(
+    out: Location, names: Collection[str], *, force: bool = False, last: str = ""
+) -> Iterator[Path]:
+    """A draft folder that takes the place of ``out`` if all goes well, and else vanishes.
+
+    Folders of a store cannot be renamed: readers there wait for the file ``last``.
+    """
+    if isinstance(out, Address):
+        _check(out, names, force)
+        with TemporaryDirectory(prefix="loloha-") as near:
+            yield Path(near)
+            _send(Path(near), out, last)
+        return
     out = out.resolve()
     _check(out, names, force)
     token = secrets.token_hex(4)
@@ -40,7 +53,7 @@ def new_folder(out: Path, names: Collection[str], *, force: bool = False) -> Ite
         shutil.rmtree(earlier, ignore_errors=True)
 
 
-def _check(out: Path, names: Collection[str], force: bool) -> None:
+def _check(out: Location, names: Collection[str], force: bool) -> None:
     if not out.exists():
         return
     if not out.is_dir():
@@ -56,6 +69,16 @@ def _check(out: Path, names: Collection[str], force: bool) -> None:
             f"--out must hold nothing but results of an earlier run, got {str(out)!r} with "
             f"{len(foreign)} other files such as {foreign[0]!r}; name another"
         )
+
+
+def _send(draft: Path, out: Address, last: str) -> None:
+    """Put the files of a draft in place; what is half-written lacks its last file."""
+    (out / last).unlink(missing_ok=True)
+    files = sorted(draft.iterdir(), key=lambda file: (file.name == last, file.name))
+    for earlier in {path.name for path in out.iterdir()} - {file.name for file in files}:
+        (out / earlier).unlink(missing_ok=True)
+    for file in files:
+        (out / file.name).put(file)
 
 
 def _swap(draft: Path, out: Path, earlier: Path) -> None:

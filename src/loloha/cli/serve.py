@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from loloha.address import Location
 from loloha.cli import console
 from loloha.errors import LolohaError
 
@@ -30,7 +31,7 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     config: Path | None = None,
-    keep_reports: Path | None = None,
+    keep_reports: Location | None = None,
     new_admin_key: bool = False,
     accept_clock: bool = False,
     accept_losses: bool = False,

@@ -6,13 +6,15 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from loloha.address import Address, Location
 from loloha.cli.results_folder import unwritable
 from loloha.errors import LolohaError, ParameterError
 
 
-def check(out: Path, force: bool, formats: Sequence[str] = (".csv", ".parquet")) -> None:
+def check(out: Location, force: bool, formats: Sequence[str] = (".csv", ".parquet")) -> None:
     """Refuse a file before the work for it is done."""
     if out.suffix not in formats:
         raise ParameterError(
@@ -21,13 +23,13 @@ def check(out: Path, force: bool, formats: Sequence[str] = (".csv", ".parquet"))
     check_new(out, force)
 
 
-def check_new(out: Path, force: bool) -> None:
+def check_new(out: Location, force: bool) -> None:
     """Refuse a file that is there and not to be replaced."""
     if out.exists() and not force:
         raise LolohaError(f"--out must be new, got {str(out)!r}; replace it with --force")
 
 
-def write(tables: Iterable[Any], out: Path) -> int:
+def write(tables: Iterable[Any], out: Location) -> int:
     """Write Arrow tables of one schema in the format that the file's name says; how many rows."""
     from loloha.server.frame import written
 
@@ -45,8 +47,14 @@ def write(tables: Iterable[Any], out: Path) -> int:
 
 
 @contextmanager
-def new_file(out: Path) -> Iterator[Path]:
+def new_file(out: Location) -> Iterator[Path]:
     """A draft that takes the place of ``out`` if all goes well; folders above it are made."""
+    if isinstance(out, Address):
+        with TemporaryDirectory(prefix="loloha-") as near:
+            draft = Path(near, out.name)
+            yield draft
+            out.put(draft)
+        return
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

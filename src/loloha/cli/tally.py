@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha.address import Location
 from loloha.cli import campaign_file, console
 from loloha.cli.results_folder import new_folder
 from loloha.errors import ParameterError
@@ -19,12 +20,12 @@ COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
 def tally(
-    log: Path | None = None,
+    log: Location | None = None,
     *,
     campaign: str,
     engine: str = "duckdb",
     only_rounds: str | None = None,
-    out: Path | None = None,
+    out: Location | None = None,
     force: bool = False,
     trust_log: bool = False,
     skip_bad: bool = False,
@@ -126,7 +127,7 @@ def _sources_of_result(path: Path) -> Callable[[int], list[str]]:
 def _keep(
     counted: Iterable[RoundTally],
     sources: Callable[[int], list[str]],
-    out: Path,
+    out: Location,
     summary: dict[str, Any],
     force: bool,
     every: int,
@@ -139,8 +140,8 @@ def _keep(
         whence = sources(one.round)
         save(draft, one.round, one.tally, campaign=campaign, sources=whence, every=every)
 
-    earlier = {path.name for path in out.glob("round-*.tally")} | {SUMMARY}
-    with new_folder(out, earlier, force=force) as draft:
+    earlier = {path.name for path in out.glob("round-*.tally")} if out.is_dir() else set()
+    with new_folder(out, earlier | {SUMMARY}, force=force, last=SUMMARY) as draft:
         listed = _rows(counted, write)
         text = console.to_json({**summary, "rounds": listed})
         (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")

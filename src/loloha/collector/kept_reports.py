@@ -8,29 +8,34 @@ name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from loloha import reportlog
+from loloha.address import PARTIAL, Address, Location
 from loloha.campaign import Campaign
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.errors import StoreError
+from loloha.errors import StorageError, StoreError
 from loloha.reportlog.folder import readable
-from loloha.reportlog.writer import PARTIAL
 
 if TYPE_CHECKING:
     from loloha.arrays import Array
+
+PROBE = ".loloha"
+"""Hidden object that a start writes, to see that reports can be."""
 
 
 class KeptReports:
     """Packs reports for the store and writes them to a log."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Location) -> None:
         self.folder = folder
 
     def prepare(self) -> None:
         """Make the folder, see that files can be written there, delete what a killed one left."""
+        if isinstance(self.folder, Address):
+            _prepare(self.folder)
+            return
         readable(self.folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,3 +74,16 @@ class KeptReports:
         table = pa.Table.from_batches(batches, form).sort_by("reporter").combine_chunks()
         with reportlog.ReportLog(self.folder, stored.campaign).writer() as writer:
             writer.write(round, *reportlog.from_arrow(stored.campaign, table))
+
+
+def _prepare(folder: Address) -> None:
+    """As for a folder of this machine; who may write where is the service's to say."""
+    try:
+        # It stays: who may write a log need not have the right to delete from it.
+        (folder / PROBE).write_bytes(b"loloha")
+        if folder.mount.kind.renames:
+            for partial in list(folder.walk()):
+                if partial.name.startswith(".") and partial.name.endswith(PARTIAL):
+                    partial.unlink(missing_ok=True)
+    except StorageError as error:
+        raise StoreError(f"keep_reports must be an address to write to: {error}") from None

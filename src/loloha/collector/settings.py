@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from loloha.address import Address, located
 from loloha.campaign import Campaign, Schedule
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
@@ -56,6 +57,15 @@ def _words(text: str) -> list[str]:
 
 
 Listed = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+
+
+def _located(given: Any) -> Any:
+    if not isinstance(given, str | Path | Address | None):
+        raise ValueError("must be a path or an address such as s3://BUCKET/LOG")
+    return None if given is None else located(given)
+
+
+Anywhere = Annotated[Any, NoDecode, BeforeValidator(_located)]
 
 
 class AlarmSetting(BaseModel):
@@ -122,7 +132,7 @@ class Settings(BaseSettings):
     largest_queue : int
         Reports that may wait for a commit, of small uploads and of large ones each, before uploads
         are asked to come back later; one address has a quarter.
-    keep_reports : path, optional
+    keep_reports : path or address, optional
         Folder of a Parquet log of all reports; by default none is kept.
     allowed_origins : list of str
         Web pages that may send reports, e.g. "https://app.example": a list, or text with commas.
@@ -162,7 +172,7 @@ class Settings(BaseSettings):
     largest_unpacked: int = Field(64 << 20, ge=1024)
     largest_held: int = Field(128 << 20, ge=1024)
     largest_queue: int = Field(1_000_000, ge=1)
-    keep_reports: Path | None = None
+    keep_reports: Anywhere = None
     allowed_origins: Listed = []
     allowed_hosts: Listed = []
     root_path: str = ""

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from loloha import checks
+from loloha.address import Address, Location
 from loloha.errors import ParameterError, WireError
 from loloha.protocols import Protocol
 from loloha.reportlog import Contents, LogFile, ReportLog
@@ -67,6 +67,13 @@ class Engine(ABC):
     summary: ClassVar[str]
     """One line for tables."""
 
+    advice: ClassVar[str] = (
+        "check its digests (guard=True), the memory and the disk; if all are in order, its "
+        "Parquet encoding is none that this engine reads: use another engine, or write the "
+        "file anew by pyarrow's defaults"
+    )
+    """What to do where a log cannot be read."""
+
     @abstractmethod
     def count(
         self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], *, guard: bool
@@ -115,20 +122,19 @@ class Engine(ABC):
         protocol = log.protocol
         for part in _parts(contents.rounds, protocol.encoding.cells):
             filled = {round: files for round, files in part.items() if rows_of(files)}
-            counted = self._counted(protocol, filled, guard)
+            counted = self._counted(protocol, filled, guard, log.root)
             for round in part:
                 yield _round_tally(protocol, round, rows_of(part[round]), counted.get(round))
 
     def _counted(
-        self, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]], guard: bool
+        self,
+        protocol: Protocol,
+        rounds: Mapping[int, Sequence[LogFile]],
+        guard: bool,
+        root: Location,
     ) -> dict[int, RoundCounts]:
-        with typed(
-            f"log must be readable by engine {self.name}",
-            "check its digests (guard=True), the memory and the disk; if all are in order, its "
-            "Parquet encoding is none that this engine reads: use another engine, or write the "
-            "file anew by pyarrow's defaults",
-            self.failures,
-        ):
+        requirement = f"log must be readable by engine {self.name}"
+        with typed(requirement, self.advice, self.failures, root):
             return {one.round: one for one in self.count(protocol, rounds, guard=guard)}
 
 
@@ -155,13 +161,18 @@ def _round_tally(
 
 @contextmanager
 def typed(
-    requirement: str, advice: str, failures: tuple[type[Exception], ...] = ()
+    requirement: str,
+    advice: str,
+    failures: tuple[type[Exception], ...] = (),
+    place: Location | None = None,
 ) -> Iterator[None]:
     """Turn what libraries raise at a file into `WireError`: their own text could quote keys."""
     arrow = library("pyarrow", "engines")
     try:
         yield
     except (OSError, arrow.ArrowException, *failures) as error:
+        if isinstance(place, Address) and place.mount.is_failing(error):
+            raise place.mount.failure(error, str(place)) from None
         # As OSError, too, comes what fails while another library's result is streamed.
         raise WireError(f"{requirement}, got {type(error).__name__}; {advice}") from None
 
@@ -171,9 +182,9 @@ def library(module: str, extra: str) -> Any:
     return checks.library(module, "run this engine", extra)
 
 
-def plain_path(path: Path) -> str:
-    """An absolute path for engines that take some characters of a path for a pattern."""
-    text = str(path.absolute())
+def plain_path(path: Location) -> str:
+    """An absolute path or address for engines that take some characters of a path for a pattern."""
+    text = str(path if isinstance(path, Address) else path.absolute())
     if set(text) & set("*?[]{}\\"):
         raise ParameterError(
             f"path must be without any of * ? [ ] {{ }} \\, got {text!r}; "

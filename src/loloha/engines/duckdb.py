@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from loloha.address import Address, Location, at
 from loloha.engines import sql
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
@@ -41,14 +42,13 @@ class DuckDB(Engine):
         arrow = library("pyarrow", "engines")
         with self._connected() as connection:
             for part in _parts(rounds):
-                paths = {round: [file.path for file in files] for round, files in part.items()}
+                sources = {
+                    round: [_source(connection, round, [file.path for file in files])]
+                    for round, files in part.items()
+                }
                 # A round alone needs no column of rounds, and is grouped faster.
                 alone = next(iter(part)) if len(part) == 1 else None
-                source = (
-                    sql.files_of(protocol, "duckdb", paths)
-                    if alone is None
-                    else sql.parquet(paths[alone])
-                )
+                source = sql.union(protocol, sources) if alone is None else sources[alone][0]
                 query = sql.statement(protocol, "duckdb", source, guard=guard, one_round=alone)
                 yield from by_round(protocol, arrow.table(connection.sql(query)))
 
@@ -65,6 +65,17 @@ class DuckDB(Engine):
             given = {name: one for name, one in config.items() if one is not None}
             with library("duckdb", "engines").connect(config=given) as connection:
                 yield connection
+
+
+def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
+    """What stands after FROM for the files of a round; those of an address come by pyarrow."""
+    if not isinstance(files[0], Address):
+        return sql.parquet(files)
+    dataset = library("pyarrow.dataset", "engines")
+    paths, filesystems = zip(*map(at, files), strict=True)
+    found = dataset.dataset(list(paths), filesystem=filesystems[0], format="parquet")
+    connection.register(f"reports_{round}", found)
+    return f"reports_{round}"
 
 
 def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[dict[int, Sequence[LogFile]]]:

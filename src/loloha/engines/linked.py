@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loloha.address import at
 from loloha.encodings import Hashed
 from loloha.engines.base import library, typed
 from loloha.engines.local import Local
@@ -118,8 +119,12 @@ def _joined(
 def _read(protocol: Protocol, files: Sequence[LogFile], guard: bool) -> tuple[Ints, Ints]:
     """Keys and symbols of the reports of a round that count."""
     parquet = library("pyarrow.parquet", "engines")
-    with typed("log must be readable", "check its digests (guard=True), the memory and the disk"):
-        read = [from_arrow(protocol, parquet.read_table(f.path, partitioning=None)) for f in files]
+    advice = "check its digests (guard=True), the memory and the disk"
+    with typed("log must be readable", advice, place=files[0].path if files else None):
+        read = [
+            from_arrow(protocol, parquet.read_table(path, filesystem=filesystem, partitioning=None))
+            for path, filesystem in (at(file.path) for file in files)
+        ]
     if not read:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     reporters, keys, ys = (np.concatenate(column) for column in zip(*read, strict=True))

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from loloha.address import Location, at
 from loloha.encodings import Encoding
 from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.replay import admit, among, repeated, starts_of
@@ -146,7 +146,7 @@ class _PartialCounts:
 class _Piece:
     """Some row groups of a file: what one thread reads at a time."""
 
-    path: Path
+    path: Location
     groups: list[int]
     footer: Any
 
@@ -172,9 +172,12 @@ def _pieces(file: LogFile) -> Iterator[_Piece]:
             yield _Piece(file.path, groups, parquet.metadata)
 
 
-def _open(path: Path, **known: Any) -> AbstractContextManager[Any]:
+def _open(path: Location, **known: Any) -> AbstractContextManager[Any]:
     parquet = library("pyarrow.parquet", "engines")
-    opened: AbstractContextManager[Any] = parquet.ParquetFile(path, **known)
+    where, filesystem = at(path)
+    opened: AbstractContextManager[Any] = parquet.ParquetFile(
+        where, filesystem=filesystem, pre_buffer=filesystem is not None, **known
+    )
     return opened
 
 

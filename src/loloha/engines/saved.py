@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from loloha.address import Address, Location, located
 from loloha.campaign.schedule import RAREST
-from loloha.errors import WireError
+from loloha.errors import StorageError, WireError
 from loloha.protocols import Protocol
 from loloha.report import LARGEST_ROUND
 from loloha.server.tally import Tally, opened
@@ -32,14 +32,14 @@ class _Origin(NamedTuple):
 
 
 def save(
-    folder: Path,
+    folder: Location,
     round: int,
     tally: Tally,
     *,
     campaign: str | None = None,
     sources: Iterable[str] = (),
     every: int = 1,
-) -> Path:
+) -> Location:
     """Write the tally of one round to ``folder/round-N.tally``; see `every_of`."""
     path = folder / f"round-{round}.tally"
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
@@ -48,7 +48,7 @@ def save(
     return path
 
 
-def every_of(path: Path) -> int:
+def every_of(path: Location) -> int:
     """In how many rounds a user of a saved tally's campaign reports once, as far as it says so."""
     every = opened(path.read_bytes())[0].get("origin", {}).get("every", 1)
     if type(every) is not int or not 1 <= every <= RAREST:
@@ -59,22 +59,27 @@ def every_of(path: Path) -> int:
     return every
 
 
-def find(paths: Iterable[Path]) -> Mapping[int, Sequence[Path]]:
+def find(paths: Iterable[Location]) -> Mapping[int, Sequence[Location]]:
     """The files of each round, in ascending order of rounds."""
-    by_round: dict[int, list[Path]] = {}
+    by_round: dict[int, list[Location]] = {}
     seen = _Seen()
-    for path in paths:
+    for path in map(located, paths):
         if not path.exists():
             raise WireError(
                 f"tally must be a file or folder that exists, got {str(path)!r}; check the path"
             )
-        files = sorted(path.glob("round-*.tally")) if path.is_dir() else [path]
+        if isinstance(path, Address) and path.is_dir() and not (path / SUMMARY).exists():
+            raise WireError(
+                f"tallies must be complete, got {str(path)!r} without {SUMMARY}, which is written "
+                "last; write them anew by `loloha tally`"
+            )
+        files: list[Location] = [*path.glob("round-*.tally")] if path.is_dir() else [path]
         if not files:
             raise WireError(
                 f"tally must be a file or a folder of files round-N.tally, got {str(path)!r} "
                 "without any; write them by `loloha tally`"
             )
-        for file in files:
+        for file in sorted(files, key=str):
             round = round_of(file)
             seen.add(file, round)
             by_round.setdefault(round, []).append(file)
@@ -85,13 +90,13 @@ class _Seen:
     """The tallies of one estimate, none of which may count what another counts."""
 
     def __init__(self) -> None:
-        self._files: dict[object, Path] = {}
-        self._unnamed: dict[object, tuple[Path, int]] = {}
-        self._campaign: tuple[str, Path] | None = None
+        self._files: dict[object, Location] = {}
+        self._unnamed: dict[object, tuple[Location, int]] = {}
+        self._campaign: tuple[str, Location] | None = None
 
-    def add(self, file: Path, round: int) -> None:
+    def add(self, file: Location, round: int) -> None:
         try:
-            about, message = file.stat(), file.read_bytes()
+            message, itself = file.read_bytes(), _itself(file)
         except OSError as error:
             raise _unreadable(file, error) from error
         origin = _origin(file, message)
@@ -101,7 +106,7 @@ class _Seen:
                 f"{origin.round}; remove the copy, or give it its own name again"
             )
         self._check_campaign(file, origin)
-        signs: list[object] = [(about.st_dev, about.st_ino)]
+        signs: list[object] = [itself]
         if origin.n:
             # Of no report at all, tallies of any two logs are equal.
             signs += [(round, sign) for sign in (origin.counts, *origin.sources)]
@@ -112,7 +117,7 @@ class _Seen:
                 raise _counted_twice(self._files[sign], file)
         self._files.update(dict.fromkeys(signs, file))
 
-    def _check_unnamed(self, file: Path, round: int, origin: _Origin) -> None:
+    def _check_unnamed(self, file: Location, round: int, origin: _Origin) -> None:
         """Tallies that do not say their round, and are equal, must both be in a summary."""
         first = self._unnamed.setdefault(origin.counts, (file, round))
         if first != (file, round) and not all(
@@ -120,7 +125,7 @@ class _Seen:
         ):
             raise _counted_twice(first[0], file)
 
-    def _check_campaign(self, file: Path, origin: _Origin) -> None:
+    def _check_campaign(self, file: Location, origin: _Origin) -> None:
         if origin.campaign is None:
             return
         campaign, first = self._campaign or (origin.campaign, file)
@@ -132,14 +137,22 @@ class _Seen:
         self._campaign = campaign, first
 
 
-def _counted_twice(first: Path, second: Path) -> WireError:
+def _itself(file: Location) -> object:
+    """What is equal for two names of one file."""
+    if isinstance(file, Address):
+        return file
+    about = file.stat()
+    return about.st_dev, about.st_ino
+
+
+def _counted_twice(first: Location, second: Location) -> WireError:
     return WireError(
         f"tallies must be of different reports, {str(first)!r} and {str(second)!r} count the same; "
         "give one of them (two that are equal by chance: add up in Python)"
     )
 
 
-def _listed(file: Path, round: int, n: int) -> bool:
+def _listed(file: Location, round: int, n: int) -> bool:
     """Whether the summary beside a tally knows its round, with so many reports."""
     rows = _summary(file.parent).get("rounds")
     return isinstance(rows, list) and any(
@@ -147,7 +160,7 @@ def _listed(file: Path, round: int, n: int) -> bool:
     )
 
 
-def _origin(path: Path, message: bytes) -> _Origin:
+def _origin(path: Location, message: bytes) -> _Origin:
     """What a tally says of itself; one that 0.2.0 saved says nothing."""
     try:
         header, body = opened(message)
@@ -167,17 +180,19 @@ def _origin(path: Path, message: bytes) -> _Origin:
     return _Origin(campaign, round, tuple(sources or ()), n, counts)
 
 
-def _unreadable(path: Path, error: OSError) -> WireError:
+def _unreadable(path: Location, error: OSError) -> WireError | StorageError:
+    if isinstance(error, StorageError):
+        return error
     return WireError(f"tally must be readable, got {str(path)!r}: {error.strerror}; check the path")
 
 
-def campaign_of(folder: Path) -> str | None:
+def campaign_of(folder: Location) -> str | None:
     """The fingerprint of the campaign of the tallies in a folder, None if nothing says it."""
     campaign = _summary(folder).get("campaign")
     return campaign if isinstance(campaign, str) else None
 
 
-def _summary(folder: Path) -> Mapping[str, Any]:
+def _summary(folder: Location) -> Mapping[str, Any]:
     try:
         plain = json.loads((folder / SUMMARY).read_bytes())
     except (OSError, ValueError):
@@ -185,7 +200,7 @@ def _summary(folder: Path) -> Mapping[str, Any]:
     return plain if isinstance(plain, dict) else {}
 
 
-def round_of(path: Path) -> int:
+def round_of(path: Location) -> int:
     """The round that a file's name says."""
     name = _NAME.fullmatch(path.name)
     if name is None or int(name[1]) > LARGEST_ROUND:
@@ -195,7 +210,7 @@ def round_of(path: Path) -> int:
     return int(name[1])
 
 
-def load(paths: Sequence[Path], *, protocol: Protocol | None = None) -> Tally:
+def load(paths: Sequence[Location], *, protocol: Protocol | None = None) -> Tally:
     """The tally of one round, added up where there are several."""
     tally = _load(paths[0], protocol)
     for path in paths[1:]:
@@ -203,7 +218,7 @@ def load(paths: Sequence[Path], *, protocol: Protocol | None = None) -> Tally:
     return tally
 
 
-def _load(path: Path, protocol: Protocol | None) -> Tally:
+def _load(path: Location, protocol: Protocol | None) -> Tally:
     try:
         message = path.read_bytes()
     except OSError as error:

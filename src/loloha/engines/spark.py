@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from loloha.engines import sql
-from loloha.engines.base import Engine, RoundCounts, library, plain_path
+from loloha.engines.base import Engine, RoundCounts, library
 from loloha.engines.result import by_round
 from loloha.protocols import Protocol
 from loloha.reportlog import LogFile, schema
@@ -75,12 +75,11 @@ def _memory() -> dict[str, str]:
 def _frame(session: Any, protocol: Protocol, rounds: Mapping[int, Sequence[LogFile]]) -> Any:
     """The log's files as a data frame, with the round from their folder's name."""
     files = [file.path for listed in rounds.values() for file in listed]
-    root = plain_path(files[0].parent.parent)
+    root = sql.for_spark(files[0].parent.parent)
     columns = [f"{field.name} {_ddl(field.type)}" for field in schema(protocol, round=0)]
     # A stated schema: no job to read footers, and no guess what a folder's name means.
     reader = session.read.schema(", ".join([*columns, "round bigint"]))
-    paths = [f"file://{plain_path(path)}" for path in files]
-    return reader.option("basePath", f"file://{root}").parquet(*paths)
+    return reader.option("basePath", root).parquet(*map(sql.for_spark, files))
 
 
 def _ddl(kind: Any) -> str:

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from loloha import checks
+from loloha.address import Address, Location
 from loloha.encodings import (
     Encoding,
     Hashed,
@@ -109,7 +109,7 @@ def statement(
     return "WITH " + ",\n".join(parts).replace("{by}", by).replace("{source}", source)
 
 
-def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Path]]) -> str:
+def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Location]]) -> str:
     """What stands after FROM for the files of each round of a log.
 
     Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found. Columns
@@ -123,27 +123,42 @@ def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Path
             f"dialect must be duckdb or spark for a LOG, got {dialect!r}; "
             "load the reports into a table and name it (source=...)"
         )
+    return union(protocol, {round: _sources(dialect, some) for round, some in files.items()})
+
+
+def union(protocol: Protocol, sources: Mapping[int, Sequence[str]]) -> str:
+    """What stands after FROM for several rounds, each with what stands there for parts of it."""
     columns = ", ".join(["reporter", *column.types(protocol.encoding)])
     selected = [
         f"SELECT CAST({round} AS BIGINT) AS round, {columns} FROM {source}"
-        for round, listed in files.items()
-        for source in _sources(dialect, listed)
+        for round, listed in sources.items()
+        for source in listed
     ]
     return "(\n  " + "\n  UNION ALL ".join(selected) + "\n)"
 
 
-def _sources(dialect: str, files: Sequence[Path]) -> list[str]:
+def _sources(dialect: str, files: Sequence[Location]) -> list[str]:
     """What stands after FROM for the files of one round, in one piece or several."""
     if dialect == "spark":
         # One at a time: of several Spark reads columns out of their folders' names.
-        return [f"parquet.`{plain_path(path).replace('`', '``')}`" for path in files]
+        paths = (for_spark(path).removeprefix("file://") for path in files)
+        return [f"parquet.`{path.replace('`', '``')}`" for path in paths]
     return [parquet(files)] if files else []
 
 
-def parquet(files: Sequence[Path]) -> str:
+def for_spark(path: Location) -> str:
+    """Where Spark finds a file: by its own scheme, or on this machine."""
+    if isinstance(path, Address):
+        plain_path(path)
+        return path.for_spark
+    return f"file://{plain_path(path)}"
+
+
+def parquet(files: Sequence[Location]) -> str:
     """What stands after FROM for Parquet files in DuckDB, their own columns alone."""
     # In brackets a character of a pattern is itself.
-    plain = [re.sub(r"([*?\[])", r"[\1]", str(file.absolute())) for file in files]
+    places = [str(one if isinstance(one, Address) else one.absolute()) for one in files]
+    plain = [re.sub(r"([*?\[])", r"[\1]", place) for place in places]
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in plain)
     return f"read_parquet([{listed}], hive_partitioning = false)"
 

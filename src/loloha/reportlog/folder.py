@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from loloha import checks
+from loloha.address import Address, Location, at, located, snapshot
 from loloha.campaign import Campaign
 from loloha.errors import ParameterError, WireError
 from loloha.protocols import Protocol
@@ -20,13 +20,15 @@ from loloha.reportlog.arrow import DIGEST_DIGITS, METADATA, origin, rules, schem
 from loloha.reportlog.writer import Writer
 
 _NAME = re.compile(f"[0-9a-f]{{{DIGEST_DIGITS}}}")
+READERS = 16
+"""Files of an address that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
     """A file whose every statement about itself is true."""
 
-    path: Path
+    path: Location
     round: int
     rows: int
 
@@ -44,14 +46,14 @@ class Contents:
     ----------
     rounds : dict of int to tuple of LogFile
         The files of each round, in ascending order; a round can be without reports.
-    refused : dict of str to tuple of Path
+    refused : dict of str to tuple of path or address
         Files that are not read, by reason: "damaged" (unreadable, or changed since written),
         "foreign" (not of this campaign, or no report log of this version), "mixed" (columns or
         round differ from what its place says).
     """
 
     rounds: Mapping[int, tuple[LogFile, ...]]
-    refused: Mapping[str, tuple[Path, ...]]
+    refused: Mapping[str, tuple[Location, ...]]
 
     @property
     def rows(self) -> int:
@@ -77,10 +79,10 @@ class Contents:
         """
         if self.refused:
             counts = ", ".join(f"{len(paths)} {why}" for why, paths in self.refused.items())
-            first = min(path for paths in self.refused.values() for path in paths)
+            first = min(str(path) for paths in self.refused.values() for path in paths)
             raise WireError(
                 f"every file must be of this campaign and undamaged, got {counts}, the first is "
-                f"{str(first)!r}; remove them, or skip them knowingly (skip=True; they are counted)"
+                f"{first!r}; remove them, or skip them knowingly (skip=True; they are counted)"
             )
 
 
@@ -90,8 +92,9 @@ class ReportLog:
 
     Parameters
     ----------
-    root : path
-        The folder that holds ``campaign=...``; what it and those above it are called says nothing.
+    root : path or address
+        The folder that holds ``campaign=...``, by its path or as ``s3://bucket/LOG`` (or gs, abfs,
+        hdfs); what it and those above it are called says nothing.
     campaign : Campaign or Protocol
         What the reports must belong to.
 
@@ -101,11 +104,11 @@ class ReportLog:
         If the folder's path is not UTF-8, which Parquet libraries cannot open.
     """
 
-    root: Path
+    root: Location
     campaign: Campaign | Protocol
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", readable(Path(self.root)))
+        object.__setattr__(self, "root", readable(located(self.root)))
 
     @property
     def protocol(self) -> Protocol:
@@ -118,11 +121,11 @@ class ReportLog:
         return 1 if isinstance(self.campaign, Protocol) else self.campaign.schedule.every
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Location:
         """Where the reports of this campaign lie."""
         return self.root / f"campaign={self.campaign.fingerprint}"
 
-    def round_folder(self, round: int) -> Path:
+    def round_folder(self, round: int) -> Location:
         """Where the reports of one round lie."""
         return self.folder / f"round={checks.round_number(round)}"
 
@@ -146,11 +149,12 @@ class ReportLog:
         WireError
             If the log has no folder of this campaign.
         """
-        if not self.root.is_dir():
-            raise WireError(
-                f"log must be an existing folder, got {str(self.root)!r}; check the path"
-            )
-        if not self.folder.is_dir():
+        folder = snapshot(self.folder)
+        if not folder.is_dir():
+            if not self.root.is_dir():
+                raise WireError(
+                    f"log must be an existing folder, got {str(self.root)!r}; check the path"
+                )
             others = sum(1 for _ in self.root.glob("campaign=*"))
             raise WireError(
                 f"log must hold reports of campaign {self.campaign.fingerprint}, "
@@ -159,9 +163,9 @@ class ReportLog:
             )
         wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
         files: dict[int, list[LogFile]] = {}
-        refused: dict[str, list[Path]] = {}
-        places = list(self._places(wanted, files))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        refused: dict[str, list[Location]] = {}
+        places = list(_places(folder, wanted, files))
+        with ThreadPoolExecutor(readers(self.root)) as pool:
             looked = pool.map(lambda place: self._look(place[0], place[1], verify), places)
             for (path, _), result in zip(places, looked, strict=True):
                 if isinstance(result, LogFile):
@@ -173,20 +177,7 @@ class ReportLog:
             {reason: tuple(refused[reason]) for reason in sorted(refused)},
         )
 
-    def _places(
-        self, wanted: set[int] | None, files: dict[int, list[LogFile]]
-    ) -> Iterator[tuple[Path, int | None]]:
-        """Every file with the round that its folder says; notes the rounds in ``found``."""
-        for entry in visible(self.folder):
-            round = round_of(entry)
-            if round is None:
-                yield from ((path, None) for path in _files_below(entry))
-            elif wanted is None or round in wanted:
-                files.setdefault(round, [])
-                for path in visible(entry):
-                    yield from ((below, round) for below in _files_below(path))
-
-    def _look(self, path: Path, round: int | None, verify: bool) -> LogFile | str:
+    def _look(self, path: Location, round: int | None, verify: bool) -> LogFile | str:
         """The file, or why it is refused."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -201,9 +192,13 @@ class ReportLog:
             # compares the content.
             if not _NAME.fullmatch(path.stem) or (verify and _digest(path) != path.stem):
                 return "damaged"
-            footer = pq.read_metadata(path)
+            where, filesystem = at(path)
+            footer = pq.read_metadata(where, filesystem=filesystem)
             columns = footer.schema.to_arrow_schema()
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
+            # A service that fails says nothing of its files.
+            if isinstance(path, Address) and path.mount.is_failing(error):
+                raise path.mount.failure(error, str(path)) from None
             return "damaged"
         expected = schema(self.campaign, round=round)
         metadata = (columns.metadata or {}).get(METADATA)
@@ -221,13 +216,34 @@ class ReportLog:
             return False
 
 
-def _digest(path: Path) -> str:
+def _places(
+    folder: Location, wanted: set[int] | None, files: dict[int, list[LogFile]]
+) -> Iterator[tuple[Location, int | None]]:
+    """Every file with the round that its folder says; notes the rounds in ``files``."""
+    for entry in visible(folder):
+        round = round_of(entry)
+        if round is None:
+            yield from ((path, None) for path in _files_below(entry))
+        elif wanted is None or round in wanted:
+            files.setdefault(round, [])
+            for path in visible(entry):
+                yield from ((below, round) for below in _files_below(path))
+
+
+def _digest(path: Location) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_DIGITS]
 
 
-def readable(root: Path) -> Path:
+def readers(root: Location) -> int | None:
+    """How many files to read at a time: those of a store are waited for."""
+    return READERS if isinstance(root, Address) else os.cpu_count()
+
+
+def readable(root: Location) -> Location:
     """The path of a log, if it is UTF-8: Parquet libraries open no other."""
+    if isinstance(root, Address):
+        return root
     text = str(root.absolute())
     try:
         text.encode()
@@ -238,7 +254,7 @@ def readable(root: Path) -> Path:
     return root
 
 
-def round_of(folder: Path) -> int | None:
+def round_of(folder: Location) -> int | None:
     """The round that the name of a folder in a campaign's says, None if it is none."""
     name, _, number = folder.name.partition("=")
     # Only the one canonical writing, or a round could have two folders.
@@ -247,12 +263,12 @@ def round_of(folder: Path) -> int | None:
     return int(number) if is_round and folder.is_dir() else None
 
 
-def visible(folder: Path) -> list[Path]:
+def visible(folder: Location) -> list[Location]:
     """Entries in order; hidden ones are unfinished files, or notes of other tools."""
-    return sorted(path for path in folder.iterdir() if path.name[0] not in "._")
+    return sorted((path for path in folder.iterdir() if path.name[0] not in "._"), key=str)
 
 
-def _files_below(path: Path) -> list[Path]:
+def _files_below(path: Location) -> list[Location]:
     if path.is_dir():
-        return sorted(below for entry in visible(path) for below in _files_below(entry))
+        return [below for entry in visible(path) for below in _files_below(entry)]
     return [path]

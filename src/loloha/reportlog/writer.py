@@ -6,11 +6,13 @@ import hashlib
 import io
 import os
 import secrets
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from loloha.address import PARTIAL, Address, Location
 from loloha.campaign import Campaign
 from loloha.client.file import sync_folder
 from loloha.encodings import Encoding
@@ -19,8 +21,6 @@ from loloha.reportlog import column
 from loloha.reportlog.arrow import DIGEST_DIGITS, rules, to_arrow
 
 ROWS_PER_GROUP = 1 << 20
-PARTIAL = ".partial"
-"""How hidden names of unfinished files end."""
 # A dictionary pays while it is much shorter than a row group, and for integers only.
 LARGEST_DICTIONARY = 1 << 15
 
@@ -38,7 +38,9 @@ class Writer:
         Where the reports of a round lie.
     """
 
-    def __init__(self, campaign: Campaign | Protocol, round_folder: Callable[[int], Path]) -> None:
+    def __init__(
+        self, campaign: Campaign | Protocol, round_folder: Callable[[int], Location]
+    ) -> None:
         self.campaign = campaign
         self._round_folder = round_folder
         self._open: dict[int, _OpenFile] = {}
@@ -51,12 +53,12 @@ class Writer:
             self._open[round] = _OpenFile(folder, batch.schema, encoding)
         self._open[round].append(batch)
 
-    def close(self) -> list[Path]:
+    def close(self) -> list[Location]:
         """Finish all files and give them their names.
 
         Returns
         -------
-        list of Path
+        list of paths or addresses
             Writing the same reports twice gives the same name: it replaces, it does not add. The
             files and their names are durable.
         """
@@ -85,13 +87,23 @@ class Writer:
 
 
 class _OpenFile:
-    """A Parquet file under a hidden name until its digest is known."""
+    """A Parquet file under a hidden name until its digest is known.
 
-    def __init__(self, folder: Path, form: Any, encoding: Encoding) -> None:
+    A store has no hidden names and renames nothing: its files grow here, and are sent whole.
+    """
+
+    def __init__(self, folder: Location, form: Any, encoding: Encoding) -> None:
         import pyarrow.parquet as pq
 
-        _make_durably(folder)
-        self.path = folder / f".{secrets.token_hex(8)}{PARTIAL}"
+        self.folder = folder
+        self.spool: Any = None
+        if isinstance(folder, Address):
+            # Nobody but the owner, whatever the machine's temporary folder allows.
+            self.spool = tempfile.TemporaryDirectory(prefix="loloha-")
+            near = Path(self.spool.name)
+        else:
+            _make_durably(near := folder)
+        self.path = near / f".{secrets.token_hex(8)}{PARTIAL}"
         self.file = _HashingFile(self.path)
         try:
             # Pseudonyms and bits do not compress, and symbols need one dictionary bit or a few.
@@ -116,11 +128,14 @@ class _OpenFile:
         os.fsync(self.file.fileno())
         self.file.close()
 
-    def publish(self) -> Path:
+    def publish(self) -> Location:
         """Give the file its name, durably."""
-        target = self.path.with_name(self.file.digest() + ".parquet")
-        self.path.replace(target)
-        sync_folder(str(target.parent))
+        target = self.folder / f"{self.file.digest()}.parquet"
+        if isinstance(target, Address):
+            target.put(self.path)
+        else:
+            self.path.replace(target)
+            sync_folder(str(target.parent))
         return target
 
     def discard(self) -> None:
@@ -134,6 +149,8 @@ class _OpenFile:
         with suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
+        if self.spool is not None:
+            self.spool.cleanup()
 
 
 def _make_durably(folder: Path) -> None:

@@ -1,0 +1,299 @@
+"""Where files are: a path of this machine, or an address on a filesystem of pyarrow or fsspec."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from loloha import checks
+from loloha.errors import LolohaError, ParameterError
+from loloha.mount import KINDS, Mount
+
+AT_ONCE = 1 << 23
+"""Bytes of a remote file that one request asks for."""
+PARTIAL = ".partial"
+"""How hidden names of unfinished files end."""
+
+
+class _Tree(NamedTuple):
+    """All that is below a folder."""
+
+    kinds: dict[PurePosixPath, str]
+    below: dict[PurePosixPath, dict[PurePosixPath, None]]
+
+
+@dataclass(frozen=True)
+class Address:
+    """A file or folder on another filesystem, in the words of `pathlib.Path`."""
+
+    mount: Mount
+    path: PurePosixPath
+    _tree: _Tree | None = field(default=None, compare=False, repr=False)
+    """All that is below, where it was listed at once."""
+
+    def __str__(self) -> str:
+        return f"{self.mount.scheme}://{self.mount.host}/{self._key}"
+
+    def __repr__(self) -> str:
+        return f"Address({str(self)!r})"
+
+    def __lt__(self, other: Address) -> bool:
+        return str(self) < str(other)
+
+    def __truediv__(self, name: str) -> Address:
+        return replace(self, path=self.path / name)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.name
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return self.path.stem
+
+    @property
+    def suffix(self) -> str:
+        """What the name ends in, with its dot."""
+        return self.path.suffix
+
+    @property
+    def parent(self) -> Address:
+        """The folder that it is in."""
+        return replace(self, path=self.path.parent)
+
+    @property
+    def for_spark(self) -> str:
+        """The same file as a cluster knows it: s3a, gs, abfss, hdfs."""
+        return f"{self.mount.kind.spark}://{self.mount.host}/{self._key}"
+
+    @property
+    def _key(self) -> str:
+        return "" if str(self.path) == "." else str(self.path)
+
+    @property
+    def within(self) -> tuple[str, Any]:
+        """The path as pyarrow knows it, and the filesystem."""
+        with self._typed():
+            filesystem, base = self.mount.opened
+        return (f"{base}/{self._key}" if base else self._key).rstrip("/") or "/", filesystem
+
+    def is_dir(self) -> bool:
+        """Whether something lies below."""
+        return self._type() == "Directory"
+
+    def is_file(self) -> bool:
+        """Whether it is an object with content."""
+        return self._type() == "File"
+
+    def exists(self) -> bool:
+        """Whether there is anything."""
+        return self._type() != "NotFound"
+
+    def _type(self) -> str:
+        if self._tree is not None:
+            return self._tree.kinds.get(self.path, "NotFound")
+        path, filesystem = self.within
+        with self._typed():
+            return str(filesystem.get_file_info(path).type.name)
+
+    def snapshot(self) -> Address:
+        """The folder with all that is below it, which is listed at once: a request a thousand."""
+        tree = _Tree({}, {})
+        for path, kind in self._infos(recursive=True):
+            tree.kinds[path] = kind
+            while path != self.path and path not in tree.below.setdefault(path.parent, {}):
+                tree.below[path.parent][path] = None
+                path = path.parent
+                # Not every store lists folders, and some list them last.
+                tree.kinds.setdefault(path, "Directory")
+        return replace(self, _tree=tree)
+
+    def iterdir(self) -> Iterator[Address]:
+        """What lies directly below."""
+        if self._tree is None:
+            paths = [path for path, _ in self._infos(recursive=False)]
+        else:
+            paths = list(self._tree.below.get(self.path, {}))
+        for path in paths:
+            yield replace(self, path=path)
+
+    def _infos(self, *, recursive: bool) -> Iterator[tuple[PurePosixPath, str]]:
+        """Paths below, and whether each is a File or a Directory."""
+        path, filesystem = self.within
+        fs = checks.library("pyarrow.fs", "list addresses", "engines")
+        try:
+            with self._typed():
+                infos = filesystem.get_file_info(fs.FileSelector(path, recursive=recursive))
+        except FileNotFoundError:
+            # Of no bucket at all the error says so.
+            return
+        for info in infos:
+            if not (info.size == 0 and self.mount.kind.starts_empty):
+                # Some begin with a slash where others do not.
+                below = PurePosixPath(info.path.lstrip("/")).relative_to(path.lstrip("/"))
+                yield self.path / below, info.type.name
+
+    def walk(self) -> Iterator[Address]:
+        """All files below."""
+        for path, kind in self._infos(recursive=True):
+            if kind == "File":
+                yield replace(self, path=path)
+
+    def glob(self, pattern: str) -> list[Address]:
+        """What lies directly below and has such a name."""
+        return [one for one in self.iterdir() if PurePosixPath(one.name).match(pattern)]
+
+    @contextmanager
+    def open(self, mode: str = "rb") -> Iterator[Any]:
+        """Read it from its beginning, a few MiB a request."""
+        path, filesystem = self.within
+        with self._typed(), filesystem.open_input_stream(path, buffer_size=AT_ONCE) as stream:
+            yield stream
+
+    def read_bytes(self) -> bytes:
+        """All of it."""
+        with self.open() as stream:
+            return bytes(stream.read())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write it, whole or not at all."""
+        self._put(content)
+
+    def put(self, file: Path) -> None:
+        """Write what a file of this machine holds, whole or not at all."""
+        arrow = checks.library("pyarrow", "write to addresses", "engines")
+        with arrow.memory_map(str(file)) as mapped:
+            self._put(mapped.read_buffer())
+
+    def _put(self, content: Any) -> None:
+        path, filesystem = self.within
+        seen = path
+        with self._typed():
+            if self.mount.kind.renames:
+                folder = path.rpartition("/")[0]
+                filesystem.create_dir(folder or "/", recursive=True)
+                path = f"{folder}/.{secrets.token_hex(8)}{PARTIAL}"
+            try:
+                with filesystem.open_output_stream(path) as stream:
+                    # In one piece: a stream that is closed between two would publish the first.
+                    stream.write(content)
+                if path != seen:
+                    with suppress(FileNotFoundError):
+                        filesystem.delete_file(seen)
+                    filesystem.move(path, seen)
+            except BaseException:
+                if path != seen:
+                    with suppress(Exception):
+                        filesystem.delete_file(path)
+                raise
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Delete it."""
+        path, filesystem = self.within
+        try:
+            with self._typed():
+                filesystem.delete_file(path)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        try:
+            yield
+        except LolohaError:
+            raise
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
+        except Exception as error:  # noqa: BLE001 - each library has errors of its own
+            raise self.mount.failure(error, str(self)) from None
+
+
+Location = Path | Address
+"""A file or folder, wherever it is."""
+
+
+def located(given: str | os.PathLike[str] | Address) -> Location:
+    """The file or folder of a path or an address ``scheme://...``.
+
+    Raises
+    ------
+    ParameterError
+        If an address has a password or unknown options, or is written as a path; what it holds is
+        not shown.
+    """
+    if isinstance(given, Address):
+        return given
+    text = os.fspath(given)
+    scheme, mark, rest = text.partition("://")
+    plain = scheme.isascii() and scheme.replace("+", "").isalnum()
+    if not (mark and plain and isinstance(given, str)):
+        first = Path(text).parts[:1]
+        if first and first[0].removesuffix(":") in KINDS and first[0].endswith(":"):
+            raise ParameterError(
+                f"an address must be text that begins with {first[0]}//, got a path; write it so"
+            )
+        return Path(text)
+    scheme = scheme.lower()
+    if scheme == "file":
+        host, slash, path = rest.partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise ParameterError("a file:// address must be file:///PATH; write the path alone")
+        return Path("/" + path)
+    where, _, query = rest.partition("?")
+    host, _, key = where.partition("/")
+    mount = Mount(scheme, _host(scheme, host), _options(scheme, query))
+    parts = key.rstrip("/").split("/") if key.rstrip("/") else []
+    if {"", ".", ".."} & set(parts) or "\0" in key:
+        raise ParameterError(
+            "an address must have names between single slashes, none of them . or ..; mend it"
+        )
+    return Address(mount, PurePosixPath(*parts))
+
+
+def at(place: Location) -> tuple[str, Any]:
+    """A file's path and its filesystem (None for this machine's), as Parquet readers take them."""
+    return place.within if isinstance(place, Address) else (str(place), None)
+
+
+def snapshot(place: Location) -> Location:
+    """The folder; an address with all that is below, so that a walk through it asks no more."""
+    return place.snapshot() if isinstance(place, Address) else place
+
+
+def _host(scheme: str, host: str) -> str:
+    """The bucket, container@account, or namenode; a password has no place in it."""
+    user, mark, _ = host.rpartition("@")
+    plain = {"gs": user == "anonymous", "s3": False}.get(KINDS[scheme].spark[:2], True) \
+        if scheme in KINDS else True  # fmt: skip
+    if mark and (":" in user or not plain):
+        kept = KINDS[scheme].credentials if scheme in KINDS else "its client library's settings"
+        raise ParameterError(
+            f"a {scheme}:// address must hold no credentials; they belong into {kept}"
+        )
+    azure = scheme in ("abfs", "abfss")
+    if (azure and not mark) or not (host or scheme not in KINDS or KINDS[scheme].renames):
+        form = "CONTAINER@ACCOUNT.dfs.core.windows.net" if azure else "BUCKET"
+        raise ParameterError(f"a {scheme}:// address must begin {scheme}://{form}; mend it")
+    return host
+
+
+def _options(scheme: str, query: str) -> tuple[tuple[str, str], ...]:
+    known = KINDS[scheme].options if scheme in KINDS else frozenset()
+    pairs = [one.partition("=")[::2] for one in query.split("&")] if query else []
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names) or not set(names) <= known or any("@" in v for _, v in pairs):
+        listing = ", ".join(sorted(known)) or "none"
+        raise ParameterError(
+            f"options of a {scheme}:// address must be of {listing}, each once, without "
+            "credentials; correct what follows the ?"
+        )
+    return tuple(sorted(pairs))
