@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,8 @@ from loloha.mount import KINDS, Mount
 
 AT_ONCE = 1 << 23
 """Bytes of a remote file that one request asks for."""
+PART = 1 << 26
+"""Bytes of a large file that are on the way at a time."""
 PARTIAL = ".partial"
 """How hidden names of unfinished files end."""
 
@@ -182,9 +185,11 @@ class Address:
                 filesystem.create_dir(folder or "/", recursive=True)
                 path = f"{folder}/.{secrets.token_hex(8)}{PARTIAL}"
             try:
-                with filesystem.open_output_stream(path) as stream:
-                    # In one piece: a stream that is closed between two would publish the first.
-                    stream.write(content)
+                # In a thread, which no interrupt reaches: a stream that is closed half-way
+                # publishes what it has.
+                with ThreadPoolExecutor(1) as thread:
+                    parts = PART if self.mount.kind.in_parts else None
+                    thread.submit(_stream, filesystem, path, content, parts).result()
                 if path != seen:
                     with suppress(FileNotFoundError):
                         filesystem.delete_file(seen)
@@ -215,6 +220,14 @@ class Address:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
         except Exception as error:  # noqa: BLE001 - each library has errors of its own
             raise self.mount.failure(error, str(self)) from None
+
+
+def _stream(filesystem: Any, path: str, content: Any, part: int | None) -> None:
+    with filesystem.open_output_stream(path) as stream:
+        for start in range(0, len(content), part or max(1, len(content))):
+            stream.write(content[start : start + part] if part else content)
+            if part:
+                stream.flush()
 
 
 Location = Path | Address

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from loloha import checks
 from loloha.errors import ExtraError, ParameterError, StorageError
 
+ATTEMPTS = 6
+"""How often a request to S3 is sent: some seconds in all."""
+
 
 class _Kind(NamedTuple):
     """One kind of filesystem."""
@@ -21,6 +24,8 @@ class _Kind(NamedTuple):
     credentials: str = "the credentials of its client library"
     renames: bool = False
     """Whether a file is seen while it grows, so that it needs a hidden name until it is whole."""
+    in_parts: bool = False
+    """Whether a stream keeps all that it was given until it is flushed, and shows none of it."""
     starts_empty: bool = False
     """Whether an object is seen, without a byte, while its content is on the way."""
 
@@ -29,6 +34,7 @@ _S3 = _Kind(
     "s3a",
     frozenset({"region", "scheme", "endpoint_override"}),
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role",
+    in_parts=True,
 )
 _GS = _Kind(
     "gs",
@@ -56,7 +62,7 @@ _REASONS = (
       "no such bucket"),
      "its bucket or container does not exist", "check the name, or create it"),
     (("invalid_access_key", "signature_does_not_match", "invalid_client_token", "expired_token",
-      "expiredtoken", "unrecognized_client", "authenticationfailed", "invalid_signature"),
+      "expiredtoken", "unrecognized_client", "authenticationfailed", "failed to authenticate", "invalid_signature"),
      "its credentials are not accepted", "renew {credentials}"),
     (("access_denied", "forbidden", "http status 403", "http status 401", "permission_denied",
       "permission denied", "unauthenticated", "not authorized", "no credentials", "credential"),
@@ -129,8 +135,14 @@ def _s3(fs: Any, mount: Mount) -> tuple[Any, str]:
     stated = {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys()
     if not (stated or {"region", "endpoint_override"} & options.keys()):
         options["region"] = fs.resolve_s3_region(mount.host)
-    # Small objects in one request, and no copy of a large one in memory.
-    filesystem = fs.S3FileSystem(**options, allow_delayed_open=True, background_writes=False)
+    # Small objects in one request. A stream that does not write in the background forgets what
+    # failed: closing it would publish the parts before.
+    filesystem = fs.S3FileSystem(
+        **options,
+        allow_delayed_open=True,
+        background_writes=True,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+    )
     return filesystem, mount.host
 
 
@@ -170,7 +182,8 @@ def _fsspec(fs: Any, mount: Mount) -> tuple[Any, str]:
     try:
         filesystem, base = core.url_to_fs(f"{mount.scheme}://{mount.host}")
     except ImportError as error:
-        known = core.known_implementations.get(mount.scheme, {}).get("err", "")
+        registry = checks.library("fsspec.registry", "read and write addresses", "fsspec")
+        known = registry.known_implementations.get(mount.scheme, {}).get("err", "")
         raise ExtraError(
             f"the package that fsspec needs for {mount.scheme}:// must be installed"
             + (f": {known}" if known else f"; it asks for {error.name}")
