@@ -74,15 +74,19 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     own = inspect.signature(function, eval_str=True).parameters.values()
     groups = {one.name: GROUPS[one.name]() for one in own if one.name in GROUPS}
 
-    places = [one.name for one in own if Address in _kinds(one.annotation)]
+    places = {
+        one.name: Address in _kinds(one.annotation)
+        for one in own
+        if one.name not in groups and option(one.name).anywhere
+    }
 
     @wraps(function)
     def command(**arguments: Any) -> Any:
         for group, names in groups.items():
             given = {name: arguments.pop(name) for name in names}
             arguments[group] = {name: one for name, one in given.items() if one is not None}
-        for name in places:
-            arguments[name] = _anywhere(arguments[name])
+        for name, anywhere in places.items():
+            arguments[name] = _located(arguments[name], flag(name), anywhere)
         return function(**arguments)
 
     taken = [_described(one) for one in own if one.name not in groups]
@@ -94,11 +98,17 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _anywhere(given: Any) -> Any:
+def _located(given: Any, name: str, anywhere: bool) -> Any:
     """What was typed, as the path or address that it is."""
     if isinstance(given, list):
-        return [_anywhere(one) for one in given]
-    return None if given is None else located(given)
+        return [_located(one, name, anywhere) for one in given]
+    place = None if given is None else located(given)
+    if isinstance(place, Address) and not anywhere:
+        raise ParameterError(
+            f"{name} must be a path of this machine for this command, got an address; copy the "
+            "result there"
+        )
+    return place
 
 
 def _kinds(annotation: Any) -> set[Any]:
@@ -128,7 +138,7 @@ def _described(one: inspect.Parameter) -> inspect.Parameter:
             settings["help"] += " Repeat it for more."
         declared = typer.Option(names, **settings)
     annotation = one.annotation
-    if Address in kinds:
+    if meant.anywhere:
         # As text: a path would lose a slash.
         annotation = list[str] if several else str | None if type(None) in kinds else str
     return one.replace(annotation=Annotated[annotation, declared])

@@ -21,6 +21,8 @@ class Option(NamedTuple):
     metavar: str | None = None
     least: int | None = None
     panel: str | None = None
+    anywhere: bool = False
+    """Whether some commands take an address for the path."""
 
 
 VALUES, TABLE, ROUNDS = "Values", "The table", "Rounds"
@@ -98,7 +100,10 @@ OPTIONS = {
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
     "keep_reports": Option(
-        Path, "Also write a Parquet log of all (sanitised) reports.", "DIR|ADDRESS"
+        Path,
+        "Also write a Parquet log of all (sanitised) reports.",
+        "DIR|ADDRESS",
+        anywhere=True,
     ),
     "key": Option(str, "An admin key by its name in the list, or - for the key itself on stdin."),
     "label": Option(
@@ -120,7 +125,9 @@ OPTIONS = {
         "Hard limit on the loss, with --consent: at least the cap, since a device that fell silent "
         "later would show when its user moved. inf removes one.",
     ),
-    "log": Option(Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG"),
+    "log": Option(
+        Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG", anywhere=True
+    ),
     "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
     "minimum_cohort": Option(int, "Reports below which a round is not shown.", panel=TERMS),
     "n": Option(int, "Reports expected in each round."),
@@ -143,7 +150,9 @@ OPTIONS = {
     "only_clear": Option(bool, "Only values significantly above 0, all at once."),
     "only_rounds": Option(str, "Only these rounds, such as 0,3,7-9.", "LIST"),
     "other": Option(str, "One more label, for everything else.", "LABEL", panel=VALUES),
-    "out": Option(Path, "File or folder for the results, as described above.", "PATH"),
+    "out": Option(
+        Path, "File or folder for the results, as described above.", "PATH", anywhere=True
+    ),
     "parts": Option(
         str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "[PART]..."
     ),
@@ -212,6 +221,7 @@ OPTIONS = {
         Path,
         "Folders that `loloha tally` wrote, or files of them; those of one round add up.",
         "TALLY...",
+        anywhere=True,
     ),
     "timeout": Option(float, "Seconds to wait for an answer."),
     "to": Option(str, "The collector; without it the document is only printed.", "URL"),
