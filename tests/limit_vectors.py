@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from loloha.client.state import checksum
+from loloha.client.seal import checksum
 from loloha.protocols import (
     GRR,
     LGRR,

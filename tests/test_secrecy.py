@@ -13,7 +13,7 @@ import pytest
 
 from laws.variants import FLAGSHIPS, Variant
 from loloha.client.client import KEPT_ROUNDS, Client
-from loloha.client.state import checksum
+from loloha.client.seal import checksum
 from loloha.errors import LolohaError
 from loloha.protocols import Protocol
 from loloha.report import Report

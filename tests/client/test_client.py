@@ -21,7 +21,8 @@ from laws.variants import FLAGSHIPS, Variant
 from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.client.file import sync_folder
 from loloha.client.limit import agreed, covers, upward
-from loloha.client.state import Record, State, checksum
+from loloha.client.seal import checksum
+from loloha.client.state import Record, State
 from loloha.errors import BudgetError, LolohaError, ParameterError, StateError
 from loloha.protocols import OLOLOHA, Protocol, protocol_from_dict
 from loloha.report import LARGEST_ROUND, Report

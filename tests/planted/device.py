@@ -154,13 +154,13 @@ CLIENTS = [
     Mutant(
         "a restored client forgets what a reset left spent",
         "client/state.py",
-        'spent = _amount(body.pop("spent_before"))',
-        'spent = 0 * _amount(body.pop("spent_before"))',
+        'spent = amount(body.pop("spent_before"))',
+        'spent = 0 * amount(body.pop("spent_before"))',
         CLIENT + " -k saved_client_goes_on",
     ),
     Mutant(
         "a state's checksum is not compared",
-        "client/state.py",
+        "client/seal.py",
         "stated is not None and stated != checksum(plain)",
         "stated is not None and not checksum(plain)",
         CLIENT + " -k 'changed_bit or forged'",

@@ -17,8 +17,8 @@ import loloha
 from loloha import distribution, privacy
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.assignment import assign
+from loloha.privacy.labelling import _partitions, _renamed, labellings
 from loloha.privacy.pairs import Pairs
-from loloha.privacy.transcript import _labellings, _partitions, _renamed
 from loloha.protocols import Protocol
 
 BI = loloha.BiLOLOHA(k=3, eps_inf=2.0, eps_1=1.0)
@@ -202,7 +202,7 @@ def test_few_values_under_many_keys_are_looked_at_once_each() -> None:
     protocol = loloha.OLOLOHA(k=1000, eps_inf=5.0, eps_1=3.0)
     values = np.array([3, 50, 700, 999])
     history, other = np.repeat(values, 25_000), np.repeat(values[[1, 0, 2, 2]], 25_000)
-    labels, real = _labellings(protocol.encoding, Pairs.of(history, other), None) or (None, True)
+    labels, real = labellings(protocol.encoding, Pairs.of(history, other), None) or (None, True)
     assert real
     assert labels.tolist() == [row for row in _partitions(4, 23) if row in labels.tolist()]
     # One key of each way.

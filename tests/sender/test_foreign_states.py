@@ -22,7 +22,7 @@ def test_a_limit_that_never_binds_is_none() -> None:
 
 
 def test_a_state_of_a_protocol_that_is_not_installed_says_so(tmp_path: Path) -> None:
-    from loloha.client.state import checksum
+    from loloha.client.seal import checksum
 
     plain = HOURS.protocol.client().to_dict()
     del plain["checksum"]

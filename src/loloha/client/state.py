@@ -1,42 +1,28 @@
-"""What a device remembers of one user, and how it is written down. Standard library only."""
+"""What a device remembers of one user, as JSON data too. Standard library only."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from loloha.client.answered import Rounds, are_rounds, holds, including
 from loloha.client.file import DAMAGED
 from loloha.client.limit import covers
-from loloha.errors import LolohaError, StateError
+from loloha.client.seal import UNREADABLE, amount, checksum, nothing_else, once, unseal
+from loloha.errors import StateError
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
 from loloha.report import LARGEST_ROUND, Answer, Key, Report
 
 STATE_TYPE, STATE_VERSION, COMMITTED_VERSION = "loloha-client", 2, 3
 KEPT_ROUNDS = 64
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 _NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII | re.IGNORECASE)
 BEYOND_REPAIR = (
     f"{DAMAGED}; delete it, and agree again only if the user does: an older copy lacks answers "
     "that were given since, and would give them a second time"
-)
-UNREADABLE = (
-    LolohaError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
 )
 
 
@@ -216,13 +202,13 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     )
     memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))
     limit = _limit(stored, body.pop("limit"))
-    spent = _amount(body.pop("spent_before"))
+    spent = amount(body.pop("spent_before"))
     has_committed = version == COMMITTED_VERSION
     record = Record(
         key=_key(body.pop("key")),
         table=tuple(_answer(stored, kept) for kept in body.pop("table")) if stored.joint else None,
         spent_before=spent,
-        committed_before=_amount(body.pop("committed_before"))
+        committed_before=amount(body.pop("committed_before"))
         if has_committed
         else implied(spent, _bounds(stored, limit)),
         secret=bytes.fromhex(body.pop("secret")),
@@ -284,13 +270,6 @@ def _panel(plain: Any) -> tuple[int, int]:
     return every, residue
 
 
-def _amount(plain: Any) -> float:
-    number = float(plain) if type(plain) in (int, float) else math.nan
-    if not 0 <= number < math.inf:
-        raise StateError(f"state must hold what was spent as a number >= 0; {BEYOND_REPAIR}")
-    return number
-
-
 def implied(spent: float, bounded: bool) -> float | None:
     """What was committed, where a state says only what was spent, as those of release 0.2.0 do.
 
@@ -306,7 +285,7 @@ def _bounds(protocol: Protocol, limit: float | None) -> bool:
 def _limit(protocol: Protocol, plain: Any) -> float | None:
     if plain is None:
         return None
-    limit = _amount(plain)
+    limit = amount(plain)
     # No release took one that is too small for a single answer.
     if not covers(limit, protocol.asked_memo):
         raise StateError(f"state must hold a limit that its client can have; {BEYOND_REPAIR}")
@@ -330,45 +309,3 @@ def _key_to_plain(key: Key) -> int | list[int] | None:
 
 def _key(plain: Any) -> Key:
     return tuple(plain) if isinstance(plain, list) else plain
-
-
-def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
-    """Rows by what each begins with; ValueError if one would replace another."""
-    found = {}
-    for name, row in rows:
-        if name in found:
-            raise ValueError("rows must differ in what they begin with")
-        found[name] = row
-    return found
-
-
-def nothing_else(rest: Mapping[str, Any]) -> None:
-    """Refuse members that were not read: written again, the state would lack them."""
-    if rest:
-        raise StateError(
-            "state must have no members but those of its version; use the release of loloha that "
-            "wrote it, the state is untouched"
-        )
-
-
-def canonical(plain: Mapping[str, Any]) -> bytes:
-    """JSON in one writing: sorted names, no spaces, UTF-8."""
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def checksum(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of a state without its checksum: tells damage, not forgery."""
-    return hashlib.sha256(canonical(plain)).hexdigest()
-
-
-def unseal(plain: dict[str, Any]) -> None:
-    """Take away the checksum, where there is one; ValueError if it is of something else."""
-    stated = plain.pop("checksum", None)
-    if stated is not None and stated != checksum(plain):
-        raise ValueError("a state must match its checksum")
-
-
-def sealed(plain: Mapping[str, Any]) -> bytes:
-    """A state as JSON, with its checksum."""
-    text = canonical(plain)
-    return b'%b,"checksum":"%b"}' % (text[:-1], hashlib.sha256(text).hexdigest().encode())

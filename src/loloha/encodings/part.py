@@ -85,7 +85,7 @@ ONE_ROUND = Part(
     "privacy.transcript:one_round", "the loss of one round, all others known", "nothing bounds it"
 )
 MEMO_CELLS = Part(
-    "privacy.transcript:cells",
+    "privacy.labelling:cells",
     "the memo cells of values under every key",
     "enumerate its client with loloha.distribution",
 )

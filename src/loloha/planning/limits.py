@@ -6,7 +6,7 @@ import math
 
 from loloha import checks
 from loloha.errors import ParameterError
-from loloha.protocols.base import LARGEST_K
+from loloha.protocols.parameter_check import LARGEST_K
 
 __all__ = ["eps_2", "subset", "variance"]
 

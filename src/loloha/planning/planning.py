@@ -16,7 +16,7 @@ from loloha.planning.recommendation import AS_GOOD, OBJECTIVES, Plan
 from loloha.planning.rivals import rivals
 from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
-from loloha.protocols.base import LARGEST_K
+from loloha.protocols.parameter_check import LARGEST_K
 from loloha.protocols.rounds import CALIBRATIONS
 from loloha.report import MOST_REPORTS
 

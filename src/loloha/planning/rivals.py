@@ -16,8 +16,8 @@ from loloha.privacy.change import change_auc
 from loloha.privacy.rounded import NEAR
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, Protocol
-from loloha.protocols.base import MEMOS
 from loloha.protocols.choice import hides_keys, noise, symbols_near
+from loloha.protocols.parameter_check import MEMOS
 
 CHOSEN = (LinearHash.name, PrimeHash.name, AffineHash.name)
 """Families that compete; peers' xxHash is there to read their reports."""

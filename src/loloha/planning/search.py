@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from loloha.protocols.base import LARGEST_K
+from loloha.protocols.parameter_check import LARGEST_K
 
 SMALLEST_EPS, LARGEST_EPS = 1 / 64, 32.0
 """Budgets that are looked through: beyond them nothing is private, or nothing is learned."""

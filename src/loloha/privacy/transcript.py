@@ -6,7 +6,6 @@ directions. Source: MATH section 11.
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,10 +14,11 @@ import numpy as np
 
 from loloha import checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
-from loloha.encodings.part import MEMO_CELLS, ONE_ROUND
+from loloha.encodings.part import ONE_ROUND
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.assignment import assign
 from loloha.privacy.enumeration import exact_loss
+from loloha.privacy.labelling import labellings
 from loloha.privacy.loss import counts, growth
 from loloha.privacy.pairs import Pairs
 from loloha.privacy.rounded import as_asked, product
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 MOST_MOVED = 128
 """Cells that the bound lets stand for others, those that differ most: all would take minutes."""
 
-# Pairs of values times keys that are looked through for the worst key.
-_PAIRS_AT_MOST = 1 << 22
-# Values of which all partitions (203), buckets of which all samples (1024), are looked through.
-_VALUES_AT_MOST, _BUCKETS_AT_MOST = 6, 10
 # Rounds of the histories among which a bad pair is looked for.
 _ROUNDS_AT_MOST = 1 << 12
 
@@ -176,12 +172,12 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
                 "key must be left out where every report draws its own, got one; leave it out"
             )
         return HistoryLoss(rounds, rounds)
-    labelled = _labellings(protocol.encoding, pairs, key)
+    labelled = labellings(protocol.encoding, pairs, key)
     if labelled is None:
         return HistoryLoss(rounds, None)
-    labellings, real = labelled
+    labels, real = labelled
     bound, exact = -1.0, -1.0 if real else None
-    for merged in pairs.merged(labellings):
+    for merged in pairs.merged(labels):
         # Each round that differs costs eps_2 at most: no other key can pass what was found.
         if merged.differing * once <= (bound if exact is None else exact):
             break
@@ -331,76 +327,6 @@ def _eps(protocol: Protocol, times: Any) -> Any:
     """eps_N of section 8, with eps_0 = 0."""
     visited = np.maximum(times, 1).astype(np.int64)
     return np.where(times > 0, growth(protocol, visited, realised=True), 0.0)
-
-
-def _labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] | None:
-    """Memo cell of each value under each key that matters, and whether such keys exist.
-
-    None where they are too many to look through.
-    """
-    labels = MEMO_CELLS.required(encoding)
-    if key is not None:
-        if not encoding.is_key(key):
-            raise ParameterError("key must be in the protocol's family (not shown); check it")
-        return np.array([[encoding.memo_index(key, v) for v in pairs.values.tolist()]]), True
-    labelled: tuple[Any, bool] | None = labels(encoding, pairs)
-    return labelled
-
-
-@for_encoding(MEMO_CELLS.name, Symbols, OneHot)
-def _as_they_are(encoding: Encoding, pairs: Pairs) -> tuple[Any, bool]:
-    return pairs.values[None], True
-
-
-@for_encoding(MEMO_CELLS.name, Hashed)
-def _under_hashes(encoding: Hashed, pairs: Pairs) -> tuple[Any, bool] | None:
-    family, values = encoding.family, pairs.values
-    if family.members * len(pairs.times) <= _PAIRS_AT_MOST:
-        keys = np.arange(family.members + 1, dtype=np.int64)
-        keys = keys[family.are_keys(keys)]
-        cells = _renamed(family.hash_many(keys[:, None], values[None]))
-        return np.unique(cells, axis=0), True
-    if len(values) <= _VALUES_AT_MOST:
-        # Some of these partitions may have no key: the bound holds all the same.
-        return np.array(_partitions(len(values), family.g)), False
-    return None
-
-
-def _renamed(cells: Ints) -> Ints:
-    """With the cells of each row numbered as they occur: to a hash all names of cells are alike."""
-    rows, first = (
-        np.arange(len(cells)),
-        np.zeros((len(cells), int(cells.max()) + 1), dtype=np.int64),
-    )
-    for place in reversed(range(cells.shape[1])):
-        first[rows, cells[:, place]] = place
-    occurred = np.take_along_axis(first, cells, axis=1)
-    number = np.cumsum(occurred == np.arange(cells.shape[1]), axis=1) - 1
-    renamed: Ints = np.take_along_axis(number, occurred, axis=1)
-    return renamed
-
-
-@for_encoding(MEMO_CELLS.name, SampledBuckets)
-def _under_samples(encoding: SampledBuckets, pairs: Pairs) -> tuple[Any, bool] | None:
-    buckets, bucket_of = np.unique(pairs.values * encoding.b // encoding.k, return_inverse=True)
-    if encoding.d == encoding.b:
-        return buckets[bucket_of][None], True
-    if len(buckets) > _BUCKETS_AT_MOST:
-        return None
-    sampled = np.array(list(itertools.product((False, True), repeat=len(buckets))))
-    some = sampled.sum(axis=1)
-    sampled = sampled[(some <= encoding.d) & (encoding.d - some <= encoding.b - len(buckets))]
-    # Which place a bucket has in the sample does not matter, only that it has one.
-    labels = np.where(sampled, np.cumsum(sampled, axis=1) - 1, encoding.d)
-    return labels[:, bucket_of], True
-
-
-def _partitions(m: int, g: int) -> list[list[int]]:
-    """All ways to put m values into at most g cells."""
-    rows: list[list[int]] = [[]]
-    for _ in range(m):
-        rows = [[*row, cell] for row in rows for cell in range(min(max(row, default=-1) + 2, g))]
-    return rows
 
 
 def _log(p: Fraction, q: Fraction) -> float:

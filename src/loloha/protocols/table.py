@@ -32,7 +32,7 @@ from loloha.encodings import (
 )
 from loloha.errors import ParameterError
 from loloha.hashing import PrimeHash, hash_family
-from loloha.protocols.base import JOINT, Protocol
+from loloha.protocols.base import Protocol
 from loloha.protocols.choice import (
     LARGEST_G,
     hides_keys,
@@ -40,6 +40,7 @@ from loloha.protocols.choice import (
     noise,
     published_g,
 )
+from loloha.protocols.parameter_check import JOINT
 from loloha.protocols.rounds import (
     OPTIMISED,
     SYMBOLS,

@@ -13,12 +13,13 @@ from loloha.client import Client
 from loloha.client.answered import Rounds
 from loloha.client.file import DAMAGED
 from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset
-from loloha.client.state import UNREADABLE, implied, nothing_else, once, sealed, unseal
+from loloha.client.seal import UNREADABLE, amount, nothing_else, once, sealed, unseal
+from loloha.client.state import implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.report import Key, Report
 from loloha.sender.connection import path_of
-from loloha.sender.ledger import Ledger, amount, rounds_of_plain, rounds_to_plain
+from loloha.sender.ledger import Ledger, rounds_of_plain, rounds_to_plain
 from loloha.wire.message import decode, encode, is_ticket
 
 STATE_TYPE, STATE_VERSION = "loloha-sender", 2

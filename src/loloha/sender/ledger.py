@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -10,7 +9,8 @@ from typing import Any, Self
 from loloha.campaign import Campaign
 from loloha.client.answered import Rounds, are_rounds, including
 from loloha.client.file import DAMAGED
-from loloha.client.state import Account, nothing_else, sealed, unseal
+from loloha.client.seal import amount, nothing_else, sealed, unseal
+from loloha.client.state import Account
 from loloha.errors import StateError
 from loloha.report import LARGEST_ROUND
 
@@ -90,11 +90,3 @@ def rounds_of_plain(plain: Any) -> dict[str, Rounds]:
     if not all(are_rounds(rounds, LARGEST_ROUND) for rounds in answered.values()):
         raise ValueError("rounds must be ascending intervals")
     return answered
-
-
-def amount(plain: Any) -> float:
-    """A loss as a file holds it; ValueError if it is none."""
-    number = float(plain) if type(plain) in (int, float) else math.nan
-    if not 0 <= number < math.inf:
-        raise ValueError("an amount must be a number >= 0")
-    return number

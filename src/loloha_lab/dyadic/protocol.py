@@ -17,7 +17,7 @@ from loloha.channels import exp_below
 from loloha.errors import ParameterError
 from loloha.hashing import LinearHash
 from loloha.hashing.linear import LARGEST_TABLE
-from loloha.protocols.base import LARGEST_K
+from loloha.protocols.parameter_check import LARGEST_K
 from loloha.rng import SCALE, Rng
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from loloha import checks
 from loloha.arrays import Array, Ints
 from loloha.errors import DomainError, ParameterError
 from loloha.population.samplers.visits import Visits, int32
-from loloha.protocols.base import LARGEST_K
+from loloha.protocols.parameter_check import LARGEST_K
 
 # Reports that are turned from rows of users to rows of rounds at once.
 REPORTS_AT_ONCE = 1 << 20

@@ -1,0 +1,75 @@
+"""States as JSON: in one writing, with a checksum, and read back whole. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from loloha.errors import LolohaError, StateError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+UNREADABLE = (
+    LolohaError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What reading something else than a state can raise."""
+
+
+def amount(plain: Any) -> float:
+    """A loss as a file holds it; ValueError if it is none."""
+    number = float(plain) if type(plain) in (int, float) else math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError("an amount must be a number >= 0")
+    return number
+
+
+def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
+    """Rows by what each begins with; ValueError if one would replace another."""
+    found = {}
+    for name, row in rows:
+        if name in found:
+            raise ValueError("rows must differ in what they begin with")
+        found[name] = row
+    return found
+
+
+def nothing_else(rest: Mapping[str, Any]) -> None:
+    """Refuse members that were not read: written again, the state would lack them."""
+    if rest:
+        raise StateError(
+            "state must have no members but those of its version; use the release of loloha that "
+            "wrote it, the state is untouched"
+        )
+
+
+def canonical(plain: Mapping[str, Any]) -> bytes:
+    """JSON in one writing: sorted names, no spaces, UTF-8."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def checksum(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of a state without its checksum: tells damage, not forgery."""
+    return hashlib.sha256(canonical(plain)).hexdigest()
+
+
+def unseal(plain: dict[str, Any]) -> None:
+    """Take away the checksum, where there is one; ValueError if it is of something else."""
+    stated = plain.pop("checksum", None)
+    if stated is not None and stated != checksum(plain):
+        raise ValueError("a state must match its checksum")
+
+
+def sealed(plain: Mapping[str, Any]) -> bytes:
+    """A state as JSON, with its checksum."""
+    text = canonical(plain)
+    return b'%b,"checksum":"%b"}' % (text[:-1], hashlib.sha256(text).hexdigest().encode())

@@ -1,0 +1,92 @@
+"""Which values share a memo cell: under one key, or under every key that matters."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
+from loloha.encodings.part import MEMO_CELLS
+from loloha.errors import ParameterError
+from loloha.privacy.pairs import Pairs
+
+if TYPE_CHECKING:
+    from loloha.arrays import Ints
+    from loloha.report import Key
+
+# Pairs of values times keys that are looked through for the worst key.
+_PAIRS_AT_MOST = 1 << 22
+# Values of which all partitions (203), buckets of which all samples (1024), are looked through.
+_VALUES_AT_MOST, _BUCKETS_AT_MOST = 6, 10
+
+
+def labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] | None:
+    """Memo cell of each value under each key that matters, and whether such keys exist.
+
+    None where they are too many to look through.
+    """
+    look = MEMO_CELLS.required(encoding)
+    if key is not None:
+        if not encoding.is_key(key):
+            raise ParameterError("key must be in the protocol's family (not shown); check it")
+        return np.array([[encoding.memo_index(key, v) for v in pairs.values.tolist()]]), True
+    found: tuple[Any, bool] | None = look(encoding, pairs)
+    return found
+
+
+@for_encoding(MEMO_CELLS.name, Symbols, OneHot)
+def _as_they_are(encoding: Encoding, pairs: Pairs) -> tuple[Any, bool]:
+    return pairs.values[None], True
+
+
+@for_encoding(MEMO_CELLS.name, Hashed)
+def _under_hashes(encoding: Hashed, pairs: Pairs) -> tuple[Any, bool] | None:
+    family, values = encoding.family, pairs.values
+    if family.members * len(pairs.times) <= _PAIRS_AT_MOST:
+        keys = np.arange(family.members + 1, dtype=np.int64)
+        keys = keys[family.are_keys(keys)]
+        cells = _renamed(family.hash_many(keys[:, None], values[None]))
+        return np.unique(cells, axis=0), True
+    if len(values) <= _VALUES_AT_MOST:
+        # Some of these partitions may have no key: the bound holds all the same.
+        return np.array(_partitions(len(values), family.g)), False
+    return None
+
+
+def _renamed(cells: Ints) -> Ints:
+    """With the cells of each row numbered as they occur: to a hash all names of cells are alike."""
+    rows, first = (
+        np.arange(len(cells)),
+        np.zeros((len(cells), int(cells.max()) + 1), dtype=np.int64),
+    )
+    for place in reversed(range(cells.shape[1])):
+        first[rows, cells[:, place]] = place
+    occurred = np.take_along_axis(first, cells, axis=1)
+    number = np.cumsum(occurred == np.arange(cells.shape[1]), axis=1) - 1
+    renamed: Ints = np.take_along_axis(number, occurred, axis=1)
+    return renamed
+
+
+@for_encoding(MEMO_CELLS.name, SampledBuckets)
+def _under_samples(encoding: SampledBuckets, pairs: Pairs) -> tuple[Any, bool] | None:
+    buckets, bucket_of = np.unique(pairs.values * encoding.b // encoding.k, return_inverse=True)
+    if encoding.d == encoding.b:
+        return buckets[bucket_of][None], True
+    if len(buckets) > _BUCKETS_AT_MOST:
+        return None
+    sampled = np.array(list(itertools.product((False, True), repeat=len(buckets))))
+    some = sampled.sum(axis=1)
+    sampled = sampled[(some <= encoding.d) & (encoding.d - some <= encoding.b - len(buckets))]
+    # Which place a bucket has in the sample does not matter, only that it has one.
+    labels = np.where(sampled, np.cumsum(sampled, axis=1) - 1, encoding.d)
+    return labels[:, bucket_of], True
+
+
+def _partitions(m: int, g: int) -> list[list[int]]:
+    """All ways to put m values into at most g cells."""
+    rows: list[list[int]] = [[]]
+    for _ in range(m):
+        rows = [[*row, cell] for row in rows for cell in range(min(max(row, default=-1) + 2, g))]
+    return rows
