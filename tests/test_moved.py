@@ -119,6 +119,8 @@ def test_the_groups_of_0_2_0_hold_the_classes_that_they_held() -> None:
         "ChosenG": {"olh", "ololoha"},
         "TwoRound": lolohas | {"l-grr", "rappor", "l-osue", "l-oue", "l-soue"},
     }
+    # New since.
+    held.discard(("TwoRound", "onebit"))
     assert held == {(group, name) for group, names in expected.items() for name in names}
 
 
