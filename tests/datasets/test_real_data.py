@@ -22,7 +22,7 @@ def methods(k):
             yield name, loloha.protocol(name, k=k, **params, **({} if d is None else {"d": d}))
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", [pytest.param("MT", marks=pytest.mark.long), "DE"])
 @pytest.mark.parametrize("name", REGISTRY)
 def test_measured_error_is_the_exact_variance(state, name, real_data):
     n, k = STATES[state]

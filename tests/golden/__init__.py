@@ -92,9 +92,9 @@ def populations() -> str:
     )
 
 
-def plans() -> str:
-    """What is recommended, and every row's numbers."""
-    return _text({json.dumps(asked): loloha.plan(**asked).to_dict() for asked in PLANS})
+def plans(count: int = len(PLANS)) -> str:
+    """What is recommended, and every row's numbers, of so many surveys."""
+    return _text({json.dumps(asked): loloha.plan(**asked).to_dict() for asked in PLANS[:count]})
 
 
 def campaigns() -> str:

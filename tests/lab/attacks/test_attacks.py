@@ -100,13 +100,17 @@ def test_an_average_of_memos_is_no_better_than_the_memo() -> None:
 # -- poisoning
 
 
-@pytest.mark.parametrize("keys", ["drawn", "chosen"])
+@pytest.mark.parametrize(("keys", "targets"), [
+    ("drawn", [0, 5, 10]), ("chosen", [3]),
+    *(pytest.param(*case, marks=pytest.mark.long) for case in (
+        ("drawn", [3]), ("chosen", [0, 5, 10])
+    )),
+])  # fmt: skip
 @pytest.mark.parametrize("protocol", [
     *(example(name, k=12) for name in REGISTRY),
     example("dbitflippm", k=12, d=3), example("dbitflippm", k=12, b=6, d=2),
     example("ololoha", k=12, hash="affine"),
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("targets", [[3], [0, 5, 10]])
 def test_fakes_gain_what_the_formula_says(protocol: Protocol, keys: Any, targets: Any) -> None:
     """Five standard errors of 12 trials: sees fakes taken for honest ones, or n for n d / b."""
     values = np.random.default_rng(7).integers(0, 12, size=3000)

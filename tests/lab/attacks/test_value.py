@@ -99,15 +99,20 @@ def skewed(k: int) -> Any:
 @pytest.mark.parametrize(
     "protocol",
     [
-        example("rappor", k=2),
-        example("rappor", k=3),
         example("l-osue", k=3),
-        example("l-soue", k=2),
         example("l-grr", k=5),
-        example("ololoha", k=9, g=3),
-        example("dbitflippm", k=3, b=3, d=1),
         example("dbitflippm", k=8, b=4, d=2),
-        example("dbitflippm", k=9, b=3, d=3),
+        *(
+            pytest.param(protocol, marks=pytest.mark.long)
+            for protocol in (
+                example("rappor", k=2),
+                example("rappor", k=3),
+                example("l-soue", k=2),
+                example("ololoha", k=9, g=3),
+                example("dbitflippm", k=3, b=3, d=1),
+                example("dbitflippm", k=9, b=3, d=3),
+            )
+        ),
     ],
     ids=str,
 )
