@@ -28,9 +28,9 @@ DATA ?= $(wildcard ../shared/data)
 DATA_OPTION = $(if $(DATA),--data-dir "$(DATA)")
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# An activated environment or a user's site must not leak into this one.
+# An activated environment or a user's site must not leak into this one; and what is compiled is kept.
 export PYTHONNOUSERSITE := 1
-unexport PYTHONPATH PYTHONHOME
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
@@ -41,10 +41,10 @@ demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, d
 	$(BIN)/loloha demo
 
 test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches, with browser and Spark, in three times the time
-	$(BIN)/python -m pytest -n $(WORKERS) $(if $(COVERAGE),--cov -m 'not long or spark or browser')
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(COVERAGE),--cov -m 'not long or spark or browser')
 
-test-long: $(VENV)/.installed ## run the rest: all variants of the laws, Spark, the dashboard in a browser
-	$(BIN)/python -m pytest -n $(WORKERS) -m long
+test-long: $(VENV)/.installed ## run the rest: all variants of the laws, Spark, browsers; COVERAGE=1 leaves out what test ran
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'long$(if $(COVERAGE), and not spark and not browser)'
 
 check: $(VENV)/.installed docs ## lint, format, types, documentation, layers
 	$(BIN)/ruff check .

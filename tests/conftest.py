@@ -3,7 +3,8 @@
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     named = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if named:
         raise pytest.UsageError(f"give these cases ids that are no addresses: {named}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--cpu 20``, without -n: the tests that cost most, with the programs that they start."""
+    parser.addoption("--cpu", type=int, default=0, help="list so many tests by CPU seconds")
+
+
+_SECONDS: Counter[str] = Counter()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    before = sum(os.times()[:4])
+    result = yield
+    _SECONDS[item.nodeid.partition("[")[0]] += sum(os.times()[:4]) - before
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, seconds in _SECONDS.most_common(terminalreporter.config.option.cpu):
+        terminalreporter.write_line(f"{seconds:7.2f} s of CPU: {name}")
