@@ -104,7 +104,7 @@ def test_map_hides_on_demand_what_noise_could_explain(visit: Open, site: Site) -
 
 
 def test_lines_are_means_of_windows_where_that_is_asked_for(visit: Open, site: Site) -> None:
-    page = visit(panels())
+    page = visit(panels(), "&smoothed=false")
     series = site.get(path(panels()) + "/series?newest=100&top=40")
     assert "a device reports in one round of 3" in page.locator("#facts").text_content()
     switch = page.get_by_label("Mean of the last 3 rounds")
@@ -124,7 +124,7 @@ def test_lines_are_means_of_windows_where_that_is_asked_for(visit: Open, site: S
     until(page, "document.querySelector('#lines-lead').textContent.includes('in which each')")
     shows("window_estimate")
     assert visit(frequent()).locator("#windows").is_hidden()
-    assert visit(panels(), "&windowed=1").locator("#windowed").is_checked()
+    assert visit(panels(), "&windowed=1&smoothed=false").locator("#windowed").is_checked()
 
 
 def test_uneven_panels_are_told(visit: Open, site: Site) -> None:
@@ -146,7 +146,7 @@ def test_uneven_panels_are_told(visit: Open, site: Site) -> None:
 
 
 def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, site: Site) -> None:
-    page = visit(frequent())
+    page = visit(frequent(), "&smoothed=false")
     series = site.get(path(frequent()) + "/series?newest=100&top=40")
     sums = np.nansum(np.array([row for row in series["estimate"] if row], dtype=float), axis=0)
     best = np.argsort(-sums, kind="stable")[:5]
@@ -181,8 +181,72 @@ def test_lines_show_the_most_frequent_values_with_their_intervals(visit: Open, s
     assert rows[-1][:4] == ["5", *told]
 
 
+def test_rounds_are_estimated_together_unless_raw_numbers_are_asked_for(
+    visit: Open, site: Site
+) -> None:
+    page = visit(frequent())
+    until(page, "document.querySelector('#lines-lead').textContent.startsWith('Points are')")
+    bands, lines, points = (drawn(page, "lines-chart")[at : at + 5] for at in (0, 5, 10))
+    labels = [line["name"] for line in lines]
+    series = site.get(path(frequent()) + "/smoothed?newest=100")
+    columns = [series["label"].index(label) for label in labels]
+    told = [t for t in range(6) if t not in (2, 3)]
+    for name, traces in (("estimate", lines), ("unbiased", points)):
+        rows = [row for row in series[name] if row]
+        for column, line in zip(columns, traces, strict=True):
+            assert [line["y"][t] for t in told] == pytest.approx(
+                [100 * row[column] for row in rows]
+            )
+    assert len(bands) == 5
+    row = table(page, "lines-table")[-1]
+    shown = [percent(series[name][-1][columns[0]]) for name in ("estimate", "lower", "upper")]
+    assert row[1:5] == [*shown, percent(series["unbiased"][-1][columns[0]])]
+    link = page.get_by_text("CSV of all values, estimated together").get_attribute("href")
+    assert site.read("/" + link).splitlines()[0].endswith(b'"unbiased","innovation"')
+    page.get_by_label("Estimate rounds together").uncheck()
+    until(page, "location.hash.includes('smoothed=false')")
+    until(page, "document.querySelector('#lines-chart').data.length === 10")
+
+
+def test_alarms_are_told_listed_and_marked(visit: Open, site: Site) -> None:
+    value = site.get(path(frequent()) + "/smoothed?newest=100&top=1")["value"][0]
+    event = {
+        "event": "e", "campaign": frequent().fingerprint, "name": "Pages", "round": 4,
+        "start": "2026-01-01T04:00:00Z", "rule": {},
+        "alarms": [{"value": value, "label": "a <b>", "unbiased": 0.31, "innovation": -4.75}],
+    }  # fmt: skip
+    document = {"campaign": "", "rules": [{"meaning": "0.1 expected"}], "alarms": [event]}
+
+    page = visit(frequent())
+    assert page.locator("#alarms").is_hidden()
+    page.route("**/alarms", lambda route: route.fulfill(json=document))
+    page.reload()
+    page.wait_for_selector("body[data-state=ready]")
+    assert "Round 4 is not what" in page.locator("#notices").text_content()
+    assert "a <b> (31.0 %, −4.8 standard deviations)" in page.locator("#notices").text_content()
+    assert table(page, "alarms-table")[-1][2:] == ["a <b>", "31.00 %", "−4.8"]
+    assert "0.1 expected" in page.locator("#alarms-lead").text_content()
+    (ring,) = [
+        one
+        for one in drawn(page, "lines-chart")
+        if one.get("marker", {}).get("symbol") == "circle-open"
+    ]
+    assert ring["x"] == [4]
+
+
+def test_without_a_smoothed_series_single_rounds_stay(visit: Open) -> None:
+    page = visit(frequent(), expected=["Failed to load resource"])
+    problem = {"title": "no", "detail": "come back", "status": 503}
+    page.route("**/smoothed?*", lambda route: route.fulfill(status=503, json=problem))
+    page.reload()
+    page.wait_for_selector("body[data-state=ready]")
+    said = page.locator("#lines-lead").text_content()
+    assert "They could not be estimated together: no: come back" in said
+    assert len(drawn(page, "lines-chart")) == 10
+
+
 def test_any_value_can_be_added_by_its_label_and_removed(visit: Open, site: Site) -> None:
-    page = visit(frequent(), "&top=20")
+    page = visit(frequent(), "&top=20&smoothed=false")
     drawn(page, "lines-chart")
     find = page.get_by_label("Add a value")
     find.press_sequentially("/page/5")

@@ -337,8 +337,8 @@ def test_screen_readers_find_landmarks_names_and_twins(visit: Open) -> None:
         assert len(chart.get_attribute("aria-label")) > 30
     # Each panel with a chart has the table of it.
     for panel in page.locator("section.panel:visible").all():
-        assert panel.locator("details.twin").count() >= 1
-    for summary in page.locator("details.twin summary:visible").all():
+        assert panel.locator("details.table").count() >= 1
+    for summary in page.locator("details.table summary:visible").all():
         summary.click()
     for made in page.locator("table").all():
         assert made.locator("caption").text_content()

@@ -11,9 +11,10 @@ const DEFAULTS = {
   masked: false,
   projected: false,
   windowed: false,
+  smoothed: true,
 };
 const NUMBERS = ["round", "newest", "top", "count"];
-const FLAGS = ["masked", "projected", "windowed"];
+const FLAGS = ["masked", "projected", "windowed", "smoothed"];
 
 export function read() {
   const given = new URLSearchParams(window.location.hash.slice(1));

@@ -7,7 +7,10 @@ import { isEmpty, spread, track, windowed } from "./series.js";
 
 export const MOST_LINES = 8;
 
-export function showLines({ campaign, drawn, choice, remove }) {
+const TOGETHER =
+  "Points are single rounds, unbiased. Lines estimate each round from all rounds shown, knowing the noise that rounds share, and bands hold the true frequency in about 95 of 100 cases. A change that lasts one round is smoothed like noise: its point shows it, and an alarm. To publish raw numbers, estimate rounds by themselves.";
+
+export function showLines({ campaign, drawn, alarms, choice, remove, address }) {
   const empty = isEmpty(drawn.data);
   show("lines", !empty);
   if (empty) {
@@ -15,8 +18,11 @@ export function showLines({ campaign, drawn, choice, remove }) {
     return;
   }
   const every = campaign.schedule.every ?? 1;
-  const means = every > 1 && choice.windowed;
-  show("windows", every > 1);
+  const { together } = drawn;
+  const means = every > 1 && choice.windowed && !together;
+  show("windows", every > 1 && !together);
+  byId("smoothed").checked = choice.smoothed;
+  byId("smoothed-csv").href = address;
   byId("windowed").checked = choice.windowed;
   say("windows-text", `Mean of the last ${count(every)} rounds`);
   const data = means ? windowed(drawn.data) : drawn.data;
@@ -32,19 +38,21 @@ export function showLines({ campaign, drawn, choice, remove }) {
   const text = means
     ? "a point is the mean of so many rounds, in which each counts once, and a band is that of their mean frequency."
     : "a point is a sample of them, and bands allow for it.";
-  say("lines-lead", summary + (every > 1 ? panels + text : single));
-  draw("lines-chart", figure(data, chosen));
+  const failed = drawn.problem ? ` They could not be estimated together: ${drawn.problem}` : "";
+  say("lines-lead", together ? TOGETHER : summary + (every > 1 ? panels + text : single) + failed);
+  draw("lines-chart", figure(data, chosen, alarms, together));
   fillTable("lines-table", {
     caption: "Estimated frequency of the chosen values, with 95 % intervals",
-    head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to"])],
-    rows: () => data.round.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column))]),
+    head: ["Round", ...chosen.flatMap((column) => [data.label[column], "from", "to", ...(together ? ["by itself"] : [])])],
+    rows: () => data.round.map((round, i) => [count(round), ...chosen.flatMap((column) => cells(data, i, column, together))]),
   });
 }
 
-function cells(data, i, column) {
+function cells(data, i, column, together) {
   const f = data.estimate[i]?.[column] ?? null;
-  if (f === null) return ["suppressed", "", ""];
-  return [percent(f), percent(data.lower[i][column]), percent(data.upper[i][column])];
+  if (f === null) return ["suppressed", "", "", ...(together ? [""] : [])];
+  const alone = together ? [percent(data.unbiased[i][column])] : [];
+  return [percent(f), percent(data.lower[i][column]), percent(data.upper[i][column]), ...alone];
 }
 
 function chip(data, column, line, remove) {
@@ -57,24 +65,28 @@ function chip(data, column, line, remove) {
   return make("li", {}, swatch, make("span", {}, shorten(label, 30)), button);
 }
 
-function figure(data, chosen) {
+function figure(data, chosen, alarms, together) {
   const { rounds, at } = spread(data);
   const width = breadth("lines-chart");
   const palette = colours().lines;
   const bands = [];
+  const points = [];
   const lines = chosen.map((column, line) => {
     const { frequency, lower, upper } = track(data, at, column);
+    const alone = together ? at.map((i) => (i === null || data.unbiased[i] === null ? null : data.unbiased[i][column])) : frequency;
+    if (together) points.push(dots(rounds, alone, palette[line], SYMBOLS[line]));
+    points.push(...rings(rounds, alone, data.value[column], alarms));
     const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
     return {
       type: "scatter",
-      mode: rounds.length <= 60 ? "lines+markers" : "lines",
+      mode: rounds.length <= 60 && !together ? "lines+markers" : "lines",
       name: literal(shorten(data.label[column], 24)),
       x: rounds,
       y: frequency.map((f) => (f === null ? null : 100 * f)),
       line: { color: palette[line], width: 2, dash: DASHES[line] },
       marker: { symbol: SYMBOLS[line], size: 6 },
-      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}`)),
+      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; by itself ${percent(alone[i])}` : ""}`)),
       hovertemplate: "%{text}<extra></extra>",
     };
   });
@@ -89,7 +101,22 @@ function figure(data, chosen) {
     yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
   };
   const names = chosen.map((column) => data.label[column]).join(", ");
-  return { data: [...bands, ...lines], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+  return { data: [...bands, ...lines, ...points], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+}
+
+// What single rounds say, beside the line of all of them.
+function dots(rounds, alone, colour, symbol) {
+  const y = alone.map((f) => (f === null ? null : 100 * f));
+  return { type: "scatter", mode: "markers", x: rounds, y, marker: { color: colour, symbol, size: 5, opacity: 0.5 }, hoverinfo: "skip", showlegend: false };
+}
+
+// A ring about each point of a value that alarmed; none where nothing did.
+function rings(rounds, alone, value, alarms) {
+  const alarmed = new Set(alarms.alarms.filter((event) => event.alarms.some((one) => one.value === value)).map((event) => event.round));
+  const at = rounds.map((_, i) => i).filter((i) => alarmed.has(rounds[i]) && alone[i] !== null);
+  if (!at.length) return [];
+  const marker = { color: colours().warn, symbol: "circle-open", size: 14, line: { width: 2.5 } };
+  return [{ type: "scatter", mode: "markers", x: at.map((i) => rounds[i]), y: at.map((i) => 100 * alone[i]), marker, hoverinfo: "skip", showlegend: false }];
 }
 
 // One closed outline for each run of rounds without a gap.

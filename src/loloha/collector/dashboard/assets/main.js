@@ -1,5 +1,6 @@
 // The page: fetches what the reader chose, draws it panel by panel as answers arrive, and asks again every few seconds.
 
+import { showAlarms } from "./alarms.js";
 import { get, withQuery } from "./api.js";
 import { clear, savePicture, startCharts, systemIsDark } from "./chart.js";
 import { fresh, read, write } from "./choice.js";
@@ -11,7 +12,7 @@ import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
 import { MOST_SHOWN, showRound } from "./round.js";
-import { byFrequency } from "./series.js";
+import { byFrequency, isEmpty } from "./series.js";
 
 const POLL = 5000;
 const FEW_LINES = 5;
@@ -94,15 +95,27 @@ async function fetchCampaign(campaign, late) {
   model.panels = rounds.panels;
   once("people", [rounds, theme()], () => showPeople(model));
   showSeries(path, series);
-  const [drawn, estimates] = await Promise.all([fetchLines(path, series), fetchRound(path)]);
+  const [single, estimates, alarms] = await Promise.all([fetchSingle(path, series), fetchRound(path), get(`${path}/alarms`)]);
   if (late()) return;
-  once("lines", [drawn.data, drawn.columns.join(), choice.windowed, theme()], () => showLines({ campaign, drawn, choice, remove }));
-  model.drawn = drawn;
+  model.alarms = alarms;
+  once("alarms", [alarms], () => showAlarms(alarms));
+  // Rounds together take the collector a while: until they are there, single ones are.
+  if (!choice.smoothed || !model.drawn?.together) drawLines(path, single);
   model.estimates = estimates;
   once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
   once("tiles", [estimates, rounds, model.privacy], () => showTiles(model));
-  once("notices", [estimates, rounds, campaign], () => showNotices(model));
+  once("notices", [estimates, rounds, campaign, alarms], () => showNotices(model));
   startCharts();
+  if (!choice.smoothed) return;
+  const together = await fetchTogether(path, single);
+  if (!late()) drawLines(path, together);
+}
+
+function drawLines(path, drawn) {
+  const { campaign, alarms } = model;
+  const address = withQuery(`${path}/smoothed`, { newest: choice.newest, format: "csv" });
+  once("lines", [drawn.data, drawn.columns.join(), drawn.problem, alarms, choice.windowed, choice.smoothed, theme()], () => showLines({ campaign, drawn, alarms, choice, remove, address }));
+  model.drawn = drawn;
 }
 
 function showSeries(path, data) {
@@ -112,8 +125,20 @@ function showSeries(path, data) {
   once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
 }
 
+// The same values, each round estimated from all of them; as they are where that fails.
+async function fetchTogether(path, single) {
+  const value = single.columns.map((column) => single.data.value[column]);
+  if (!value.length || isEmpty(single.data)) return single;
+  try {
+    const data = await get(`${path}/smoothed`, { newest: choice.newest, value });
+    return isEmpty(data) ? single : { data, columns: value.map((_, column) => column), together: true };
+  } catch (error) {
+    return { ...single, problem: error.message };
+  }
+}
+
 // The series that holds the values to draw, and their columns in it.
-async function fetchLines(path, series) {
+async function fetchSingle(path, series) {
   const { values, newest } = choice;
   if (values === null) return { data: series, columns: byFrequency(series).slice(0, FEW_LINES) };
   const within = values.filter((value) => value < model.campaign.bins).slice(0, MOST_LINES);
@@ -215,7 +240,7 @@ function listen() {
     byId(name).addEventListener("change", (event) => choose({ [name]: Number(event.target.value) }));
   }
   byId("order").addEventListener("change", (event) => choose({ order: event.target.value }));
-  for (const name of ["masked", "projected", "windowed"]) {
+  for (const name of ["masked", "projected", "windowed", "smoothed"]) {
     byId(name).addEventListener("change", (event) => choose({ [name]: event.target.checked }));
   }
   byId("which").addEventListener("change", (event) => choose({ round: Number(event.target.value) }));

@@ -1,5 +1,6 @@
 // The list of campaigns, the figures at the top, and what a reader must know before believing them.
 
+import { deviations } from "./alarms.js";
 import { count, duration, interval, moment, percent, plain, quantity } from "./format.js";
 import { byId, make, say, tiles } from "./page.js";
 
@@ -120,12 +121,26 @@ export function clearNotices() {
   place.replaceChildren();
 }
 
-function* findNotices({ campaign, rounds, estimates }) {
+const RECENT = 5;
+const MOST_TOLD = 6;
+
+// Of the newest round that alarmed, unless it is long ago; each value once, whichever rules it alarmed under.
+function* recent({ alarms }, newest) {
+  const round = Math.max(...alarms.map((event) => event.round), -1);
+  if (round < 0 || round < newest - RECENT) return;
+  const values = new Map(alarms.filter((event) => event.round === round).flatMap((event) => event.alarms.map((one) => [one.value, one])));
+  const told = [...values.values()].slice(0, MOST_TOLD).map((one) => `${one.label} (${percent(one.unbiased, 1)}, ${deviations(one)} standard deviations)`);
+  const more = values.size > MOST_TOLD ? `, and ${count(values.size - MOST_TOLD)} more` : "";
+  yield ["warn", `Round ${round} is not what the rounds before led to expect`, `${told.join(", ")}${more}. Below are the rules, and how many alarms are expected to be false.`];
+}
+
+function* findNotices({ campaign, rounds, estimates, alarms }) {
   const real = rounds.filter((one) => one.round >= 0);
   if (!real.some((one) => one.n > 0)) {
     yield noReports(campaign, rounds);
     return;
   }
+  yield* recent(alarms, real.at(-1).round);
   const least = campaign.terms.minimum_cohort;
   const small = real.filter((one) => one.n > 0 && one.n < least);
   if (small.length) {

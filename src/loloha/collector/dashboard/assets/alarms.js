@@ -1,0 +1,22 @@
+// Alarms: rounds that were not what the rounds before led to expect, and how many of them are expected to be false.
+
+import { count, moment, percent } from "./format.js";
+import { fillTable, say, show } from "./page.js";
+
+export function showAlarms({ rules, alarms }) {
+  show("alarms", rules.length > 0 || alarms.length > 0);
+  const stated = rules.map((rule) => rule.meaning).join("; ");
+  const said = stated ? `Each round is tried once it takes no more reports: ${stated}.` : "No rule is set any more.";
+  say("alarms-lead", alarms.length ? `${said} Rings in the lines above mark them.` : `${said} None so far.`);
+  fillTable("alarms-table", {
+    caption: "Newest alarms",
+    head: ["Round", "Began", "Value", "Estimate, by itself", "Standard deviations from what was expected"],
+    rows: () =>
+      [...alarms].reverse().flatMap((event) =>
+        event.alarms.map((one) => [count(event.round), moment(event.start), one.label, percent(one.unbiased), deviations(one)]),
+      ),
+  });
+  show("alarms-table", alarms.length > 0);
+}
+
+export const deviations = ({ innovation }) => `${innovation < 0 ? "−" : "+"}${Math.abs(innovation).toFixed(1)}`;
