@@ -7,7 +7,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
+import loloha
 from collecting import HOUR, START, Clock, campaign
+from loloha import privacy
 from loloha.campaign import Campaign, Schedule
 from loloha.client import Client
 from loloha.client.state import Account
@@ -80,6 +82,38 @@ def test_each_window_holds_one_report_of_each_user() -> None:
         restored = Client.from_dict(client.to_dict())
         assert (restored.every, restored.account) == (EVERY, client.account)
     assert set(sent) == {0, 1, 2}
+
+
+def test_a_device_that_was_off_in_its_round_waits_for_the_next(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        one.agree(address(url, PANELS, late_seconds=12 * HOUR))
+        mine = residue(one)
+        # Off from before its next round until after it.
+        missed = 12 + mine
+        for later in range(1, EVERY):
+            clock.now = START + (missed + later) * HOUR
+            assert one.report("b") is None
+            # Not even by its number: that would be a second report in some window.
+        clock.now = START + (missed + EVERY) * HOUR
+        assert one.report("b") == missed + EVERY
+        answered = one.answered
+    assert all(round % EVERY == mine for round in answered)
+    assert missed not in answered
+
+
+def test_a_device_that_is_installed_anew_can_report_once_more_and_that_is_said() -> None:
+    protocol = PANELS.protocol
+    before, after = (Client(protocol, every=EVERY, rng=SimulationRng(seed)) for seed in (1, 4))
+    sent = [(round, who) for round in range(EVERY) for who in (before, after) if who.is_due(round)]
+    assert len(sent) == 2
+    assert len({round for round, _ in sent}) == 2
+    said = "A device that is installed anew can report once more"
+    assert said in privacy.explain(protocol, every=EVERY).text
+    assert said not in privacy.explain(protocol).text
+    plan = loloha.plan(k=5, n=3000, window=EVERY, loss=2.0)
+    assert "installed anew can report once more" in plan.reason
 
 
 def test_without_panels_states_and_documents_are_as_before() -> None:

@@ -26,7 +26,7 @@ class Option(NamedTuple):
 
 
 VALUES, TABLE, ROUNDS = "Values", "The table", "Rounds"
-TERMS, BACKWARDS = "The collector's terms", "Planning backwards"
+TERMS, BACKWARDS, WINDOWS = "The collector's terms", "Planning backwards", "Planning for any window"
 
 OPTIONS = {
     "accept_clock": Option(
@@ -119,6 +119,7 @@ OPTIONS = {
         panel=TERMS,
     ),
     "layout": Option(str, "Form of the table; auto by default.", "auto|wide|long", panel=TABLE),
+    "loss": Option(float, "Most that any --window rounds may lose.", panel=WINDOWS),
     "level": Option(float, "Confidence level of intervals and error bounds."),
     "limit": Option(
         float,
@@ -240,6 +241,9 @@ OPTIONS = {
     "user": Option(str, "Column of users.", "COLUMN", panel=TABLE),
     "users": Option(int, "Number of users to simulate; of a table, its first ones.", least=1),
     "value": Option(str, "Column of values, in a long table.", "COLUMN", panel=TABLE),
+    "window": Option(
+        int, "Rounds: any so many that follow each other lose at most --loss.", panel=WINDOWS
+    ),
     "visible": Option(float, "Wanted frequency that is told from 0.", panel=BACKWARDS),
     "wait": Option(
         bool,

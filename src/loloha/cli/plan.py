@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ def plan(
     objective: str = OBJECTIVE,
     protocol: list[str] | None = None,
     attributes: int | None = None,
+    window: int | None = None,
+    loss: float | None = None,
     wide: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -48,6 +51,9 @@ def plan(
     Of --eps-inf, --eps-1 and --eps-2 give two. With --error or --visible it solves for the one of
     --k, --n and --eps-inf that is left out, at an eps_1 of half of eps_inf unless both are given.
     --wide shows all columns. With --frontier, --out is a .png or .svg file.
+
+    With --window W and --loss E each of n users reports in one round of W, and any W rounds lose at
+    most E; other ways to keep that are compared.
     """
     import loloha
 
@@ -56,6 +62,7 @@ def plan(
             n=n, eps_1=eps_1, eps_2=eps_2, error=error, visible=visible, all_values=all_values,
             level=level != LEVEL, calibration=calibration != CALIBRATION,
             objective=objective != OBJECTIVE, protocol=protocol, attributes=attributes, wide=wide,
+            window=window, loss=loss,
         )  # fmt: skip
         frontier_table.show(k, eps_inf, hash_, out, force, as_json)
         return
@@ -67,6 +74,10 @@ def plan(
         "level": level, "calibration": calibration, "protocols": protocol or None,
     }  # fmt: skip
     backwards = error is not None or visible is not None
+    windowed = window is not None or loss is not None
+    if windowed and (backwards or attributes is not None):
+        other = "--attributes" if attributes is not None else "--error and --visible"
+        raise ParameterError(f"--window and --loss must come without {other}; leave one out")
     if backwards and attributes is not None:
         raise ParameterError("--attributes must come without --error and --visible; leave one out")
     if backwards:
@@ -77,7 +88,7 @@ def plan(
         )  # fmt: skip
         _show_needed(needed, as_json=as_json)
         return
-    if k is None or n is None or [eps_inf, eps_1, eps_2].count(None) > 1:
+    if k is None or n is None or ([eps_inf, eps_1, eps_2].count(None) > 1 and not windowed):
         given = {"--k": k, "--n": n, "--eps-inf": eps_inf, "--eps-1": eps_1, "--eps-2": eps_2}
         got = ", ".join(name for name, one in given.items() if one is not None) or "none"
         raise ParameterError(
@@ -90,12 +101,14 @@ def plan(
         _show_attributes(k, n, eps_inf, eps_1, attributes, objective, options, wide, as_json)
         return
     proposal = loloha.plan(
-        k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, objective=objective, **options
-    )
+        k, n, eps_inf, eps_1, eps_2=eps_2, hash=hash_, objective=objective, window=window,
+        loss=loss, **options,
+    )  # fmt: skip
     if as_json:
         console.show_json(proposal.to_dict())
         return
     _show_rows(proposal, wide)
+    _show_ways(proposal)
     for row in proposal.rows:
         if row.note:
             console.show_text(f"- {row.label}: {row.note}")
@@ -111,6 +124,33 @@ def plan(
         )
     if proposal.warning:
         console.warn(proposal.warning)
+
+
+def _show_ways(plan: Plan) -> None:
+    """Print other ways to keep a loss in any window, if there is one."""
+    from loloha.privacy import rounded
+
+    if not plan.ways:
+        return
+    best = plan.ways[0].mse_window
+    console.show_table(
+        ("way", "1 round", f"mean of {plan.window}", "squared", f"any {plan.window} lose",
+         "one value", "reports"),
+        [
+            (
+                way.name,
+                rounded.frequency(math.sqrt(way.mse_round)),
+                rounded.frequency(math.sqrt(way.mse_window)),
+                f"{way.mse_window / best:.3g} x",
+                rounded.loss(way.window_loss),
+                rounded.loss(way.value_loss),
+                way.reports,
+            )
+            for way in plan.ways
+        ],
+        title=f"{plan.population} users: root mean squared error at equal frequencies, loss of any "
+        f"{plan.window} rounds and of one value for ever, a user's reports in {plan.window} rounds",
+    )  # fmt: skip
 
 
 def _show_attributes(

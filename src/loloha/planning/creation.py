@@ -11,7 +11,7 @@ from loloha.planning.verdict import weaknesses
 from loloha.protocols import Protocol
 
 
-def command(protocol: Protocol) -> str:
+def command(protocol: Protocol, every: int = 1) -> str:
     """A command that makes a campaign of it, with a range of k numbers for a domain."""
     options = " ".join(
         f"--{name.replace('_', '-')} {_text(value)}" for name, value in parameters(protocol).items()
@@ -19,7 +19,7 @@ def command(protocol: Protocol) -> str:
     accepted = " --accept-weak-privacy" * bool(weaknesses(protocol))
     return (
         f"loloha campaign create NAME --protocol {protocol.name} {options} "
-        f"--range 0 {protocol.k} --bins {protocol.k}{accepted}"
+        f"--range 0 {protocol.k} --bins {protocol.k}{f' --every {every}' * (every > 1)}{accepted}"
     )
 
 

@@ -14,6 +14,7 @@ from loloha.planning.holding import check_held, hold
 from loloha.planning.prospect import Prospect, prospect
 from loloha.planning.recommendation import AS_GOOD, OBJECTIVES, Plan
 from loloha.planning.rivals import rivals
+from loloha.planning.window_plan import windowed
 from loloha.privacy.rounded import in_bytes
 from loloha.protocols import OLOLOHA, REGISTRY, Protocol
 from loloha.protocols.parameter_check import LARGEST_K
@@ -42,6 +43,8 @@ def plan(
     objective: str = "cap",
     protocols: Iterable[str | Protocol] | None = None,
     population: int | None = None,
+    window: int | None = None,
+    loss: float | None = None,
 ) -> Plan:
     """Compare protocols for one survey and recommend one.
 
@@ -50,7 +53,7 @@ def plan(
     k : int
         Domain size, 2..2^24.
     n : int
-        Reports expected in each round, n >= 1.
+        Reports expected in each round, n >= 1; with a window, users.
     eps_inf, eps_1, eps_2 : float
         Two of the three: the loss of all reports of one value, for ever; of the first report; of
         any one round with all others known. The third is what each protocol then makes of it.
@@ -70,6 +73,10 @@ def plan(
     population : int, optional
         Users of whom the n of a round are drawn at random, by default just these n: errors are
         then those of the frequencies of all of them.
+    window, loss : int, float
+        Plan for panels: a user reports in one round of ``window``, so that any so many rounds lose
+        at most ``loss`` (which is then eps_2), however often values change. eps_inf is twice the
+        loss by default. `Plan.ways` compares this with other ways to keep the loss.
 
     Returns
     -------
@@ -93,7 +100,12 @@ def plan(
     where one is asked for. ``objective="change"`` tries the fewest
     symbols of each family only. The published calibration keeps the g of the paper.
     """
-    fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
+    if window is None and loss is None:
+        fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
+    else:
+        others = {"eps_1": eps_1, "eps_2": eps_2, "population": population}
+        fixed = windowed(window, loss, n, eps_inf, **others)
+        n, population = n // int(window or 1), n
     checks.choice("objective", objective, OBJECTIVES)
     named = (
         protocols if protocols is None or isinstance(protocols, str | Protocol) else list(protocols)
@@ -116,7 +128,9 @@ def plan(
                 rows += (row,)
     rows = tuple(row if _fits(row, named) else _left_out(row) for row in rows)
     budgets = fixed.get("eps_inf"), fixed.get("eps_1")
-    return Plan(k, n, *budgets, level, calibration, objective, rows, fixed.get("eps_2"), population)
+    return Plan(
+        k, n, *budgets, level, calibration, objective, rows, fixed.get("eps_2"), population, window
+    )  # fmt: skip
 
 
 Named = Iterable[str | Protocol] | str | Protocol | None

@@ -11,6 +11,7 @@ from loloha import _moved
 from loloha.hashing import LinearHash, PrimeHash, least_prime
 from loloha.planning import creation, limits
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
+from loloha.planning.window_plan import Way, ways
 from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
 from loloha.privacy.rounded import about, digits, frequency, in_bytes, loss, percent
 from loloha.protocols import OLOLOHA
@@ -41,8 +42,9 @@ class Plan(Framed):
 
     Attributes
     ----------
-    k, n, eps_inf, eps_1, level, calibration, objective, eps_2, population
-        What was asked for; of the three losses two, and None for the other.
+    k, n, eps_inf, eps_1, level, calibration, objective, eps_2, population, window
+        What was asked for; of the three losses two, and None for the other. With a window n are the
+        reports of a round, and the population all users.
     rows : tuple of Prospect
     """
 
@@ -56,6 +58,7 @@ class Plan(Framed):
     rows: tuple[Prospect, ...]
     eps_2: float | None = None
     population: int | None = None
+    window: int | None = None
 
     weigh = _moved.renamed("weigh", "objective")
 
@@ -123,7 +126,7 @@ class Plan(Framed):
                 f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
             )
             reason += "."
-        return f"{reason}{self._most_symbols} {_over_time(best)}"
+        return f"{reason}{self._most_symbols}{self._window_loss} {_over_time(best)}"
 
     @property
     def _most_symbols(self) -> str:
@@ -143,17 +146,39 @@ class Plan(Framed):
             "add noise."
         )
 
+    @property
+    def _window_loss(self) -> str:
+        """What panels keep, where they are planned for."""
+        if not self.window or self.eps_2 is None:
+            return ""
+        return (
+            f" A device reports in one round of {self.window}: two histories that differ only in "
+            f"{self.window} rounds that follow each other lose at most {loss(self.eps_2)}, however "
+            "often values change in them; a device that is installed anew can report once more."
+        )
+
     def _cost(self, row: Prospect) -> str:
         """What decides between equally good rows, in words."""
         weight = getattr(row, OBJECTIVES[self.objective])
         shown = "not computed" if weight is None else loss(weight)
         return f"{_NAMED[self.objective]} {shown}, {in_bytes(row.report_bytes)} a report"
 
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """Ways to keep the loss in any window, the recommended one first; none without a window."""
+        best = self.recommendation
+        users, window, eps_inf, loss = self.population, self.window, self.eps_inf, self.eps_2
+        if best is None or not (best.protocol and users and window and eps_inf and loss):
+            return ()
+        return ways(best.protocol, users, window, eps_inf, loss)
+
     @property
     def command(self) -> str | None:
         """What creates a campaign of the recommended protocol; None if none is eligible."""
         best = self.recommendation
-        return None if best is None or best.protocol is None else creation.command(best.protocol)
+        if best is None or best.protocol is None:
+            return None
+        return creation.command(best.protocol, self.window or 1)
 
     @property
     def python(self) -> str | None:
@@ -178,6 +203,7 @@ class Plan(Framed):
             "python": self.python,
             "warning": self.warning,
             "least_eps_2": self.least_eps_2,
+            "ways": [way.to_dict() for way in self.ways],
         }
 
     def records(self) -> list[dict[str, Any]]:
