@@ -14,7 +14,7 @@ from loloha import __version__
 from loloha.cli import (
     admin,
     audit,
-    campaign,
+    campaign_state,
     compare,
     conform,
     console,
@@ -49,7 +49,7 @@ COMMANDS: tuple[Any, ...] = (
     serve.serve,
     admin.group,
     store.group,
-    campaign.group,
+    campaign_state.group,
     report.report,
     fleet.fleet,
     export.export,

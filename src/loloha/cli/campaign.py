@@ -1,4 +1,4 @@
-"""``loloha campaign``: create, show and export campaigns."""
+"""``loloha campaign``: create, show and export campaigns; others stand in `campaign_state`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 ADMIN_KEY = "LOLOHA_ADMIN_KEY"
 
-group = Commands(name="campaign", no_args_is_help=True, help="Create, show and export campaigns.")
+group = Commands(
+    name="campaign", no_args_is_help=True, help="Create, show, pause and end campaigns."
+)
 
 
 @group.command()
@@ -175,7 +177,7 @@ def _send(
     except CampaignError as error:
         if error.status not in (401, 403):
             raise
-        raise CampaignError(f"{error}; {_about_key(key)}") from None
+        raise CampaignError(f"{error}; {about_key(key)}") from None
     return {
         "url": created.url,
         "created": created.new,
@@ -184,7 +186,7 @@ def _send(
     }
 
 
-def _about_key(key: str | None) -> str:
+def about_key(key: str | None) -> str:
     """Which key is wanted. Only this side says whether one was given, so it helps nobody else."""
     if not key:
         return (

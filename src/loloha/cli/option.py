@@ -42,6 +42,7 @@ OPTIONS = {
     "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
     "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
+    "archived": Option(bool, "Also those that are archived or deleted."),
     "archive": Option(str, "Data set to download.", "adult|acs"),
     "assign_keys": Option(
         bool,
@@ -62,6 +63,7 @@ OPTIONS = {
         "Address of a campaign, https://HOST/v1/campaigns/FINGERPRINT, or a file of its document.",
         "URL|FILE",
     ),
+    "collector": Option(str, "Address of a collector, https://HOST.", "COLLECTOR"),
     "command": Option(str, "A program and its arguments, quoted as one."),
     "confidence": Option(float, "Probability that an honest client passes."),
     "config": Option(Path, "TOML file with settings.", "FILE"),
@@ -99,6 +101,11 @@ OPTIONS = {
     ),
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
+    "keep_days": Option(
+        int,
+        "Days after which the sums of a closed round are deleted; by default never.",
+        panel=TERMS,
+    ),
     "keep_reports": Option(
         Path,
         "Also write a Parquet log of all (sanitised) reports.",
@@ -253,13 +260,20 @@ OPTIONS = {
     "watch": Option(str, 'Alarms: only of these labels, "a,b,c".', "LABELS"),
     "wide": Option(bool, "Show all columns."),
     "withdraw": Option(bool, "The user agrees no more: delete everything."),
+    "yes": Option(bool, "Do not ask first."),
 }
 
 GROUPS: dict[str, Callable[[], list[str]]] = {
     "reading": lambda: [
         "domain", "range", "bins", "layout", "user", "round", "value", "on_unknown", "data_dir"
     ],
-    "terms": lambda: ["late_seconds", "early_seconds", "minimum_cohort", "publish_every"],
+    "terms": lambda: [
+        "late_seconds",
+        "early_seconds",
+        "minimum_cohort",
+        "publish_every",
+        "keep_days",
+    ],
     "parameters": lambda: [name for name in parameter.names() if name != "k"],
 }  # fmt: skip
 """Options that a command receives together, those that were given, as a dict of this name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,6 +14,7 @@ from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
+from loloha.collector.life import LISTED, STATES, State
 from loloha.collector.openapi import described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
@@ -21,12 +22,13 @@ from loloha.collector.secret import hashed, new_secret
 from loloha.collector.settings import Settings
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
-from loloha.errors import LolohaError
+from loloha.errors import CampaignError, LolohaError
 from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
 from loloha.report import MOST_REPORTS
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
 JSON = "application/json"
+Asked = TypeVar("Asked")
 _CAMPAIGNS_A_REQUEST = 50
 
 
@@ -50,7 +52,7 @@ def routes(context: Context) -> APIRouter:
 
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
-        asked = _asked(request.scope["admitted"].body)
+        asked = _read(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
         campaign, terms, summaries = await context.read(_checked, context.settings, asked)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
@@ -60,7 +62,10 @@ def routes(context: Context) -> APIRouter:
         )
         context.add_known(campaign.fingerprint)
         answer = shape.CreatedDocument(
-            show_campaign(stored, context.clock()), new, summaries, token if new else None
+            show_campaign(stored, context.state_of(stored), context.clock()),
+            new,
+            summaries,
+            token if new else None,
         )
         return Response(
             msgspec.json.encode(answer),
@@ -81,17 +86,20 @@ def routes(context: Context) -> APIRouter:
         before: Annotated[
             str | None, Query(pattern="^[0-9a-f]{64}$", description="Only older ones than this")
         ] = None,
+        archived: Annotated[bool, Query(description="Also archived and deleted ones")] = False,
     ) -> Response:
         """The newest campaigns, the oldest of them first."""
         fingerprints = await context.read(
-            lambda: context.store.fingerprints(before=before, newest=newest + 1)
+            lambda: context.store.fingerprints(
+                before=before, newest=newest + 1, states=STATES if archived else LISTED
+            )
         )
         more = len(fingerprints) > newest
         fingerprints = fingerprints[-newest:]
         context.rate.charge(request.scope, len(fingerprints) / _CAMPAIGNS_A_REQUEST)
         some = [await context.known(fingerprint) for fingerprint in fingerprints]
         now = context.clock()
-        summaries = [shape.Summary(**summary(one, now)) for one in some]
+        summaries = [_summary(context, one, now) for one in some]
         return tagged(request, shape.Campaigns(summaries, more))
 
     @router.get(
@@ -103,7 +111,7 @@ def routes(context: Context) -> APIRouter:
         """One campaign with its document, its terms, and which rounds are open."""
         stored = await context.known(fingerprint)
         document = await _document(context, stored)
-        head = msgspec.json.encode(shape.Summary(**summary(stored, context.clock())))
+        head = msgspec.json.encode(_summary(context, stored, context.clock()))
         tag = tag_of(fingerprint, head)
         whole = head[:-1] + b',"document":', document, b"}"
         return not_modified(request, tag) or with_tag(Shared(*whole, media=JSON), tag)
@@ -129,7 +137,31 @@ def routes(context: Context) -> APIRouter:
             return unchanged
         return with_tag(Shared(await _document(context, stored), media=JSON), tag)
 
+    @router.put(
+        "/v1/admin/campaigns/{fingerprint}/state",
+        summary="Pause a campaign, let it go on, or end it",
+        responses={**described(shape.Summary), **problems(400, 401, 403, 404, 409, 422)},
+        openapi_extra={**takes(shape.NewState), "security": [{"admin": []}]},
+    )
+    async def set_state(fingerprint: str, request: Request) -> Response:
+        """A paused campaign can be opened again; a closed one, only archived or deleted.
+
+        While it is not open its reports are answered 410, and devices drop them. Closing deletes
+        the pseudonyms of its rounds; deleting, also all counts. The document stays.
+        """
+        asked = _read(request.scope["admitted"].body, shape.NewState, "a state")
+        stored = await context.known(fingerprint)
+        try:
+            await context.set_state(stored, asked.state)
+        except CampaignError as error:
+            raise Problem(409, str(error), kind="state") from None
+        return tagged(request, _summary(context, stored, context.clock()))
+
     return router
+
+
+def _summary(context: Context, stored: StoredCampaign, now: float) -> shape.Summary:
+    return shape.Summary(**summary(stored, context.state_of(stored), now))
 
 
 async def _document(context: Context, stored: StoredCampaign) -> bytes:
@@ -156,10 +188,12 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
         raise Problem(422, str(error), kind="campaign") from None
 
 
-def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
+def summary(stored: StoredCampaign, state: State, now: float) -> dict[str, Any]:
     """What is told of a campaign in a list."""
     campaign = stored.campaign
     first, last = stored.terms.open_rounds(campaign.schedule, now)
+    if state != "open":
+        first = last + 1
     return {
         "fingerprint": campaign.fingerprint,
         "name": campaign.name,
@@ -170,6 +204,7 @@ def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
         "terms": stored.terms.to_dict(),
         "needs_token": stored.token is not None,
         "created": to_text(stored.created),
+        "state": state,
         "now": {
             "round": campaign.schedule.round_at(now),
             "first_open": first,
@@ -178,17 +213,15 @@ def summary(stored: StoredCampaign, now: float) -> dict[str, Any]:
     }
 
 
-def show_campaign(stored: StoredCampaign, now: float) -> shape.CampaignDocument:
+def show_campaign(stored: StoredCampaign, state: State, now: float) -> shape.CampaignDocument:
     """A campaign with its document."""
-    return shape.CampaignDocument(**summary(stored, now), document=stored.campaign.to_dict())
+    return shape.CampaignDocument(**summary(stored, state, now), document=stored.campaign.to_dict())
 
 
-def _asked(body: bytes) -> shape.NewCampaign:
+def _read(body: bytes, kind: type[Asked], name: str) -> Asked:
     try:
-        return msgspec.json.decode(body, type=shape.NewCampaign)
+        return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise Problem(
-            422, f"body must be a new campaign: {error}; correct it", kind="body"
-        ) from None
+        raise Problem(422, f"body must be {name}: {error}; correct it", kind="body") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Problem(400, "body must be JSON; send valid JSON", kind="unreadable") from None

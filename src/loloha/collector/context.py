@@ -14,9 +14,10 @@ from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
+from loloha.collector.life import State
 from loloha.collector.metric import Metrics
 from loloha.collector.prepared import Once, Prepared
-from loloha.collector.problem import Problem
+from loloha.collector.problem import Problem, ended
 from loloha.collector.process import Parts, Process
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.secret import bearer, hashed, is_one_of
@@ -47,6 +48,8 @@ FEW_NUMBERS = 1 << 13
 """So many are computed in this process: another one is asked in about as long."""
 SECONDS_TO_LOOK_AGAIN = 1.0
 """What is not there is looked for in the store once in so long, whoever asks for it."""
+SECONDS_TO_DROP = 3600.0
+"""Sums that are no longer kept go once in so long."""
 MOST_PREPARED = 32 << 20
 """Bytes of answers that are kept for whoever asks next."""
 
@@ -94,6 +97,9 @@ class Context:
         self._looks_again = -math.inf
         self._watch: AlarmWatch | None = None
         self._opened: _Opened | None = None
+        self._dropped = -math.inf
+        # Of the campaigns that are not open: only this process changes them.
+        self.states: dict[str, State] = {}
 
     @property
     def store(self) -> Store:
@@ -131,6 +137,7 @@ class Context:
             timekeeper = Timekeeper(
                 self.clock, self._steady, seen=seen, accepted=self.settings.accept_clock
             )
+            self.states = store.states()
             committer = Committer(
                 store,
                 clock=timekeeper.now,
@@ -219,11 +226,13 @@ class Context:
             self._opened.store.close()
         self._opened = None
 
-    @staticmethod
-    def _tidy(store: Store, now: float) -> bool:
+    def _tidy(self, store: Store, now: float) -> bool:
         """See that the store can be written, and close rounds on time; whether more are due."""
         store.see(now)
         store.probe()
+        if now - self._dropped >= SECONDS_TO_DROP:
+            store.drop_old_sums(now)
+            self._dropped = now
         return store.close_rounds(now)
 
     def _kept_reports(self) -> Any:
@@ -286,6 +295,30 @@ class Context:
 
     def _every_fingerprint(self) -> set[str]:
         return set(self.store.fingerprints())
+
+    async def set_state(self, stored: StoredCampaign, state: State) -> None:
+        """Change the state of a campaign, durably.
+
+        Raises
+        ------
+        CampaignError
+            If it cannot follow the one it is in.
+        """
+        await self.read(self.store.set_state, stored, state)
+        self.states[stored.campaign.fingerprint] = state
+
+    def state_of(self, stored: StoredCampaign) -> State:
+        """In which state a campaign is."""
+        return self.states.get(stored.campaign.fingerprint, "open")
+
+    def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
+        """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
+
+        The store refuses them in any case.
+        """
+        state = self.state_of(stored)
+        if state != "open":
+            raise ended(state, whose)
 
     def add_known(self, fingerprint: str) -> None:
         """There is a campaign more."""

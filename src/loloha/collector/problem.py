@@ -26,7 +26,7 @@ TITLES = {
     405: "The method does not exist here",
     408: "The body came too slowly",
     409: "The request contradicts what is known",
-    410: "The round is closed",
+    410: "The round or the campaign is closed",
     413: "The body is too large",
     415: "The type of the body is not known",
     421: "This is not the host that was asked for",
@@ -76,6 +76,16 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
     headers = {"Retry-After": str(RETRY_SECONDS)} if reason is Refusal.EARLY else None
     extra = {"reason": str(reason), **whose}
     return Problem(status, reason.help, kind=reason, headers=headers, extra=extra)
+
+
+def ended(state: str, whose: dict[str, str]) -> Problem:
+    """The answer to reports of a campaign that takes none, for now or for ever.
+
+    A device that knows no more than 0.2 takes it for a round that is closed, and drops them.
+    """
+    extra = {"reason": str(Refusal.LATE), "campaign": "paused" if state == "paused" else "ended"}
+    detail = f"campaign is {extra['campaign']}, it takes no reports; drop them, and send no more"
+    return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)
 
 
 def unavailable(detail: str) -> Problem:

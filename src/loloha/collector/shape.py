@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from loloha.collector.life import State
 from loloha.wire.text import Message
 
 Count = Annotated[int, Meta(ge=0)]
@@ -25,6 +26,7 @@ class ProblemDocument(Struct):
     detail: str
     reason: str | UnsetType = UNSET
     reporter: str | UnsetType = UNSET
+    campaign: Literal["paused", "ended"] | UnsetType = UNSET
 
 
 class Refused(Struct):
@@ -71,6 +73,7 @@ class TermsDocument(Struct):
     early_seconds: Count
     minimum_cohort: Count
     publish_every: Count
+    keep_days: Count | UnsetType = UNSET
 
 
 class NewCampaign(Struct, forbid_unknown_fields=True):
@@ -111,7 +114,14 @@ class Summary(Struct):
     terms: TermsDocument
     needs_token: bool
     created: str
+    state: State
     now: Now
+
+
+class NewState(Struct, forbid_unknown_fields=True):
+    """What a campaign is to become."""
+
+    state: State
 
 
 class CampaignDocument(Summary):
@@ -349,7 +359,7 @@ class Health(Struct):
 
 
 SHAPES = (
-    ProblemDocument, Message, ReceiptDocument, Answers, NewCampaign, AssignedKey,
+    ProblemDocument, Message, ReceiptDocument, Answers, NewCampaign, NewState, AssignedKey,
     CreatedDocument, Campaigns, RoundsDocument, EstimatesDocument, SeriesDocument, SmoothedDocument,
     Alarms, Privacy, Health,
 )  # fmt: skip

@@ -15,6 +15,7 @@ MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""
 
 LONGEST_TOLERANCE = 366 * 86400
+LONGEST_KEPT = 36_525
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class Terms:
     early_seconds: int = 60
     minimum_cohort: int = 100
     publish_every: int | None = None
+    keep_days: int | None = None
+    """After so many days a closed round is forgotten; None keeps it."""
 
     def __post_init__(self) -> None:
         advice = "0 tolerates nothing"
@@ -34,6 +37,8 @@ class Terms:
         if self.publish_every is None:
             object.__setattr__(self, "publish_every", self.minimum_cohort)
         checks.integer("publish_every", self.publish_every, 0, 1 << 53, "1 shows every report")
+        if self.keep_days is not None:
+            checks.integer("keep_days", self.keep_days, 1, LONGEST_KEPT, "leave it out to keep all")
 
     def publishes(self, n: int, waiting: int) -> bool:
         """Whether the ``waiting`` last of n reports of an open round are to be shown now."""
@@ -49,6 +54,12 @@ class Terms:
         """Unix seconds at which a round takes no more reports."""
         return schedule.start + (round + 1) * schedule.seconds + self.late_seconds
 
+    def first_kept(self, schedule: Schedule, now: float) -> int:
+        """First round whose sums are not yet to be deleted."""
+        if self.keep_days is None:
+            return 0
+        return max(0, schedule.round_at(now - self.late_seconds - self.keep_days * 86_400))
+
     def require_few_rounds(self, schedule: Schedule) -> None:
         """Refuse tolerances that keep too many rounds of this length open."""
         longest = MOST_OPEN * schedule.seconds
@@ -59,8 +70,11 @@ class Terms:
             )
 
     def to_dict(self) -> dict[str, int]:
-        """As JSON data."""
-        return asdict(self)
+        """As JSON data; ``keep_days`` where there is one."""
+        plain = asdict(self)
+        if self.keep_days is None:
+            del plain["keep_days"]
+        return plain
 
     def to_json(self) -> str:
         """As the store keeps it."""

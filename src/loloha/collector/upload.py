@@ -65,6 +65,7 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
         )
         upload = Submission(stored, batch, digests)
         reporter = _reporter(body) if single else UNSET
+    context.require_open(stored, named(reporter))
     del body
     admitted.release()
     # Rounds count too: each has a guard and counts of its own to be read and written.
@@ -80,9 +81,13 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
 def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
     """The answer to a single report, with its name: a device knows its own from a cached one."""
     if receipt.refused:
-        named = {} if reporter is UNSET else {"reporter": reporter}
-        raise refused(receipt.refused[0][1], named)
+        raise refused(receipt.refused[0][1], named(reporter))
     return _json(shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter))
+
+
+def named(reporter: str | UnsetType) -> dict[str, str]:
+    """Whose the report is, where that could be read."""
+    return {} if reporter is UNSET else {"reporter": reporter}
 
 
 async def counted(
@@ -126,7 +131,7 @@ def routes(context: Context) -> APIRouter:
     @router.post(
         CAMPAIGN + "/keys",
         summary="Have a key assigned",
-        responses={**described(shape.AssignedKey), **problems(401, 403, 404, 409)},
+        responses={**described(shape.AssignedKey), **problems(401, 403, 404, 409, 410)},
     )
     async def assign_key(fingerprint: str, request: Request) -> Response:
         """Draw a key for a new device, where the campaign's keys are assigned.
@@ -135,6 +140,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored: StoredCampaign = request.scope["admitted"].stored
         campaign = stored.campaign
+        context.require_open(stored, {})
         if campaign.keys != "assigned":
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"

@@ -139,13 +139,17 @@ class Collector:
             created["campaign"]["terms"],
         )
 
-    def campaigns(self) -> list[dict[str, Any]]:
+    def campaigns(self, *, archived: bool = False) -> list[dict[str, Any]]:
         """All campaigns, the oldest first, as the collector sums them up."""
         campaigns: list[dict[str, Any]] = []
         more = True
         while more:
-            query = f"?before={campaigns[0]['fingerprint']}" if campaigns else ""
-            answer = self._connection.get(f"{self._base}/v1/campaigns{query}")
+            query = {"archived": "true"} if archived else {}
+            if campaigns:
+                query["before"] = campaigns[0]["fingerprint"]
+            answer = self._connection.get(
+                f"{self._base}/v1/campaigns?{urlencode(query)}".rstrip("?")
+            )
             page = _expect(answer, "list its campaigns")
             campaigns = page["campaigns"] + campaigns
             more = page["more"]
@@ -163,6 +167,40 @@ class Collector:
         _expect(answer, "know the campaign")
         return Campaign.from_json(answer.body, fingerprint=self._fingerprint)
 
+    def summary(self) -> dict[str, Any]:
+        """The campaign as the collector sums it up, with its state and its rounds that are open.
+
+        Raises
+        ------
+        CampaignError
+            If the collector does not know it.
+        """
+        summed: dict[str, Any] = _expect(
+            self._connection.get(self._campaign_path()), "know the campaign"
+        )
+        return summed
+
+    def set_state(self, state: str) -> dict[str, Any]:
+        """Pause the campaign, open it again, or end it; its summary.
+
+        Parameters
+        ----------
+        state : str
+            "open", "paused", "closed", "archived" or "deleted".
+
+        Raises
+        ------
+        CampaignError
+            If the collector refuses it.
+        """
+        self._campaign_path()
+        path = f"{self._base}/v1/admin/campaigns/{self._fingerprint}/state"
+        body = json.dumps({"state": state}).encode()
+        return _expect(
+            self._connection.request("PUT", path, body, {"Content-Type": JSON}),
+            f"make the campaign {state}",
+        )
+
     def open_rounds(self) -> range:
         """The rounds that take reports now.
 
@@ -171,7 +209,7 @@ class Collector:
         CampaignError
             If the collector does not know the campaign.
         """
-        campaign = _expect(self._connection.get(self._campaign_path()), "know the campaign")
+        campaign = self.summary()
         return range(campaign["now"]["first_open"], campaign["now"]["last_open"] + 1)
 
     # -- devices

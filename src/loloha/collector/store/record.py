@@ -18,6 +18,7 @@ from loloha.collector.store.segment import Opened, load
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
 from loloha.collector.work import by_round
+from loloha.report import LARGEST_ROUND
 from loloha.wire import Refusal
 from loloha.wire.refusal import REASONS
 
@@ -125,10 +126,17 @@ class Recorder:
         """First and last open round; what is closed is closed for ever, and its guard deleted."""
         first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
         place = {"entry": stored.id}
-        closed: int = connection.execute(statement.FIRST_OPEN, place).scalar_one()
-        if closed >= first:
-            return closed, last
-        closing = {**place, "first": first}
+        closed, state = connection.execute(statement.FIRST_OPEN, place).one()
+        if closed < first:
+            self.close_before(connection, stored, first)
+        if state != "open":
+            # No round takes reports: none is open, and none is yet to come.
+            return LARGEST_ROUND + 1, LARGEST_ROUND + 1
+        return max(closed, first), last
+
+    def close_before(self, connection: sql.Connection, stored: StoredCampaign, first: int) -> None:
+        """Close all rounds before one, for ever: what waits is shown if it may, guards are gone."""
+        closing = {"entry": stored.id, "first": first}
         connection.execute(statement.SET_FIRST_OPEN, closing)
         if stored.terms.publish_every == 0:
             for round in connection.execute(statement.WAITING_ROUNDS, closing).scalars().all():
@@ -137,7 +145,6 @@ class Recorder:
         for at in [at for at in self._guards if at[0] == stored.id]:
             if at[1] < first:
                 del self._guards[at]
-        return first, last
 
     def note_due(self, connection: sql.Connection, stored: StoredCampaign) -> None:
         """Remember when there is something to close next."""

@@ -38,6 +38,8 @@ campaign = Table(
     Column("created", BigInteger, nullable=False),
     # Rounds below it are closed for ever, even if the clock goes back.
     Column("first_open", BigInteger, nullable=False),
+    # One of `life.STATES`.
+    Column("state", Text, nullable=False, server_default="open"),
 )
 
 # How many reports were accepted, duplicates, or refused for which reason; round -1: before any.

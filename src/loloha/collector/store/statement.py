@@ -38,7 +38,7 @@ def _number(name: str, kind: Any = sql.BigInteger) -> sql.BindParameter[int]:
 
 EPOCH = sql.select(writer.c.epoch).with_for_update()
 
-FIRST_OPEN = sql.select(campaign.c.first_open).where(campaign.c.id == _entry)
+FIRST_OPEN = sql.select(campaign.c.first_open, campaign.c.state).where(campaign.c.id == _entry)
 SET_FIRST_OPEN = (
     sql.update(campaign).where(campaign.c.id == _entry).values(first_open=sql.bindparam("first"))
 )
@@ -120,6 +120,14 @@ MARK_KEPT = (
 _marked = _here(kept) & (kept.c.segment < 0)
 MARKED_KEPT = sql.select(kept.c.reports).where(_marked).order_by(kept.c.segment.desc())
 DELETE_KEPT = sql.delete(kept).where(_marked)
+
+# What a campaign has counted: all of it, or of the rounds before one.
+_before = _number("before")
+DELETE_SUMS = [
+    sql.delete(table).where(table.c.campaign_id == _entry, table.c.round < _before)
+    for table in (cell, waiting_cell, outcome)
+]
+DELETE_REPORTS = [sql.delete(table).where(table.c.campaign_id == _entry) for table in (guard, kept)]
 
 
 def insert(dialect: str, table: sql.Table) -> Any:

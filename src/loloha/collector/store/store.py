@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
+from loloha.collector.life import STATES, State, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
@@ -50,6 +52,8 @@ class Store:
     ) -> None:
         self.database = Database(url, is_ready=is_ready)
         self._record = Recorder(self.database.dialect, keeps=keeps)
+        # Who has it reads and changes what the recorder remembers: uploads, and who closes rounds.
+        self._recording = threading.Lock()
         self._epoch = -1
         try:
             if not is_ready:
@@ -104,15 +108,16 @@ class Store:
         StoreError
             If the database fails. Nothing was half-applied: sending the same again is safe.
         """
-        try:
-            with self.database.write() as connection:
-                self._must_be_newest(connection)
-                codes = self._record.write(connection, submissions, now)
-        except BaseException:
-            # The commit may have taken place or not: only the database knows.
-            self._record.forget()
-            raise
-        self._record.remember()
+        with self._recording:
+            try:
+                with self.database.write() as connection:
+                    self._must_be_newest(connection)
+                    codes = self._record.write(connection, submissions, now)
+            except BaseException:
+                # The commit may have taken place or not: only the database knows.
+                self._record.forget()
+                raise
+            self._record.remember()
         return codes
 
     def create(
@@ -138,6 +143,50 @@ class Store:
                 connection.execute(sql.insert(schema.campaign), row)
             return self._campaigns(connection, mine)[0], not existing
 
+    def set_state(self, stored: StoredCampaign, wanted: State) -> None:
+        """Let a campaign be paused, go on, or end; what that deletes is gone when this returns.
+
+        Raises
+        ------
+        CampaignError
+            If that state cannot follow the one it is in.
+        """
+        mine = schema.campaign.c.id == stored.id
+        values: dict[str, Any] = {"state": wanted}
+        with self._recording, self.database.write() as connection:
+            self._must_be_newest(connection)
+            select = sql.select(schema.campaign.c.state).where(mine)
+            require_next(connection.execute(select).scalar_one(), wanted)
+            if wanted not in ("open", "paused"):
+                self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
+            if wanted == "deleted":
+                for delete in (*statement.DELETE_SUMS, *statement.DELETE_REPORTS):
+                    connection.execute(delete, {"entry": stored.id, "before": 1 << 53})
+                self._record.has_deleted = True
+                values |= {"secret": secrets.token_bytes(32)}
+            connection.execute(sql.update(schema.campaign).where(mine).values(values))
+
+    def states(self) -> dict[str, State]:
+        """Of the campaigns that are not open, by their fingerprints."""
+        table = schema.campaign
+        select = sql.select(table.c.fingerprint, table.c.state).where(table.c.state != "open")
+        with self.database.read() as connection:
+            return by_first(connection.execute(select))
+
+    def drop_old_sums(self, now: float) -> None:
+        """Forget the closed rounds that are older than the terms of their campaigns keep them."""
+        keeps = schema.campaign.c.terms.contains('"keep_days"')
+        with self.database.read() as connection:
+            old = [
+                {"entry": one.id, "before": one.terms.first_kept(one.campaign.schedule, now)}
+                for one in self._campaigns(connection, keeps)
+            ]
+        if old:
+            with self.database.write() as connection:
+                self._must_be_newest(connection)
+                for delete in statement.DELETE_SUMS:
+                    connection.execute(delete, old)
+
     def close_rounds(self, now: float, *, most: int = 25) -> bool:
         """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
 
@@ -150,7 +199,7 @@ class Store:
             self._record.due = dict.fromkeys(guarded, -math.inf)
         due = [each for each, moment in self._record.due.items() if moment <= now]
         if due:
-            with self.database.write() as connection:
+            with self._recording, self.database.write() as connection:
                 self._must_be_newest(connection)
                 few = schema.campaign.c.id.in_(due[:most])
                 for stored in self._campaigns(connection, few):
@@ -271,13 +320,20 @@ class Store:
             campaigns = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
         return campaigns[0] if campaigns else None
 
-    def fingerprints(self, *, before: str | None = None, newest: int = 1 << 30) -> list[str]:
+    def fingerprints(
+        self,
+        *,
+        before: str | None = None,
+        newest: int = 1 << 30,
+        states: Sequence[State] = STATES,
+    ) -> list[str]:
         """Of the newest campaigns, or of those before one of them, the oldest first."""
         table = schema.campaign
         select = sql.select(table.c.fingerprint).order_by(table.c.id.desc()).limit(newest)
         if before is not None:
             other = sql.select(table.c.id).where(table.c.fingerprint == before).scalar_subquery()
             select = select.where(table.c.id < other)
+        select = select.where(table.c.state.in_(states))
         with self.database.read() as connection:
             return list(connection.execute(select).scalars())[::-1]
 

@@ -1,0 +1,124 @@
+"""``loloha campaign list``, and what pauses and ends campaigns."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import typer
+
+from loloha.cli import console
+from loloha.cli.campaign import ADMIN_KEY, about_key, group
+from loloha.errors import CampaignError, ParameterError
+
+__all__ = ["group"]
+
+_ENDS = {
+    "closed": (
+        "It takes no reports any more, for ever; devices are told, drop what waits, and stop. The "
+        "pseudonyms of its open rounds are deleted. Its estimates stay."
+    ),
+    "archived": "It is no longer listed. Its estimates stay at its address.",
+    "deleted": (
+        "All its counts and waiting reports are deleted, for ever. Its document stays, so that "
+        "devices are told that it has ended; so do a log of its reports, and backups of the store."
+    ),
+}
+
+
+@group.command("list")
+def list_campaigns(collector: str, *, archived: bool = False, as_json: bool = False) -> None:
+    """List the campaigns of a collector, the oldest first."""
+    from loloha.sender.collector import Collector
+
+    with Collector(collector) as one:
+        campaigns = one.campaigns(archived=archived)
+    if as_json:
+        console.show_json(campaigns)
+        return
+    if not campaigns:
+        console.show("no campaigns")
+        return
+    base = collector.rstrip("/")
+    console.show_table(
+        ("name", "state", "protocol", "values", "round", "created"),
+        [
+            (
+                each["name"],
+                # None before 0.3.
+                each.get("state", "open"),
+                each["protocol"]["type"],
+                each["bins"],
+                each["now"]["round"],
+                each["created"][:10],
+            )
+            for each in campaigns
+        ],
+    )
+    for each in campaigns:
+        name = console.visible(each["name"])
+        console.show(f"{name}: {base}/v1/campaigns/{each['fingerprint']}")
+
+
+@group.command()
+def pause(campaign: str, *, as_json: bool = False) -> None:
+    """Take no reports until it is resumed: devices are told, drop what waits, and ask again.
+
+    LOLOHA_ADMIN_KEY holds the admin key.
+    """
+    _become(campaign, "paused", as_json)
+
+
+@group.command()
+def resume(campaign: str, *, as_json: bool = False) -> None:
+    """Let a paused campaign take reports again. LOLOHA_ADMIN_KEY holds the admin key."""
+    _become(campaign, "open", as_json)
+
+
+@group.command()
+def close(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+    """End a campaign for ever; its estimates stay. LOLOHA_ADMIN_KEY holds the admin key."""
+    _end(campaign, "closed", yes, as_json)
+
+
+@group.command()
+def archive(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+    """List a closed campaign no more; its estimates stay. LOLOHA_ADMIN_KEY holds the admin key."""
+    _end(campaign, "archived", yes, as_json)
+
+
+@group.command()
+def delete(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
+    """Delete what a closed campaign has counted. LOLOHA_ADMIN_KEY holds the admin key."""
+    _end(campaign, "deleted", yes, as_json)
+
+
+def _end(campaign: str, state: str, yes: bool, as_json: bool) -> None:
+    """Say what goes and what stays, then ask, then do it."""
+    from loloha.sender.collector import Collector
+
+    with Collector(campaign) as collector:
+        name = console.visible(collector.summary()["name"])
+    if not yes:
+        console.say(f"{name} is to be {state}. {_ENDS[state]}")
+        if not typer.get_text_stream("stdin").isatty():
+            raise ParameterError("yes must be given where nobody can be asked; add --yes")
+        typer.confirm("Go on?", abort=True, err=True)
+    _become(campaign, state, as_json)
+
+
+def _become(campaign: str, state: str, as_json: bool) -> None:
+    from loloha.sender.collector import Collector
+
+    key = os.environ.get(ADMIN_KEY)
+    try:
+        with Collector(campaign, token=key) as collector:
+            summary: dict[str, Any] = collector.set_state(state)
+    except CampaignError as error:
+        if error.status not in (401, 403):
+            raise
+        raise CampaignError(f"{error}; {about_key(key)}") from None
+    if as_json:
+        console.show_json(summary)
+    else:
+        console.say(f"{console.visible(summary['name'])} is {summary['state']}")

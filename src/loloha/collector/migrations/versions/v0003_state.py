@@ -1,0 +1,13 @@
+"""A campaign has a state."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """All that are there are open."""
+    state = sa.Column("state", sa.Text, nullable=False, server_default="open")
+    op.add_column("campaign", state)

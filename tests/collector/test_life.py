@@ -1,0 +1,267 @@
+"""The life of a campaign: paused, ended, archived, deleted; what devices are told, what is left."""
+
+from typing import Any, get_args
+
+import pytest
+import sqlalchemy as sql
+
+from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, messages
+from loloha.campaign import Campaign
+from loloha.collector.life import STATES, State, require_next
+from loloha.collector.store import Store, schema
+from loloha.collector.stored_campaign import StoredCampaign
+from loloha.collector.submission import Submission, UploadOutcome
+from loloha.collector.terms import Terms
+from loloha.errors import CampaignError, ParameterError
+
+LINES = {"content-type": "application/x-ndjson"}
+JSON = {"content-type": "application/json"}
+NOW = START + 60
+TERMS = Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1)
+COUNTED = ("cell", "waiting_cell", "outcome", "guard", "kept")
+
+
+@pytest.fixture
+def one() -> Campaign:
+    return campaign()
+
+
+def become(client: Any, one: Campaign, state: str, status: int = 200) -> Any:
+    path = f"/v1/admin/campaigns/{one.fingerprint}/state"
+    answer = client.put(path, json={"state": state}, headers=ADMIN)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def rows(store: Store, stored: StoredCampaign) -> dict[str, int]:
+    with store.database.read() as connection:
+        return {
+            name: connection.scalar(
+                sql.select(sql.func.count())
+                .select_from(schema.metadata.tables[name])
+                .where(schema.metadata.tables[name].c.campaign_id == stored.id)
+            )
+            or 0
+            for name in COUNTED
+        }
+
+
+def test_which_state_may_follow_which() -> None:
+    may = {
+        (one, other)
+        for one in get_args(State)
+        for other in STATES
+        if one != other and follows(one, other)
+    }
+    assert may == {
+        ("open", "paused"),
+        ("paused", "open"),
+        ("open", "closed"),
+        ("paused", "closed"),
+        ("closed", "archived"),
+        ("closed", "deleted"),
+        ("archived", "deleted"),
+    }
+
+
+def follows(one: State, other: State) -> bool:
+    try:
+        require_next(one, other)
+    except CampaignError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("state", "says"), [("paused", "paused"), ("closed", "ended")])
+def test_every_way_in_says_that_it_takes_no_reports(
+    serve: Any, one: Campaign, state: str, says: str
+) -> None:
+    client, some = serve(), clients(one, 6)
+    path = created(client, one)
+    sent = messages(one, some, 0)
+    assert client.post(f"{path}/reports", content=sent[0], headers=JSON).status_code == 200
+    shown = become(client, one, state)
+    assert (shown["state"], shown["fingerprint"]) == (state, one.fingerprint)
+    assert shown["now"]["last_open"] < shown["now"]["first_open"]
+    single = client.post(f"{path}/reports", content=sent[1], headers=JSON)
+    many = client.post(f"{path}/reports", content=b"\n".join(sent), headers=LINES)
+    together = client.post("/v1/reports", content=b"[%s]" % sent[2], headers=JSON)
+    (answer,) = together.json()["answers"]
+    assert answer["status"] == single.status_code == many.status_code == 410
+    for told in (single.json(), many.json(), answer["body"]):
+        assert told["campaign"] == says
+        # What a device of 0.2 knows: it drops the report.
+        assert (told["reason"], told["type"]) == ("late", "urn:loloha:problem:late")
+    assert single.json()["reporter"] == some[1].reporter(0)
+    assert answer["body"]["reporter"] == some[2].reporter(0)
+    (counted,) = client.get(f"{path}/rounds").json()["rounds"]
+    assert counted["n"] == 1
+
+
+def test_keys_are_not_assigned_either(serve: Any) -> None:
+    client, one = serve(), campaign(keys="assigned")
+    path = created(client, one)
+    assert client.post(f"{path}/keys").status_code == 200
+    become(client, one, "paused")
+    assert client.post(f"{path}/keys").json()["campaign"] == "paused"
+    become(client, one, "open")
+    assert client.post(f"{path}/keys").status_code == 200
+
+
+def test_a_paused_campaign_goes_on_and_counts_nothing_twice(serve: Any, one: Campaign) -> None:
+    client = serve()
+    path = created(client, one)
+    sent = messages(one, clients(one, 6), 0)
+    become(client, one, "paused")
+    become(client, one, "open")
+    body = b"\n".join(sent)
+    assert client.post(f"{path}/reports", content=body, headers=LINES).json()["accepted"] == 6
+    become(client, one, "paused")
+    become(client, one, "paused")
+    become(client, one, "open")
+    assert client.post(f"{path}/reports", content=body, headers=LINES).json()["duplicates"] == 6
+
+
+def test_what_cannot_follow_is_refused_and_changes_nothing(serve: Any, one: Campaign) -> None:
+    client = serve()
+    path = created(client, one)
+    assert "must be closed to become archived" in become(client, one, "archived", 409)["detail"]
+    assert "deleted, it is open" in become(client, one, "deleted", 409)["detail"]
+    assert client.get(path).json()["state"] == "open"
+    become(client, one, "closed")
+    for state in ("open", "paused"):
+        assert "it is closed" in become(client, one, state, 409)["detail"]
+    assert client.get(path).json()["state"] == "closed"
+
+
+def test_only_an_admin_and_only_what_is_there(serve: Any, one: Campaign) -> None:
+    client = serve()
+    created(client, one, token=True)
+    path = f"/v1/admin/campaigns/{one.fingerprint}/state"
+    body = {"state": "closed"}
+    assert client.put(path, json=body).status_code == 401
+    wrong = {"Authorization": "Bearer another"}
+    assert client.put(path, json=body, headers=wrong).status_code == 403
+    foreign = {**ADMIN, "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
+    assert client.put(path, json=body, headers=foreign).status_code == 403
+    nowhere = path.replace(one.fingerprint, "0" * 64)
+    assert client.put(nowhere, json=body, headers=ADMIN).status_code == 404
+    for bad in ({"state": "gone"}, {}, {"state": "open", "more": 1}, []):
+        assert client.put(path, json=bad, headers=ADMIN).status_code == 422
+    assert client.put(path, content=b"{", headers={**ADMIN, **JSON}).status_code == 400
+    assert client.get(f"/v1/campaigns/{one.fingerprint}").json()["state"] == "open"
+
+
+def test_archived_and_deleted_ones_are_listed_on_demand(serve: Any) -> None:
+    client, every = serve(), [campaign(name=name) for name in STATES]
+    for one in every:
+        created(client, one)
+        if one.name in ("archived", "deleted"):
+            become(client, one, "closed")
+        become(client, one, one.name)
+    listed = client.get("/v1/campaigns").json()["campaigns"]
+    assert [one["name"] for one in listed] == ["open", "paused", "closed"]
+    listed = client.get("/v1/campaigns?archived=true").json()["campaigns"]
+    assert [(one["name"], one["state"]) for one in listed] == [(one, one) for one in STATES]
+    older = client.get(f"/v1/campaigns?newest=1&before={every[2].fingerprint}").json()
+    assert [one["name"] for one in older["campaigns"]] == ["paused"]
+    assert older["more"]
+
+
+def test_a_state_outlives_the_collector(serve: Any, one: Campaign) -> None:
+    first = serve()
+    path = created(first, one)
+    become(first, one, "closed")
+    second = serve()
+    assert second.get(path).json()["state"] == "closed"
+    sent = messages(one, clients(one, 1), 0)
+    assert second.post(f"{path}/reports", content=sent[0], headers=JSON).status_code == 410
+    # Created again it is what it was.
+    again = {"campaign": one.to_dict()}
+    told = second.post("/v1/campaigns", json=again, headers=ADMIN).json()
+    assert (told["created"], told["campaign"]["state"]) == (False, "closed")
+
+
+def test_what_is_counted_is_kept_at_the_end_and_gone_once_deleted(
+    store: Store, one: Campaign
+) -> None:
+    store._record.keeps = lambda *_: b"kept"
+    stored = store.create(one, TERMS, token=b"t" * 32, now=NOW)[0]
+    other = store.create(campaign(name="other"), TERMS, token=None, now=NOW)[0]
+    for each in (stored, other):
+        sent = messages(each.campaign, clients(each.campaign, 20), 0)
+        upload = Submission.of(each, batch(each.campaign, sent))
+        store.record([upload], NOW)
+    before, tally = rows(store, stored), store.tally(stored, 0)
+    assert min(before[name] for name in ("cell", "outcome", "guard", "kept")) > 0
+    store.set_state(stored, "closed")
+    assert rows(store, stored) == {**before, "guard": 0}
+    assert store.tally(stored, 0) == tally
+    store.set_state(stored, "deleted")
+    assert rows(store, stored) == dict.fromkeys(COUNTED, 0)
+    assert rows(store, other)["guard"] > 0
+    assert store.states() == {one.fingerprint: "deleted"}
+    # The document stays: devices are told that it has ended.
+    assert store.campaign(one.fingerprint).campaign == one  # type: ignore[union-attr]
+    assert not store.tally(stored, 0).n
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_the_store_itself_refuses_what_was_on_its_way(
+    store: Store, one: Campaign, state: State
+) -> None:
+    stored = store.create(one, TERMS, token=None, now=NOW)[0]
+    some = clients(one, 4)
+    uploads = [Submission.of(stored, batch(one, messages(one, some, round))) for round in (0, 9)]
+    store.set_state(stored, state)
+    for upload in uploads:
+        outcome = UploadOutcome.of(store.record([upload], NOW)[0].tolist())
+        assert (outcome.accepted, {str(one) for one in outcome.reasons}) == (0, {"late"})
+    assert rows(store, stored)["guard"] == 0
+
+
+def test_sums_go_when_they_are_no_longer_kept(store: Store, one: Campaign) -> None:
+    day, keep = 24, Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1, keep_days=2)
+    stored = store.create(one, keep, token=None, now=NOW)[0]
+    for_ever = store.create(campaign(name="other"), TERMS, token=None, now=NOW)[0]
+    some = clients(one, 3)
+    for each in (stored, for_ever):
+        for round in (0, 1, 2 * day):
+            sent = Submission.of(each, batch(each.campaign, messages(each.campaign, some, round)))
+            store.record([sent], START + round * HOUR)
+
+    def kept(each: StoredCampaign) -> list[int]:
+        return [one.number for one in store.rounds(each)]
+
+    # A round of an hour, an hour more for those that are late, and two days.
+    last = START + HOUR + HOUR + 2 * 86_400
+    store.drop_old_sums(last - 1)
+    assert kept(stored) == [0, 1, 2 * day]
+    store.drop_old_sums(last)
+    assert kept(stored) == [1, 2 * day]
+    assert not store.tally(stored, 0).counts.any()
+    store.drop_old_sums(last + HOUR)
+    assert kept(stored) == [2 * day]
+    assert kept(for_ever) == [0, 1, 2 * day]
+
+
+def test_a_collector_drops_them_by_itself(serve: Any, one: Campaign, clock: Any) -> None:
+    client = serve()
+    path = created(client, one, terms={"keep_days": 1, "late_seconds": 0, "minimum_cohort": 1})
+    sent = messages(one, clients(one, 3), 0)
+    client.post(f"{path}/reports", content=b"\n".join(sent), headers=LINES)
+    assert len(client.get(f"{path}/rounds").json()["rounds"]) == 1
+    clock.now += 2 * 86_400
+    client = serve(accept_clock=True)
+    client.__exit__(None, None, None)
+    client = serve()
+    assert client.get(f"{path}/rounds").json()["rounds"] == []
+    assert client.get(path).json()["terms"]["keep_days"] == 1
+
+
+def test_terms_keep_at_least_a_day() -> None:
+    for days in (0, -1, 1.5, 10**6):
+        with pytest.raises(ParameterError, match="keep_days"):
+            Terms(keep_days=days)  # type: ignore[arg-type]
+    assert Terms.from_dict(Terms(keep_days=3).to_dict()) == Terms(keep_days=3)
+    assert "keep_days" not in Terms().to_dict()
