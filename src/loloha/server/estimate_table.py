@@ -107,7 +107,7 @@ class EstimateTable:
                 reason = getattr(error, "strerror", None) or "it is no table"
                 raise ParameterError(
                     f"estimates must be a .csv or .parquet file, got {str(path)!r}: {reason}; "
-                    "write it by `loloha export` or `loloha estimate --out`"
+                    "write it by `loloha export` or `loloha estimate`"
                 ) from None
         return cls.from_rows(rows)
 
@@ -123,7 +123,7 @@ class EstimateTable:
         if lacking := sorted({*COLUMNS} - {*rows.column_names}):
             raise ParameterError(
                 f"estimates must have {', '.join(COLUMNS)}, they lack {', '.join(lacking)}; "
-                "write them by `loloha export` or `loloha estimate --out`"
+                "write them by `loloha export` or `loloha estimate`"
             )
         if "unbiased" in rows.column_names:
             raise ParameterError(
@@ -142,7 +142,7 @@ class EstimateTable:
         ):
             raise ParameterError(
                 "estimates must have every value once in each round, they do not; write them "
-                "without --top and --only-clear"
+                "whole, of all values"
             )
         numbers = {
             name: rows[name].cast("double").to_numpy().astype(float).reshape(shape)

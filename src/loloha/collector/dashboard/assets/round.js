@@ -76,7 +76,7 @@ function describe(estimates, campaign) {
     return `${when}: ${quantity(estimates.n, "report")}, not published yet: estimates are updated in batches of reports and when the round is closed, so that no update shows a single report.`;
   }
   if (estimates.suppressed_because) {
-    return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates are suppressed.`;
+    return `${when}: ${quantity(estimates.n, "report")}, fewer than the minimum cohort of ${count(campaign.terms.minimum_cohort)}, so its estimates ${estimates.state === "closed" ? "stay" : "are"} suppressed.`;
   }
   const found = reading(estimates);
   const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} are significantly above 0 (95 %, all values at once).` : "";

@@ -1,0 +1,65 @@
+"""``loloha campaign list, pause, resume, close, archive, delete`` against a real collector."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+
+from collecting import ADMIN_KEY, Clock, campaign
+from loloha.cli import main
+from loloha.collector.settings import Settings
+from serving import Served, create
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("LOLOHA_ADMIN_KEY", ADMIN_KEY)
+    settings = Settings(store=f"sqlite:///{tmp_path / 'loloha.db'}", admin_key=ADMIN_KEY)
+    with Served(settings, Clock()) as base:
+        yield base + create(base, campaign())
+
+
+def test_a_life(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    base = url.partition("/v1/")[0]
+    for words, state in (
+        (["pause"], "paused"),
+        (["resume"], "open"),
+        (["close", "--yes"], "closed"),
+        (["archive", "--yes"], "archived"),
+        (["delete", "--yes"], "deleted"),
+    ):
+        assert main(["campaign", words[0], url, *words[1:]]) == 0
+        told = capsys.readouterr()
+        assert f"is {state}" in told.err
+        assert main(["campaign", "list", base, "--archived"]) == 0
+        listed = capsys.readouterr().out
+        assert state in listed
+        assert url in listed
+        assert main(["campaign", "list", base, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert [one["state"] for one in shown] == [state] * (state in ("paused", "open", "closed"))
+    assert main(["campaign", "resume", url]) == 1
+    assert "it is deleted" in capsys.readouterr().err
+
+
+def test_what_ends_is_said_before_it_is_done(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", "close", url]) == 2
+    told = capsys.readouterr().err
+    assert "for ever" in told
+    assert "--yes" in told
+    assert main(["campaign", "list", url.partition("/v1/")[0]]) == 0
+    assert "open" in capsys.readouterr().out
+
+
+def test_a_wrong_key_is_named(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOLOHA_ADMIN_KEY", "another")
+    assert main(["campaign", "pause", url]) == 1
+    assert "LOLOHA_ADMIN_KEY" in capsys.readouterr().err
+    monkeypatch.delenv("LOLOHA_ADMIN_KEY")
+    assert main(["campaign", "pause", url]) == 1
+    assert "no admin key was given" in capsys.readouterr().err
