@@ -12,6 +12,7 @@ from loloha.collector.store.schema import (
     cell,
     guard,
     kept,
+    metadata,
     outcome,
     waiting_cell,
     writer,
@@ -121,13 +122,17 @@ _marked = _here(kept) & (kept.c.segment < 0)
 MARKED_KEPT = sql.select(kept.c.reports).where(_marked).order_by(kept.c.segment.desc())
 DELETE_KEPT = sql.delete(kept).where(_marked)
 
-# What a campaign has counted: all of it, or of the rounds before one.
+# What a campaign has counted in the rounds before one; all that there is of it but its document.
 _before = _number("before")
 DELETE_SUMS = [
     sql.delete(table).where(table.c.campaign_id == _entry, table.c.round < _before)
     for table in (cell, waiting_cell, outcome)
 ]
-DELETE_REPORTS = [sql.delete(table).where(table.c.campaign_id == _entry) for table in (guard, kept)]
+DELETE_ALL = [
+    sql.delete(table).where(table.c.campaign_id == _entry)
+    for table in metadata.sorted_tables
+    if "campaign_id" in table.c
+]
 
 
 def insert(dialect: str, table: sql.Table) -> Any:

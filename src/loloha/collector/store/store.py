@@ -160,8 +160,8 @@ class Store:
             if wanted not in ("open", "paused"):
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
             if wanted == "deleted":
-                for delete in (*statement.DELETE_SUMS, *statement.DELETE_REPORTS):
-                    connection.execute(delete, {"entry": stored.id, "before": 1 << 53})
+                for delete in statement.DELETE_ALL:
+                    connection.execute(delete, {"entry": stored.id})
                 self._record.has_deleted = True
                 values |= {"secret": secrets.token_bytes(32)}
             connection.execute(sql.update(schema.campaign).where(mine).values(values))
