@@ -5,7 +5,7 @@ from pathlib import Path
 import loloha
 from collecting import Clock, campaign
 from loloha.campaign import Campaign
-from loloha.sender.sender import Sender
+from loloha.sender import Sender
 
 HOURS, PAGES, FRESH = (
     campaign("hours", protocol=loloha.LGRR(k=5, eps_inf=2.0, eps_1=1.0)),

@@ -19,8 +19,8 @@ import pytest
 
 from collecting import START
 from loloha.campaign import Campaign
+from loloha.sender import Sender
 from loloha.sender.connection import Answer, Unreachable
-from loloha.sender.sender import Sender
 
 JSON = {"content-type": "application/json"}
 

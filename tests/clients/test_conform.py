@@ -18,7 +18,7 @@ from loloha.conform import PortError, case, conform, connect
 from loloha.conform.suite import GROUPS
 from loloha.errors import CampaignError, ParameterError
 from loloha.protocols import REGISTRY
-from loloha.sender.sender import Sender
+from loloha.sender import Sender
 from serving import Served, create
 
 

@@ -20,7 +20,7 @@ import torture
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.collector.settings import Settings
 from loloha.report import Report
-from loloha.sender.sender import Connection, Patience
+from loloha.sender import Connection, Patience
 from loloha.wire import encode
 from serving import Served, create, get
 

@@ -17,7 +17,7 @@ from loloha.engines import make_engine
 from loloha.engines.saved import find, load
 from loloha.errors import BudgetError, StateError, StoreError
 from loloha.reportlog import ReportLog
-from loloha.sender.sender import Sender
+from loloha.sender import Sender
 from loloha.wire.batch import Reader
 from make_vectors import Draws, plain
 

@@ -13,7 +13,7 @@ from loloha.client.answered import MOST_INTERVALS, are_rounds, holds, including
 from loloha.client.client import KEPT_ROUNDS, Account, Client
 from loloha.errors import BudgetError, CampaignError, LolohaError, ParameterError, StateError
 from loloha.report import LARGEST_ROUND
-from loloha.sender.sender import explain_all
+from loloha.sender import explain_all
 
 pytestmark = pytest.mark.usefixtures("collector")
 

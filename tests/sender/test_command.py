@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from collecting import ADMIN_KEY, HOUR, START, Clock
 from loloha.cli import main
-from loloha.sender.sender import Sender
+from loloha.sender import Sender
 
 
 class Ended(NamedTuple):

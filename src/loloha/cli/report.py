@@ -12,7 +12,7 @@ from loloha.cli import console
 from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
-    from loloha.sender.sender import Delivery, Sender
+    from loloha.sender import Delivery, Sender
 
 TOKEN = "LOLOHA_TOKEN"
 
@@ -34,8 +34,8 @@ def report(
     address to report to; LOLOHA_TOKEN holds the submit token where one is needed.
     """
     from loloha.client.file import DAMAGED
+    from loloha.sender import Sender
     from loloha.sender.agreement_file import AgreementFile
-    from loloha.sender.sender import Sender
 
     if withdraw and (label is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")

@@ -10,6 +10,7 @@ from typing import Any, Self
 from loloha import checks
 from loloha.campaign import Schedule
 from loloha.errors import CampaignError, ParameterError
+from loloha.report import MOST_REPORTS
 
 MOST_OPEN = 1_000
 """Rounds of one campaign that take reports at a time: each has a guard of its own."""
@@ -33,10 +34,12 @@ class Terms:
         advice = "0 tolerates nothing"
         checks.integer("late_seconds", self.late_seconds, 0, LONGEST_TOLERANCE, advice)
         checks.integer("early_seconds", self.early_seconds, 0, LONGEST_TOLERANCE, advice)
-        checks.integer("minimum_cohort", self.minimum_cohort, 1, 1 << 53, "1 shows every round")
+        checks.integer(
+            "minimum_cohort", self.minimum_cohort, 1, MOST_REPORTS, "1 shows every round"
+        )
         if self.publish_every is None:
             object.__setattr__(self, "publish_every", self.minimum_cohort)
-        checks.integer("publish_every", self.publish_every, 0, 1 << 53, "1 shows every report")
+        checks.integer("publish_every", self.publish_every, 0, MOST_REPORTS, "1 shows every report")
         if self.keep_days is not None:
             checks.integer("keep_days", self.keep_days, 1, LONGEST_KEPT, "leave it out to keep all")
 

@@ -9,6 +9,7 @@ from loloha import checks
 from loloha.errors import ParameterError
 from loloha.planning.planning import Plan, plan
 from loloha.privacy.rounded import digits, frequency, loss
+from loloha.report import MOST_REPORTS
 
 MOST_ATTRIBUTES = 1000
 SHARED, DRAWN = "shared", "drawn"
@@ -82,7 +83,7 @@ def plan_attributes(
     d = checks.integer(
         "attributes", attributes, 2, MOST_ATTRIBUTES, "for one attribute use loloha.plan"
     )
-    n = checks.integer("n", n, 1, 1 << 53, "give the reports you expect in a round")
+    n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     if n < d:
         raise ParameterError(
             f"n must be at least attributes = {d}, got {n!r}; each attribute needs reports"

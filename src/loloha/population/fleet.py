@@ -16,7 +16,7 @@ from loloha.campaign import Campaign
 from loloha.errors import ParameterError
 from loloha.population.population import due
 from loloha.population.samplers import Draws, History, sample_reports
-from loloha.report import REPORTER_BYTES
+from loloha.report import LARGEST_ROUND, REPORTER_BYTES
 from loloha.sender.collector import Collector, Receipt
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import LARGEST_UPLOAD
@@ -83,7 +83,7 @@ def run_fleet(
             "campaign must let devices draw their keys, its collector assigns them; "
             "send such reports with loloha.sender.Sender"
         )
-    first = checks.integer("first", first, 0, 1 << 53, "rounds count from 0")
+    first = checks.integer("first", first, 0, LARGEST_ROUND, "rounds count from 0")
     batch = checks.integer("batch", batch, 1, LARGEST_UPLOAD, "10000 is a good size")
     connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     history = History(values, campaign.protocol.k)

@@ -20,20 +20,9 @@ from loloha.errors import ParameterError, StateError
 from loloha.sender.agreement import Agreement, Enrolment, agreeable, fingerprint_of
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import Collector
-from loloha.sender.connection import Connection, Patience, Unreachable
-from loloha.sender.consent import explain_all
+from loloha.sender.connection import Connection, Patience
 from loloha.sender.delivery import Courier, Delivery
 from loloha.sender.ledger import Ledger
-
-__all__ = [
-    "Collector",
-    "Connection",
-    "Delivery",
-    "Patience",
-    "Sender",
-    "Unreachable",
-    "explain_all",
-]
 
 _AGES = 1e15
 """Seconds: what no clock shows."""

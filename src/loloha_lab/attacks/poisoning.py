@@ -16,6 +16,7 @@ from loloha.errors import ParameterError
 from loloha.hashing import HashFamily
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import Protocol
+from loloha.report import MOST_REPORTS
 
 Keys = Literal["chosen", "drawn"]
 
@@ -175,7 +176,7 @@ def rounds_until_seen(protocol: Protocol, users: int, *, alarm: float = 0.01) ->
         than a value that never changes.
     """
     p2, q2 = _second(protocol)
-    users = checks.integer("users", users, 1, 1 << 53, "count the users watched")
+    users = checks.integer("users", users, 1, MOST_REPORTS, "count the users watched")
     if not 0 < alarm < 1:
         raise ParameterError(f"alarm must be a chance in (0, 1), got {alarm!r}; try 0.01")
     g, rounds = int(protocol.first_channel.g), 1  # type: ignore[union-attr]
