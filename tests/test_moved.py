@@ -141,10 +141,11 @@ def test_old_names_of_attributes_and_arguments_are_taken_with_a_warning() -> Non
         (lambda: simulation.reach.tolist(), simulation.eligible.tolist()),
         (lambda: loloha.variance(protocol, 9, reach=3), loloha.variance(protocol, 9, eligible=3)),
         (lambda: plan.weigh, "round"),
+        (lambda: plan.held, plan.budgets),
         (lambda: loloha.plan(5, 900, 2.0, 1.0, weigh="round").objective, "round"),
     ):
         with pytest.warns(
-            DeprecationWarning, match=r" is (eligible|objective)=? since 0.3"
+            DeprecationWarning, match=r" is (eligible|objective|budgets)=? since 0.3"
         ) as said:
             assert had() == has
         assert [one.filename for one in said] == [__file__]

@@ -73,7 +73,7 @@ def test_a_broken_law_is_seen_and_named(broken: type[loloha.LGRR], law: str) -> 
 
 def test_a_population_that_skips_a_round_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "loloha.population.samplers.symbol._told_in_place", lambda chain, kept, draws: kept
+        "loloha.population.samplers.symbol._answers_in_place", lambda chain, kept, draws: kept
     )
     with pytest.raises(LawError, match="law of its clients"):
         laws.check(loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0))

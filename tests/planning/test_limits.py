@@ -14,7 +14,7 @@ from loloha.cli import main
 from loloha.errors import ParameterError
 from loloha.planning import limits
 from loloha.planning.frontier import frontier, plot
-from loloha.planning.holding import check_held, hold, third
+from loloha.planning.holding import check_fixed, hold, third
 from loloha.privacy import eps_2
 from loloha.protocols import REGISTRY
 from loloha.protocols.choice import published_g
@@ -207,7 +207,7 @@ def test_the_third_number_is_that_of_the_chain(g: int) -> None:
 
 def held(eps_inf: float, eps_2: float) -> Any:
     """The OLOLOHA that holds both, with a hash of any g."""
-    found = check_held(eps_inf=eps_inf, eps_2=eps_2)
+    found = check_fixed(eps_inf=eps_inf, eps_2=eps_2)
     return hold(loloha.OLOLOHA, found, {"k": 1 << 20, "hash": "affine"})
 
 
@@ -252,13 +252,13 @@ def test_published_is_the_optimum_at_held_eps_2() -> None:
 )
 def test_losses_that_nothing_can_hold_are_refused(given: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
-        check_held(**given)
+        check_fixed(**given)
 
 
 def test_a_plan_holds_one_round() -> None:
     found = loloha.plan(96, 50_000, eps_inf=2.0, eps_2=1.4076)
     assert (found.eps_1, found.eps_2, found.least_eps_2) == (None, 1.4076, None)
-    assert "eps_inf = 2, eps_2 = 1.408" in found.held
+    assert "eps_inf = 2, eps_2 = 1.408" in found.budgets
     rows = {row.label: row for row in found.rows}
     assert rows["biloloha"].eps_1 == pytest.approx(1.0, abs=1e-4)
     assert rows["ololoha"].eps_1 == pytest.approx(0.948, abs=1e-3)

@@ -342,7 +342,7 @@ def test_a_server_that_is_told_of_two_values_knows_no_less() -> None:
         for reports in (1, 2, 4):
             exact = Exact(protocol, reports).areas()[0]
             told = unmemoised.bound(protocol, reports)
-            known = unmemoised._held_known(*unmemoised._steps(protocol), reports)
+            known = unmemoised._value_known(*unmemoised._steps(protocol), reports)
             assert exact <= told.auc <= known.auc
     # Of two values there is nothing to tell.
     two = loloha.OUE(k=2, eps=2.0)

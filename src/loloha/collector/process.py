@@ -149,7 +149,7 @@ def serve() -> None:
         store = Store(url, take_over=False, is_ready=True)
         while True:
             _answer(answers, desk, *pickle.load(asked))
-            pickle.dump(_held(), answers, _PROTOCOL)
+            pickle.dump(_memory(), answers, _PROTOCOL)
             answers.flush()
 
 
@@ -169,7 +169,7 @@ def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: An
     pickle.dump(None, answers, _PROTOCOL)
 
 
-def _held() -> int:
+def _memory() -> int:
     """Most bytes that this process has held at once; 0 where the system does not say.
 
     Not what `getrusage` says: that begins with what the parent held when this process began.

@@ -27,13 +27,13 @@ from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.shape import schemas
 from loloha.collector.timekeeper import steady_seconds
-from loloha.collector.words import told
+from loloha.collector.words import explained
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-_MOST_TOLD = 3
+_MOST_SHOWN = 3
 _METRICS_COST = 5
 DESCRIPTION = """Collects reports that were sanitised on devices, and shows estimates.
 
@@ -159,7 +159,7 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated.
-        wrong = "; ".join(map(told, error.errors()[:_MOST_TOLD]))
+        wrong = "; ".join(map(explained, error.errors()[:_MOST_SHOWN]))
         return response(Problem(422, wrong, kind="invalid"))
 
     @app.exception_handler(StoreError)

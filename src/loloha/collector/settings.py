@@ -32,7 +32,7 @@ from loloha.address import Address, located
 from loloha.campaign import Campaign, Schedule
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
-from loloha.collector.words import told
+from loloha.collector.words import explained
 from loloha.errors import ParameterError
 from loloha.server.alarm_rule import AlarmRule
 
@@ -272,7 +272,7 @@ class Settings(BaseSettings):
             settings.terms({})
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            raise ParameterError(f"{told(first)}; see docs/collector.md") from None
+            raise ParameterError(f"{explained(first)}; see docs/collector.md") from None
         except ValueError as error:
             # Of the file's syntax, or of the terms.
             raise ParameterError(f"settings must be valid: {error}") from None

@@ -11,7 +11,7 @@ _WORDS = {
 }
 
 
-def told(wrong: Mapping[str, Any]) -> str:
+def explained(wrong: Mapping[str, Any]) -> str:
     """One of ``errors()``: the name, and what it must be; nothing of what was sent."""
     name = str(wrong["loc"][-1]) if wrong["loc"] else "settings"
     message = wrong["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)

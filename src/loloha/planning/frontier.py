@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loloha import checks
 from loloha.errors import ParameterError
 from loloha.planning import limits
-from loloha.planning.holding import check_held, hold_chain
+from loloha.planning.holding import check_fixed, hold_chain
 from loloha.protocols import OLOLOHA
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def frontier(
 
 
 def _point(k: int, eps_inf: float, once: float, hash: str | None) -> Point:
-    protocol = hold_chain(OLOLOHA, check_held(eps_2=once, eps_inf=eps_inf), {"k": k, "hash": hash})
+    protocol = hold_chain(OLOLOHA, check_fixed(eps_2=once, eps_inf=eps_inf), {"k": k, "hash": hash})
     return Point(
         eps_2=float(once),
         eps_1=protocol.eps_1,

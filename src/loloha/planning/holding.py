@@ -21,7 +21,7 @@ _STEPS = 60
 Kind = TypeVar("Kind", bound=LOLOHA)
 
 
-def check_held(**given: float | None) -> dict[str, float]:
+def check_fixed(**given: float | None) -> dict[str, float]:
     """The two numbers that are given, checked."""
     fixed = {name: checks.eps(name, eps) for name, eps in given.items() if eps is not None}
     if len(fixed) != 2:

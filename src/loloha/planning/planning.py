@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from loloha import _moved, checks
 from loloha.errors import ParameterError
 from loloha.hashing import FAMILIES, LinearHash
-from loloha.planning.holding import check_held, hold
+from loloha.planning.holding import check_fixed, hold
 from loloha.planning.prospect import Prospect, prospect
 from loloha.planning.recommendation import AS_GOOD, OBJECTIVES, Plan
 from loloha.planning.rivals import rivals
@@ -101,7 +101,7 @@ def plan(
     symbols of each family only. The published calibration keeps the g of the paper.
     """
     if window is None and loss is None:
-        fixed = check_held(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
+        fixed = check_fixed(eps_inf=eps_inf, eps_1=eps_1, eps_2=eps_2)
     else:
         others = {"eps_1": eps_1, "eps_2": eps_2, "population": population}
         fixed = windowed(window, loss, n, eps_inf, **others)

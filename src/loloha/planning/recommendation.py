@@ -61,9 +61,10 @@ class Plan(Framed):
     window: int | None = None
 
     weigh = _moved.renamed("weigh", "objective")
+    held = _moved.renamed("held", "budgets")
 
     @property
-    def held(self) -> str:
+    def budgets(self) -> str:
         """The two losses that were asked for, in words."""
         numbers = {"eps_inf": self.eps_inf, "eps_1": self.eps_1, "eps_2": self.eps_2}
         return ", ".join(f"{name} = {eps:.4g}" for name, eps in numbers.items() if eps is not None)
@@ -241,7 +242,7 @@ class Plan(Framed):
     def _repr_html_(self) -> str:
         shown = [row for row in self.rows if row.protocol is not None]
         return to_html(
-            f"{self.n} reports a round over {self.k} values, {self.held}",
+            f"{self.n} reports a round over {self.k} values, {self.budgets}",
             ("protocol", "g", "error of one", "error of all", "visible from", "cap", "competes"),
             [
                 (row.label, row.g, frequency(row.error_one), frequency(row.error_all),
@@ -254,7 +255,7 @@ class Plan(Framed):
     def __repr__(self) -> str:
         best = self.recommendation.label if self.recommendation else None
         return (
-            f"Plan(k={self.k}, n={self.n}, {self.held.replace(' = ', '=')}, "
+            f"Plan(k={self.k}, n={self.n}, {self.budgets.replace(' = ', '=')}, "
             f"recommendation={best!r}, {len(self.rows)} rows)"
         )
 

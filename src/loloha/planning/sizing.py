@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha import checks
 from loloha.errors import ParameterError
-from loloha.planning.holding import check_held
+from loloha.planning.holding import check_fixed
 from loloha.planning.planning import histograms, prospects
 from loloha.planning.prospect import Prospect
 from loloha.planning.search import largest_k, least_eps, least_n
@@ -223,7 +223,7 @@ def plan_for(
         def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
             known: dict[str, Any] = given | {unknown[0]: number}
             eps = known.pop("eps_inf")
-            fixed = check_held(eps_inf=eps, eps_1=product(alpha, eps))
+            fixed = check_fixed(eps_inf=eps, eps_1=product(alpha, eps))
             prospected = prospects(
                 **known, fixed=fixed, level=level, calibration=calibration, protocols=[one]
             )

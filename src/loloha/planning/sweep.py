@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha import checks
 from loloha.errors import ParameterError
-from loloha.planning.holding import check_held
+from loloha.planning.holding import check_fixed
 from loloha.planning.planning import prospects
 from loloha.planning.prospect import Prospect
 from loloha.privacy.rounded import product
@@ -145,7 +145,7 @@ def sweep(
         parts = [product(alpha, whole) for alpha in ALPHAS] if eps_1 is None else _listed(eps_1)
         for part in parts:
             if part < whole:
-                fixed = check_held(eps_inf=whole, eps_1=part)
+                fixed = check_fixed(eps_inf=whole, eps_1=part)
                 prospected = prospects(
                     k, n, fixed, level=level, calibration=calibration, protocols=names
                 )

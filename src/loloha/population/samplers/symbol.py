@@ -51,7 +51,7 @@ def reports_of(chain: Chain, keys: Ints | None, kept: Array, draws: Draws) -> It
     """Fresh answers from the memoised ones of each round."""
     for round_memos in kept:
         senders = round_memos >= 0
-        ys = _told(chain, round_memos[senders], draws).astype(np.int64)
+        ys = _answers_of(chain, round_memos[senders], draws).astype(np.int64)
         yield Reports(senders, None if keys is None else keys[senders], ys)
 
 
@@ -160,7 +160,7 @@ def count_cells(
 ) -> Iterator[Ints]:
     """Counts of each round where they are a table of keys and symbols."""
     tau, n = kept.shape
-    answers = _told_in_place(chain, kept, draws)
+    answers = _answers_in_place(chain, kept, draws)
     step = max(1, min(CELLS_AT_ONCE // encoding.cells, REPORTS_AT_ONCE // max(1, n)))
     for start in range(0, tau, step):
         block = answers[start : start + step]
@@ -176,7 +176,7 @@ def _folded(
     """Counts of each round where they are the support, decoded from the lines of linear keys."""
     family = encoding.family
     tau, n = kept.shape
-    answers = _told_in_place(chain, kept, draws)
+    answers = _answers_in_place(chain, kept, draws)
     lines, factors = family.lines(keys)
     cells = family.line_rows * family.g
     step = max(1, min(CELLS_AT_ONCE // cells, REPORTS_AT_ONCE // max(1, n)))
@@ -195,7 +195,7 @@ def _expanded(
     family = encoding.family
     tau, n = kept.shape
     counts = np.zeros((tau, family.k), dtype=np.int64)
-    answers = _told_in_place(chain, kept, draws)
+    answers = _answers_in_place(chain, kept, draws)
     per_user = max(tau, min(tau, family.g) * ((family.k + 63) // 64))
     step = max(1, WORDS_AT_ONCE // max(1, per_user))
     for start in range(0, n, step):
@@ -215,16 +215,16 @@ def _expanded(
     yield from counts
 
 
-def _told(chain: Chain, kept: Array, draws: Draws) -> Any:
+def _answers_of(chain: Chain, kept: Array, draws: Draws) -> Any:
     """Answers of these reports, of the shape of ``kept``."""
     if chain.second is None:
         return kept
     return draws.symbols(chain.second, kept)
 
 
-def _told_in_place(chain: Chain, kept: Array, draws: Draws) -> Any:
+def _answers_in_place(chain: Chain, kept: Array, draws: Draws) -> Any:
     """Answers of all rounds, round by round: the same draws however they are counted."""
     step = max(1, REPORTS_AT_ONCE // max(1, kept.shape[1]))
     for start in range(0, len(kept), step):
-        kept[start : start + step] = _told(chain, kept[start : start + step], draws)
+        kept[start : start + step] = _answers_of(chain, kept[start : start + step], draws)
     return kept

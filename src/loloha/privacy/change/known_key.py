@@ -78,7 +78,7 @@ class CellSizes(NamedTuple):
             return cls(None, protocol.k, np.ones(1))
         return _of_keys(encoding.family)
 
-    def held(self, rows: Any, symbols: Array) -> Any:
+    def values_in(self, rows: Any, symbols: Array) -> Any:
         """Values in the cells that are called ``symbols``, of each row."""
         return np.ones(symbols.shape) if self.sizes is None else self.sizes[rows, symbols]
 

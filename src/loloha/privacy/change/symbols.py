@@ -81,7 +81,7 @@ def _likelihoods(
     p, q, k = chain.p1, chain.q1, cells.values
     shown = sent.shown
     tops = [part.max(axis=-1, keepdims=True) for part in (sent.before, sent.after)]
-    shares = np.where(shown, cells.held(sent.rows[..., None], sent.symbols) / k, 0.0)
+    shares = np.where(shown, cells.values_in(sent.rows[..., None], sent.symbols) / k, 0.0)
     odds = [
         np.where(shown, np.exp(chain.log_ratio * (part - top)), 0.0)
         for part, top in zip((sent.before, sent.after), tops, strict=True)

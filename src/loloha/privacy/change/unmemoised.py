@@ -36,7 +36,7 @@ def bound(protocol: Protocol, reports: int) -> Area:
     gain, loss = _steps(protocol)
     most = min(reports, math.ceil(reports * (gain - loss)) + _reach(gain, loss, reports))
     if most > _DIFFERENCES:
-        return _held_known(gain, loss, reports)
+        return _value_known(gain, loss, reports)
     law = _walk(gain, loss, reports, most)
     stayed = np.outer(law, law) + np.outer(law[::-1], law[::-1])
     return best_area(stayed, np.outer(law, law[::-1]) + np.outer(law[::-1], law))._replace(
@@ -53,7 +53,7 @@ def _steps(protocol: Protocol) -> tuple[float, float]:
     return apart * p, apart * q
 
 
-def _held_known(gain: float, loss: float, reports: int) -> Area:
+def _value_known(gain: float, loss: float, reports: int) -> Area:
     """As if the server were told, too, which of the two was held before.
 
     Then reports after the change matter alone, of a user whose value stayed and of one who moved.
