@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 import loloha
 from browsing import PATIENCE
 from collecting import HOUR, START, campaign
-from loloha.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Range, Schedule
 
 Open = Callable[..., Any]
 
@@ -69,6 +69,11 @@ def tabled() -> Any:
 
 def panels() -> Campaign:
     return campaign("Each in one round of three", schedule=Schedule(START, HOUR, every=3))
+
+
+def timed() -> Campaign:
+    protocol = loloha.OneBit(k=24, eps_inf=2.0, eps_1=1.0)
+    return campaign("Hours as numbers", protocol=protocol, domain=Range(0, 24, 24))
 
 
 def walk(k: int, n: int, tau: int, seed: int) -> Any:

@@ -127,9 +127,11 @@ def spoilt(table: pa.Table, protocol: Protocol) -> pa.Table:
     if kind in ("symbol", "keyed symbol"):
         y[0:3] = [-1, protocol.g, 2**31 - 1]
     if kind == "keyed symbol":
-        family = encoding.family
-        wrong = [family.least_key - 1, -1, -(2**31)]
-        if encoding.key_bits == 62:
+        family = getattr(encoding, "family", None)
+        wrong = [family.least_key - 1 if family else 0, -1, -(2**31)]
+        if family is None:
+            wrong += [encoding.k, 2**31 - 1]
+        elif encoding.key_bits == 62:
             wrong += [2**31 - 1, 5 * 2**31 + 2**31 - 1, 2**62 - 1, 2**63 - 1, -(2**63)]
         else:
             wrong += [family.members + family.least_key, 2**31 - 1]

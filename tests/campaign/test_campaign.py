@@ -296,3 +296,14 @@ def test_verdict_says_what_can_be_seen() -> None:
 def test_a_device_reads_a_campaign_with_the_standard_library_alone() -> None:
     script = "import sys, loloha.campaign; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_numbers_of_a_domain_are_the_middles_of_its_parts() -> None:
+    assert Range(0, 24, 96).scale == (0.125, 0.25, 0.125)
+    assert Range(-0.1, 0.2, 3).scale == pytest.approx((-0.05, 0.1, 0.05))
+    assert Labels((3, 5, 7)).scale == Labels(("3", "5", "7")).scale == (3.0, 2.0, 0.0)
+    for other in (
+        Labels((1, 2, 4)), Labels((3, 2, 1)), Labels(("a", "b")), Labels((1, 2), other="else"),
+        Range(0, 1, 5, other="else"), Labels((1, 1_000, 1_999_000)),
+    ):  # fmt: skip
+        assert other.scale is None

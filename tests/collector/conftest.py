@@ -29,6 +29,7 @@ from dashboards import (
     panels,
     small,
     tabled,
+    timed,
     walk,
 )
 from loloha.campaign import Campaign
@@ -131,7 +132,7 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     clock = Clock(START + (TAU - 1) * HOUR + 60)
     with listening(tmp_path_factory.mktemp("store"), clock) as site:
-        for made in (frequent(), hostile(), noisy(), panels(), small(), empty(), tabled()):
+        for made in (frequent(), hostile(), noisy(), panels(), small(), empty(), timed(), tabled()):
             weak = not made.protocol.longitudinal
             site.create(made, accept_weak_privacy=weak)
         values = walk(K, N, TAU, seed=1)
@@ -143,6 +144,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.send(small(), walk(5, 40, 2, seed=7), seed=8)
         users = due(History(walk(5, 900, 5, seed=9), 5), 3, np.random.default_rng(10))
         site.send(panels(), users.values, seed=11)
+        site.send(timed(), walk(24, 600, 4, seed=12), seed=13)
         yield site
 
 

@@ -21,6 +21,7 @@ from dashboards import (
     small,
     table,
     tabled,
+    timed,
     until,
     walk,
 )
@@ -125,6 +126,25 @@ def test_lines_are_means_of_windows_where_that_is_asked_for(visit: Open, site: S
     shows("window_estimate")
     assert visit(frequent()).locator("#windows").is_hidden()
     assert visit(panels(), "&windowed=1&smoothed=false").locator("#windowed").is_checked()
+
+
+def test_numbers_are_lines_of_mean_and_quantiles(visit: Open, site: Site) -> None:
+    page = visit(timed())
+    numbers = site.get(path(timed()) + "/series?newest=100&top=40")["numbers"]
+    lines = {one["name"]: one for one in drawn(page, "numbers-chart") if one.get("name")}
+    names = {"mean": "mean", "median": "quantile_50", "90 % quantile": "quantile_90"}
+    assert set(lines) == {*names, "10 % quantile"}
+    for shown, name in names.items():
+        assert lines[shown]["y"] == pytest.approx(numbers[name])
+    told = table(page, "numbers-table")
+    assert told[0][:4] == ["Round", "mean", "from", "to"]
+    assert float(told[1][1]) == pytest.approx(numbers["mean"][0], rel=1e-3)
+    assert "Mean" in page.locator("#tiles").text_content()
+    # Shares of users with at least a value are no frequencies of values.
+    for panel in ("map", "lines"):
+        assert page.locator(f"#{panel}").is_hidden()
+    assert "the share of users" in page.locator("#round-lead").text_content()
+    assert visit(frequent()).locator("#numbers").is_hidden()
 
 
 def test_uneven_panels_are_told(visit: Open, site: Site) -> None:

@@ -23,7 +23,7 @@ from collecting import (
     expected,
     messages,
 )
-from loloha.campaign import Range
+from loloha.campaign import Labels, Range
 from uploading import EVERYTHING, fill, send
 
 # -- results
@@ -359,3 +359,56 @@ def test_a_round_of_which_no_value_is_reached_enough_has_no_numbers(serve: Any) 
     assert set(shown["estimate"]) == {None}
     assert "largest" not in shown
     assert client.get(f"{path}/series", params={"top": 2}).json()["estimate"] == [[None, None]]
+
+
+# -- numbers
+
+
+def numbers(target: str = "distribution") -> Any:
+    protocol = loloha.OneBit(k=12, eps_inf=2.0, eps_1=1.0, target=target)
+    return campaign(protocol=protocol, domain=Range(-6, 18, 12))
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+def test_numbers_have_mean_and_quantiles_in_their_own_units(serve: Any, target: str) -> None:
+    client, one = serve(), numbers(target)
+    # Fewer users than that draw any threshold: what is said of them alone is suppressed.
+    path = created(client, one, terms={"minimum_cohort": 40})
+    tally = expected(one, fill(client, path, one, 60), 0)
+    estimate = tally.estimate()
+    shown = client.get(f"{path}/rounds/0/estimates", params={"level": 0.9}).json()
+    found = {name: row[0] for name, row in shown["numbers"].items()}
+    step = 24 / 12
+    assert found["mean"] == pytest.approx(-6 + step * (estimate.mean + 0.5))
+    assert found["mean_standard_error"] == pytest.approx(step * estimate.mean_error)
+    ends = found["mean_lower"], found["mean_upper"]
+    assert ends == pytest.approx([-6 + step * (end + 0.5) for end in estimate.mean_interval(0.9)])
+    if target == "mean":
+        assert set(shown["numbers"]) == {"mean", "mean_standard_error", "mean_lower", "mean_upper"}
+    else:
+        assert shown["suppressed"] == one.protocol.bins
+        for level in (0.1, 0.5, 0.9):
+            name = f"quantile_{100 * level:.0f}"
+            assert found[name] == -6 + step * (estimate.quantile(level) + 0.5)
+            low, high = estimate.quantile_interval(level, 0.9)
+            # From the lower end of the first part to the upper end of the last one.
+            assert found[f"{name}_lower"] == -6 + step * low
+            assert found[f"{name}_upper"] == -6 + step * (high + 1)
+    series = client.get(f"{path}/series", params={"level": 0.9}).json()
+    assert series["numbers"]["mean"] == [found["mean"]]
+    assert list(series["numbers"]) == list(shown["numbers"])
+
+
+def test_only_where_numbers_are_asked_for(serve: Any) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one, terms=EVERYTHING)
+    fill(client, path, one, 5)
+    assert "numbers" not in client.get(f"{path}/rounds/0/estimates").json()
+    assert "numbers" not in client.get(f"{path}/series").json()
+    labels = campaign(protocol=numbers().protocol, domain=Labels(tuple("abcdefghijkl")))
+    path = created(client, labels, terms=EVERYTHING)
+    estimate = expected(labels, fill(client, path, labels, 9), 0).estimate()
+    shown = client.get(f"{path}/rounds/0/estimates").json()
+    # Ordered labels without numbers: steps.
+    assert shown["numbers"]["quantile_50"] == [estimate.median]
+    assert shown["label"][0] == "b … l"

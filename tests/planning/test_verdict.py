@@ -6,9 +6,11 @@ from scipy.stats import binom
 
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
+from loloha.planning.numeric import histogram_noise
 from loloha.planning.prospect import prospect
 from loloha.planning.verdict import verdict
 from loloha.population import supports
+from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import Protocol
 from loloha.server.estimate import Estimate
 
@@ -52,3 +54,38 @@ def test_a_visible_frequency_shows_as_often_as_is_promised() -> None:
     assert shown(verdict(campaign(STEEP), N).visible) >= promised, f"seeds 0..{RUNS - 1}, n = {N}"
     at_zero = 0.545
     assert shown(at_zero) < promised
+
+
+def test_numbers_are_promised_a_mean_and_nothing_of_frequencies() -> None:
+    protocol = loloha.OneBit(k=96, eps_inf=2.0, eps_1=1.0)
+    seen = verdict(campaign(protocol), N)
+    hidden = loloha.OneBit(k=96, eps_inf=2.0, eps_1=1.0, target="mean")
+    assert seen.mean_95 == verdict(campaign(hidden), N).mean_95
+    assert seen.mean_95 == pytest.approx(1.959964 * np.sqrt(loloha.variance(hidden, N, 0.5)))
+    assert seen.mean_95**2 * N < 1.96**2 * 1.2
+    assert not seen.warnings
+    assert verdict(campaign(STEEP), N).mean_95 is None
+
+
+def test_a_plan_says_what_a_mean_takes() -> None:
+    """The error of the mean of unbiased frequencies, exactly, for values that all users share."""
+    planned = loloha.plan(33, N, 2.0, 1.0)
+    mean = planned.mean
+    assert mean.error == verdict(campaign(loloha.OneBit(k=33, eps_inf=2.0, eps_1=1.0)), N).mean_95
+    assert mean.users == pytest.approx(N * (mean.error / 0.01) ** 2, abs=1)
+    # Ten times fewer users than the histogram takes, even unprojected.
+    assert 8 < mean.histogram_users / mean.users < 12
+    assert loloha.plan(33, N, eps_1=1.0, eps_2=1.5).mean is None
+
+
+def test_the_mean_of_a_histogram_is_as_uncertain_as_a_plan_says() -> None:
+    """Variance over 4000 rounds of 200 users, seed 3; its own standard error is 2.2 %."""
+    protocol = loloha.OLOLOHA(k=33, eps_inf=2.0, eps_1=1.0)
+    values = np.tile(np.random.default_rng(3).binomial(32, 0.4, size=200), 4000)[:, None]
+    (sent,) = sample_reports(protocol, History(values, 33), Draws(3))
+    means = []
+    for keys, ys in zip(sent.keys.reshape(4000, -1), sent.ys.reshape(4000, -1), strict=True):
+        tally = protocol.tally()
+        tally.update(keys, ys)
+        means.append(tally.estimate().frequencies @ (np.arange(33) - 16) / 32)
+    assert 200 * np.var(means) == pytest.approx(histogram_noise(protocol), rel=0.12)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from loloha import checks
 from loloha.campaign.edge import Edges
@@ -20,6 +20,23 @@ LARGEST = 1 << 53
 """Integers beyond it are not the same in every language."""
 
 _LONGEST_LABEL = 200
+
+
+class Scale(NamedTuple):
+    """The numbers that equally spaced values stand for.
+
+    Attributes
+    ----------
+    start, step : float
+        The value v, or a mean v of values, stands for start + step v: of a range the middle of its
+        part.
+    half : float
+        How far a part extends to each side of it: half a step of a range, 0 of labels.
+    """
+
+    start: float
+    step: float
+    half: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,17 @@ class Labels:
     def is_numeric(self) -> bool:
         """Whether every label is an integer as programs write it."""
         return all(str(whole(label)) == label for label in self._index)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The numbers of the values; None unless labels are integers in equal, ascending steps."""
+        if self.other is not None or not self.is_numeric:
+            return None
+        numbers = [int(label) for label in self._index]
+        steps = {after - before for before, after in pairwise(numbers)}
+        if len(steps) != 1 or min(steps) <= 0:
+            return None
+        return Scale(float(numbers[0]), float(steps.pop()), 0.0)
 
     @property
     def wanted(self) -> str:
@@ -166,6 +194,15 @@ class Range:
     def is_numeric(self) -> bool:
         """Whether values are numbers: always."""
         return True
+
+    @property
+    def scale(self) -> Scale | None:
+        """The numbers of the values, the middles of their parts; None where there is ``other``."""
+        if self.other is not None:
+            return None
+        low, high = self._ends
+        width = (high - low) / self.bins
+        return Scale(float(low + width / 2), float(width), float(width / 2))
 
     @property
     def wanted(self) -> str:

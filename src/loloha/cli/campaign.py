@@ -27,12 +27,13 @@ group = Commands(
 def create(
     name: str,
     *,
-    protocol: str,
+    protocol: str | None = None,
     to: str | None = None,
     domain: str | None = None,
     range_: tuple[float, float] | None = None,
     bins: int | None = None,
     other: str | None = None,
+    number: bool = False,
     start: str | None = None,
     seconds: int = 86_400,
     every: int = 1,
@@ -47,11 +48,14 @@ def create(
     """Create a campaign. It can never be changed: other parameters are another campaign.
 
     With --to the collector has it; LOLOHA_ADMIN_KEY holds the admin key. With --n its accuracy is
-    checked beforehand.
+    checked beforehand. --number asks for mean and quantiles of numbers, by one bit of each
+    (protocol onebit): of a --range, or of integer labels in equal steps; with --target mean for the
+    mean alone, and no threshold is sent.
     """
     from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
 
     agreed = _domain(domain, range_, bins, other)
+    protocol = _protocol(protocol, agreed, number=number)
     campaign = _campaign(name, protocol, parameters, agreed, start, seconds, every, assign_keys)
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
@@ -105,6 +109,26 @@ def export(campaign: str, *, out: Path | None = None, force: bool = False) -> No
         return
     with new_file(out) as draft:
         draft.write_bytes(document)
+
+
+def _protocol(protocol: str | None, domain: Domain, *, number: bool) -> str:
+    """The name of the protocol: what --number means, where it is given."""
+    from loloha.protocols import OneBit
+
+    if not number:
+        if protocol is None:
+            raise ParameterError("--protocol must be given, got none; or --number, for numbers")
+        return protocol
+    if protocol not in (None, OneBit.name):
+        raise ParameterError(
+            f"--protocol must be {OneBit.name} with --number, got {protocol}; leave one of them out"
+        )
+    if domain.scale is None:
+        raise ParameterError(
+            "--number must come with a --range, or with integers in equal, ascending steps, and "
+            "without --other, got another domain; give the range of the numbers"
+        )
+    return OneBit.name
 
 
 def _campaign(
@@ -203,6 +227,15 @@ def _show_verdict(check: dict[str, Any] | None) -> None:
     from loloha.privacy.rounded import percent
 
     if check is None:
+        return
+    if check["mean_95"] is not None:
+        console.say(
+            f"with {check['n']} reports a round: 95 % error of the mean "
+            f"{percent(check['mean_95'])} of the range; cap {check['cap']:g} (the most budget that "
+            "a user can spend)"
+        )
+        for warning in check["warnings"]:
+            console.warn(warning)
         return
     cap = "no cap" if check["cap"] is None else f"cap {check['cap']:g}"
     visible = "no frequency" if check["visible"] is None else percent(check["visible"])

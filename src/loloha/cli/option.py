@@ -141,6 +141,11 @@ OPTIONS = {
     "n": Option(int, "Reports expected in each round."),
     "name": Option(str, "Name of the campaign, for people.", "NAME"),
     "new_admin_key": Option(bool, "Add an admin key, shown once."),
+    "number": Option(
+        bool,
+        "Values are numbers: ask for their mean and quantiles (protocol onebit).",
+        panel=VALUES,
+    ),
     "offline": Option(bool, "Simulate devices and server, without a collector."),
     "objective": Option(
         str,

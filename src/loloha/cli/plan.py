@@ -122,6 +122,7 @@ def plan(
             "in any one round at least (as two symbols do); `--frontier` shows what less of it "
             "costs."
         )
+    _show_mean(proposal)
     if proposal.warning:
         console.warn(proposal.warning)
 
@@ -151,6 +152,25 @@ def _show_ways(plan: Plan) -> None:
         title=f"{plan.population} users: root mean squared error at equal frequencies, loss of any "
         f"{plan.window} rounds and of one value for ever, a user's reports in {plan.window} rounds",
     )  # fmt: skip
+
+
+def _show_mean(proposal: Plan) -> None:
+    """Print what one bit of each number would tell, if values are numbers."""
+    from loloha.planning.numeric import WANTED
+    from loloha.privacy.rounded import percent
+
+    mean = proposal.mean
+    if mean is None or proposal.k == 2:
+        return
+    histogram = ""
+    if mean.histogram_users is not None:
+        histogram = f"; from the histogram recommended here, {mean.histogram_users}"
+    console.show_text(
+        "If the values are numbers in equal steps: onebit (`loloha campaign create --number`) "
+        f"tells their mean to within {percent(mean.error)} of the range with these reports "
+        f"({100 * mean.level:.4g} %). To within {percent(WANTED)} it takes {mean.users} reports"
+        f"{histogram}."
+    )
 
 
 def _show_attributes(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from loloha import postprocess
 from loloha.campaign.schedule import to_text
 from loloha.collector import shape
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.encodings import Threshold
 from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.panel import panel_population
@@ -71,7 +73,11 @@ def suppressed(estimate: Estimate, least: int) -> Estimate:
         return estimate
     columns = estimate.frequencies, estimate.standard_errors
     frequencies, errors = (np.where(few, np.nan, column) for column in columns)
-    return replace(estimate, frequencies=frequencies, standard_errors=errors)
+    shown = replace(estimate, frequencies=frequencies, standard_errors=errors)
+    if isinstance(estimate.protocol.encoding, Threshold):
+        # Mean and quantiles are of all reports together.
+        vars(shown)["numbers"] = estimate.numbers
+    return shown
 
 
 def suppressed_because(stored: StoredCampaign, one: Round) -> str | None:
@@ -152,6 +158,18 @@ def table(
 def about(stored: StoredCampaign) -> dict[str, Any]:
     """What stands beside the rows of a table."""
     return {"name": stored.campaign.name, "parameters": parameters(stored)}
+
+
+def numbers(
+    stored: StoredCampaign, shown: Sequence[Estimate | None], level: float
+) -> dict[str, list[float | None]] | UnsetType:
+    """Mean and quantiles, a number a round, where numbers are asked for: as the domain has them."""
+    if not isinstance(stored.campaign.protocol.encoding, Threshold):
+        return UNSET
+    scale = stored.campaign.domain.scale
+    rows = [None if one is None else one.numbers.summary(level, scale) for one in shown]
+    names = next((list(row) for row in rows if row is not None), [])
+    return {name: [None if row is None else float(row[name]) for row in rows] for name in names}
 
 
 def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dict[str, Any]:

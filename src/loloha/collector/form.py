@@ -21,6 +21,7 @@ from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
 from loloha.server.frame import written
 from loloha.server.panel import panel_windows, window_columns
@@ -81,6 +82,7 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
     extra = {name: cells[0] for name, cells in rows.items()}
     extra |= {"value": table.value, "label": table.label}
     extra |= estimates.all_at_once(stored, estimate, level)
+    extra["numbers"] = estimates.numbers(stored, [estimate], level)
     return Parts(n, in_pieces(msgspec.structs.replace(frame, **extra)))
 
 
@@ -114,12 +116,13 @@ def of_series(
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
     stored = desk.known(fingerprint)
-    table = _series(desk.estimates, stored, rounds, asked)
+    table, shown = _series(desk.estimates, stored, rounds, asked)
     if form != "json":
         return Parts(None, tables_in_pieces(table, form))
     series = shape.SeriesDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
+        numbers=estimates.numbers(stored, shown, asked.level),
         **{name: getattr(table, name) for name in COLUMNS},
         **table.more,
     )
@@ -128,8 +131,8 @@ def of_series(
 
 def _series(
     cache: estimates.EstimateCache, stored: StoredCampaign, rounds: Sequence[Round], asked: Asked
-) -> EstimateTable:
-    """The estimates of the rounds found; None for rounds that are suppressed."""
+) -> tuple[EstimateTable, list[Estimate | None]]:
+    """The estimates of the rounds found, as a table and one by one; None for suppressed rounds."""
     campaign = stored.campaign
     before = [one for one in rounds if one.number < asked.first]
     rounds = rounds[len(before) :]
@@ -148,11 +151,12 @@ def _series(
         bins = np.array(estimates.most_frequent(present, most), dtype=np.int64)
     value = np.arange(stored.bins)[bins]
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
-    n = []
+    n, found = [], []
     for one in rounds:
         hidden = estimates.suppressed_because(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         n.append(one.n if estimate is None else estimate.n)
+        found.append(estimate)
         # Of values that are picked by their estimates the intervals hold for all at once.
         row = (
             None
@@ -172,7 +176,7 @@ def _series(
             panel_windows(known, campaign.schedule.every), asked.level, bins=bins,
             simultaneous=picked, rounds=[one.number for one in rounds],
         )  # fmt: skip
-    return EstimateTable(
+    table = EstimateTable(
         more=windows,
         campaign=campaign.fingerprint,
         round=[one.number for one in rounds],
@@ -184,6 +188,7 @@ def _series(
         about=estimates.about(stored),
         **numbers,
     )
+    return table, found
 
 
 def tables_in_pieces(table: EstimateTable, form: Form) -> Iterator[bytes]:

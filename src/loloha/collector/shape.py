@@ -193,6 +193,15 @@ class Largest(Struct):
     upper: float
 
 
+Numbers = Annotated[
+    dict[str, list[Number]],
+    Meta(
+        description="Where numbers are asked for, one of each a round: mean, mean_standard_error, "
+        "mean_lower, mean_upper; quantile_10, quantile_10_lower, quantile_10_upper, and so on"
+    ),
+]
+
+
 class EstimatesDocument(Struct):
     """Estimates of one round; without numbers where they are suppressed.
 
@@ -226,6 +235,7 @@ class EstimatesDocument(Struct):
     clear: Count | UnsetType = UNSET
     suppressed: Count | UnsetType = UNSET
     largest: Largest | UnsetType = UNSET
+    numbers: Numbers | UnsetType = UNSET
 
 
 class SeriesDocument(Struct):
@@ -248,6 +258,7 @@ class SeriesDocument(Struct):
     window_standard_error: list[list[Number]] | UnsetType = UNSET
     window_lower: list[list[Number]] | UnsetType = UNSET
     window_upper: list[list[Number]] | UnsetType = UNSET
+    numbers: Numbers | UnsetType = UNSET
 
 
 class SmoothedDocument(Struct):

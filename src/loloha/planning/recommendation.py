@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loloha import _moved
 from loloha.hashing import LinearHash, PrimeHash, least_prime
 from loloha.planning import creation, limits
+from loloha.planning.numeric import MeanPlan, plan_mean
 from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
 from loloha.planning.window_plan import Way, ways
 from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
@@ -94,6 +95,18 @@ class Plan(Framed):
         within = [row for row in self.rows if row.eligible]
         least = min((row.error_one for row in within), default=0.0)
         return [row for row in within if row.error_one <= AS_GOOD * least]
+
+    @property
+    def mean(self) -> MeanPlan | None:
+        """If values are numbers in equal steps: how well their mean is known by `loloha.OneBit`.
+
+        None unless eps_inf and eps_1 are given, and all users report.
+        """
+        if self.eps_inf is None or self.eps_1 is None or self.population is not None:
+            return None
+        best = self.recommendation
+        histogram = None if best is None else best.protocol
+        return plan_mean(self.k, self.n, self.eps_inf, self.eps_1, self.level, histogram)
 
     @property
     def reason(self) -> str:

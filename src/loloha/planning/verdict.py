@@ -10,6 +10,7 @@ from loloha import checks
 from loloha.campaign.document import Campaign
 from loloha.encodings import Hashed
 from loloha.errors import CampaignError
+from loloha.planning.numeric import mean_error
 from loloha.planning.prospect import prospect
 from loloha.privacy.rounded import digits, percent
 from loloha.protocols import Protocol
@@ -36,6 +37,10 @@ class Verdict:
         ``inf`` if it tells none.
     cap : float
         Most a user can ever spend, ``inf`` if every round spends anew.
+    mean_95 : float or None
+        Where numbers are asked for, half-width of a 95 % interval of their mean, as a share of the
+        range, at most; the errors of frequencies above are then those of shares at single
+        thresholds.
     warnings : tuple of str
         Reasons to think again, in plain words; empty if there are none.
     """
@@ -47,6 +52,7 @@ class Verdict:
     visible: float
     cap: float
     warnings: tuple[str, ...]
+    mean_95: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; an infinite cap is None."""
@@ -58,6 +64,7 @@ class Verdict:
             "visible": checks.finite(self.visible),
             "cap": checks.finite(digits(self.cap, 15)),
             "warnings": list(self.warnings),
+            "mean_95": self.mean_95,
         }
 
 
@@ -67,7 +74,11 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
     error, visible = seen.error_one, seen.visible_one
     warnings = list(weaknesses(protocol))
-    if math.isinf(visible):
+    mean = mean_error(protocol, n) if not protocol.histogram else None
+    if mean is not None:
+        # Errors of single thresholds are no errors of what is asked for.
+        pass
+    elif math.isinf(visible):
         warnings.append(
             f"With {n} reports a round no frequency at all can be told from 0 with 95 % "
             "probability; find more users, fewer labels or a larger eps_1."
@@ -86,6 +97,7 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
         visible=visible,
         cap=seen.cap,
         warnings=tuple(warnings),
+        mean_95=mean,
     )
 
 

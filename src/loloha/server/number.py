@@ -18,6 +18,11 @@ from loloha.protocols import Protocol
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.variance import Channel, plain
 
+QUANTILES = (0.1, 0.5, 0.9)
+"""Those that summaries show."""
+MOST_VALUES = 1 << 14
+"""Of a larger domain summaries leave them out: they take seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -153,6 +158,41 @@ class Numbers:
         ).reshape(*np.shape(self.n), 2)
         return plain(ends[..., 0]), plain(ends[..., 1])
 
+    def summary(self, level: float = 0.95, scale: Any = None) -> dict[str, Any]:
+        """Mean and quantiles with intervals, as columns: a number of each for each round.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        scale : Scale, optional
+            Of a campaign's domain: the numbers that values stand for; steps 0..k-1 by default. The
+            ends of a quantile's interval are then those of the first and the last part.
+
+        Returns
+        -------
+        dict
+            ``mean``, ``mean_standard_error``, ``mean_lower``, ``mean_upper``; for each of
+            `QUANTILES`, where thresholds are sent and k <= 2^14, ``quantile_10`` and so on, with
+            ``_lower`` and ``_upper``.
+        """
+        start, step, half = (0.0, 1.0, 0.0) if scale is None else scale
+        low, high = self.mean_interval(level)
+        columns = {
+            "mean": start + step * self.mean,
+            "mean_standard_error": step * self.mean_error,
+            "mean_lower": start + step * low,
+            "mean_upper": start + step * high,
+        }
+        known = self.ones is not None and self.k <= MOST_VALUES
+        for one in QUANTILES if known else ():
+            name = f"quantile_{100 * one:.0f}"
+            low, high = self.quantile_interval(one, level)
+            columns[name] = start + step * self.quantile(one)
+            columns[f"{name}_lower"] = start + step * low - half
+            columns[f"{name}_upper"] = start + step * high + half
+        return columns
+
     def _thresholds(self) -> tuple[Ints, Ints]:
         """Ones and eligible, a row a round."""
         if self.ones is None or self.eligible is None:
@@ -167,7 +207,7 @@ class Numbers:
 class Numeric:
     """Estimates of numbers, where the protocol is `loloha.OneBit`; in steps 0..k-1 of the domain.
 
-    `loloha.campaign.Campaign.number` turns them into numbers of a campaign's range.
+    `Numbers.summary` turns them into numbers of a campaign's range.
     """
 
     @cached_property

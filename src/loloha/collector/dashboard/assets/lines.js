@@ -120,7 +120,7 @@ function rings(rounds, alone, value, alarms) {
 }
 
 // One closed outline for each run of rounds without a gap.
-function band(rounds, lower, upper, colour) {
+export function band(rounds, lower, upper, colour, scale = 100) {
   const x = [];
   const y = [];
   const close = (first, last) => {
@@ -132,7 +132,7 @@ function band(rounds, lower, upper, colour) {
   };
   const push = (i, end) => {
     x.push(rounds[i]);
-    y.push(100 * end[i]);
+    y.push(scale * end[i]);
   };
   let first = null;
   rounds.forEach((_, i) => {

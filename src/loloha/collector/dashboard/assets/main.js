@@ -8,6 +8,7 @@ import { moment } from "./format.js";
 import { MOST_LINES, showLines } from "./lines.js";
 import { showMap } from "./map.js";
 import { clearNotices, describe, listCampaigns, showNotices, showTiles, welcome } from "./overview.js";
+import { showNumbers } from "./numbers.js";
 import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
@@ -102,11 +103,11 @@ async function fetchCampaign(campaign, late) {
   // Rounds together take the collector a while: until they are there, single ones are.
   if (!choice.smoothed || !model.drawn?.together) drawLines(path, single);
   model.estimates = estimates;
-  once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
+  if (campaign.protocol.target !== "mean") once("round", [estimates, rounds, choice.count, choice.order, choice.projected, theme()], () => showRound({ ...model, choice, path }));
   once("tiles", [estimates, rounds, model.privacy], () => showTiles(model));
   once("notices", [estimates, rounds, campaign, alarms], () => showNotices(model));
   startCharts();
-  if (!choice.smoothed) return;
+  if (!choice.smoothed || series.numbers) return;
   const together = await fetchTogether(path, single);
   if (!late()) drawLines(path, together);
 }
@@ -114,7 +115,7 @@ async function fetchCampaign(campaign, late) {
 function drawLines(path, drawn) {
   const { campaign, alarms } = model;
   const address = withQuery(`${path}/smoothed`, { newest: choice.newest, format: "csv" });
-  once("lines", [drawn.data, drawn.columns.join(), drawn.problem, alarms, choice.windowed, choice.smoothed, theme()], () => showLines({ campaign, drawn, alarms, choice, remove, address }));
+  if (!drawn.data.numbers) once("lines", [drawn.data, drawn.columns.join(), drawn.problem, alarms, choice.windowed, choice.smoothed, theme()], () => showLines({ campaign, drawn, alarms, choice, remove, address }));
   model.drawn = drawn;
 }
 
@@ -122,7 +123,9 @@ function showSeries(path, data) {
   const { newest, top, masked } = choice;
   const series = { data, address: withQuery(`${path}/series`, { newest, top }), from: "" };
   if (data.round.length) series.from = moment(data.start[0]);
-  once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
+  once("numbers", [data, theme()], () => showNumbers({ campaign: model.campaign, data }));
+  // Shares of users with at least a value are no frequencies of values.
+  if (!data.numbers) once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
 }
 
 // The same values, each round estimated from all of them; as they are where that fails.

@@ -61,7 +61,7 @@ export function describe(campaign) {
 // What one round can and cannot tell.
 export function reading(estimates) {
   if (!estimates || estimates.suppressed_because) return null;
-  if (!estimates.largest) return null;
+  if (!estimates.largest || estimates.numbers) return null;
   const { estimate, lower, upper } = estimates;
   const known = estimate.map((_, v) => v).filter((v) => estimate[v] !== null);
   // The farther end: an interval is cut at 0, where many estimates are.
@@ -95,6 +95,8 @@ export function showTiles(model) {
       ["Significantly above 0", `${count(found.clear)} of ${count(found.total)}`, `95 %, all values at once${notShown(found)}`],
     );
   }
+  const { mean: [mean] = [null], mean_lower: [lower] = [], mean_upper: [upper] = [] } = estimates?.numbers ?? {};
+  if (mean !== null) entries.push(["Mean", plain(mean), `${plain(lower)} to ${plain(upper)} (95 %) in round ${estimates.round}`]);
   if (privacy) {
     const first = ["eps_1", plain(privacy.eps_1), privacy.eps_inf === null ? "in every report, no bound for ever" : `eps_inf ${plain(privacy.eps_inf)} · cap ${plain(privacy.cap)}`];
     entries.push(first);
@@ -153,7 +155,7 @@ function* findNotices({ campaign, rounds, estimates, alarms }) {
     ];
   }
   const found = reading(estimates);
-  if (estimates && estimates.suppressed && estimates.suppressed === estimates.bins) {
+  if (estimates && !estimates.numbers && estimates.suppressed && estimates.suppressed === estimates.bins) {
     yield [
       "warn",
       "Too few users sampled any value",

@@ -81,6 +81,9 @@ function describe(estimates, campaign) {
   const found = reading(estimates);
   const clearly = found ? ` ${count(found.clear)} of ${quantity(found.total, "value")} are significantly above 0 (95 %, all values at once).` : "";
   const few = estimates.suppressed ? ` ${quantity(estimates.suppressed, "value")} of fewer than ${count(campaign.terms.minimum_cohort)} users who sampled them: not shown.` : "";
+  if (estimates.numbers) {
+    return `${when}: ${quantity(estimates.n, "report")}. Each bar is the share of users with a value among those named, from the first to the last, by those who drew that threshold alone: unbiased, so it may leave 0 to 100 %. Whiskers are 95 % intervals.`;
+  }
   return `${when}: ${quantity(estimates.n, "report")}. Whiskers are 95 % intervals of one value each; estimates are unbiased, so those of rare values may fall below 0, outside their intervals.${clearly}${few}`;
 }
 
