@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from collecting import campaign
@@ -113,6 +114,15 @@ def agreements() -> Iterator[Plain]:
         Agreement((enrolment(FRESH, 2),), 2.0),
     ):
         yield json.loads(one.to_bytes())
+    # Amounts whose sum depends on their order, and a token with spaces, which headers carry.
+    tenth = campaign("tenth", protocol=LGRR(k=5, eps_inf=0.1, eps_1=0.05))
+    fifth = campaign("fifth", protocol=BiLOLOHA(k=5, eps_inf=0.2, eps_1=0.1))
+    third = campaign("third", protocol=GRR(k=5, eps=1 / 3))
+    parts = enrolment(tenth, 2), enrolment(fifth, 3), enrolment(third, 4)
+    for members in ((*parts,), parts[::-1]):
+        yield json.loads(Agreement(members, 30.0, 0.7, 0.9).to_bytes())
+    spaced = replace(hashed, token=" a token ")
+    yield json.loads(Agreement((spaced,), None).to_bytes())
     yield unchecked(json.loads(Agreement((hashed,), None, 1.0, 1.0, answered).to_bytes()))
     # It says nothing of what was committed.
     yield unchecked({**json.loads(Agreement((hashed,), 3.0, 2.0, None).to_bytes())})
@@ -177,7 +187,12 @@ def refused() -> Iterator[Plain]:
     yield checked({**sent, "sent": [*sent["sent"], sent["sent"][-1]], "reports": 4})
     yield {**made, "checksum": "0" * 64}
     yield unchecked(made)
-    for member in ({"more": 1}, {"limit": 0.0}):
+    for token in ("", " ", "a\n", "é", "a\u007f", 5):
+        yield with_own(lambda one, token=token: {**one, "token": token})
+    for member in (
+        {"more": 1}, {"limit": 0.0}, {"limit": -1.0}, {"spent_before": -1.0},
+        {"committed_before": None},
+    ):  # fmt: skip
         yield checked({**whole, **member})
     yield {**whole, "more": 1}
     yield {**whole, "checksum": ""}

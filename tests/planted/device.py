@@ -240,6 +240,20 @@ CLIENTS = [
 
 SENDERS = [
     Mutant(
+        "amounts are summed before they are added to those of earlier agreements",
+        "sender/agreement.py",
+        "total((one.client.loss for one in self.enrolments), self.spent_before)",
+        "self.spent_before + sum(one.client.loss for one in self.enrolments)",
+        "sender/test_states.py",
+    ),
+    Mutant(
+        "a state may hold any text as a token",
+        "sender/agreement.py",
+        "token is not None and not is_token(token)",
+        "token is not None and not isinstance(token, str)",
+        "sender/test_states.py",
+    ),
+    Mutant(
         "a new limit of an agreement that stands is dropped",
         "sender/agreement.py",
         "return replace(self, limit=limit, committed_before=self._before)",

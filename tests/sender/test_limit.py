@@ -9,6 +9,7 @@ import pytest
 
 import loloha
 from loloha.client import Client
+from loloha.client.limit import total
 from loloha.client.state import State
 from loloha.distribution import exact_distribution, loss_between
 from loloha.errors import BudgetError, ParameterError
@@ -131,3 +132,9 @@ def test_what_is_committed_does_not_depend_on_values(protocol: Protocol, move: A
         restored = Client.from_dict(client.to_dict())
         committed.add((client.committed, restored.committed, client.account.committed))
     assert len(committed) == 1
+
+
+def test_amounts_are_added_one_by_one() -> None:
+    """As ports add them; Python's own `sum` compensates from 3.12 on, and gives 1.0."""
+    assert total([0.1] * 10) == 0.9999999999999999
+    assert total([0.2, 0.4], 0.3) == 0.3 + 0.2 + 0.4 != 0.3 + (0.2 + 0.4)

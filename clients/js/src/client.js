@@ -265,7 +265,7 @@ export class Client {
     must(namesOf(state) === namesOf(this.#state));
     this.#state = state;
     const { key, memo, sent, table, panel, answered, reports, limit, spent_before, secret } = state;
-    this.#committed = committed_before ?? this.#implied;
+    this.#committed = committed_before || this.#implied;
     must(
       (longitudinal ? isKey(key) : key === null) &&
         isInteger(reports) &&

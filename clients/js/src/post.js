@@ -6,8 +6,8 @@ import { Unreachable, must } from "./errors.js";
 const LARGEST_DOCUMENT = 2 ** 26;
 const BUSY = /^(429|50[0234])$/;
 
-/** Whether it is a text of visible ASCII characters, which headers can carry. */
-export const isVisible = (text) => typeof text === "string" && /^[!-~]+$/.test(text);
+/** Whether a header carries it: ASCII characters that print, not spaces alone. */
+export const isVisible = (text) => typeof text === "string" && /^ *[!-~][ -~]*$/.test(text);
 
 /**
  * What asks a collector.

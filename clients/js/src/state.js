@@ -57,6 +57,7 @@ export function reader() {
       (type === TYPE) === read.length > 0 &&
         haveNames(read) &&
         isAmount(spent) &&
+        committed !== null &&
         isAmount(committed || 0) &&
         isAmount(limit ?? 1) &&
         limit !== 0 &&

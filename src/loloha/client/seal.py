@@ -27,7 +27,9 @@ UNREADABLE = (
 
 def amount(plain: Any) -> float:
     """A loss as a file holds it; ValueError if it is none."""
-    number = float(plain) if type(plain) in (int, float) else math.nan
+    # Whole numbers above 2^53 nobody wrote: other languages cannot read them.
+    whole = type(plain) is int and abs(plain) <= 1 << 53
+    number = float(plain) if whole or type(plain) is float else math.nan
     if not 0 <= number < math.inf:
         raise ValueError("an amount must be a number >= 0")
     return number

@@ -203,14 +203,12 @@ def _read(body: dict[str, Any], protocol: Protocol | None) -> tuple[Protocol, fl
     memo = once((_whole(x), _answer(stored, kept)) for x, kept in body.pop("memo"))
     limit = _limit(stored, body.pop("limit"))
     spent = amount(body.pop("spent_before"))
-    has_committed = version == COMMITTED_VERSION
+    committed = amount(body.pop("committed_before")) if version == COMMITTED_VERSION else None
     record = Record(
         key=_key(body.pop("key")),
         table=tuple(_answer(stored, kept) for kept in body.pop("table")) if stored.joint else None,
         spent_before=spent,
-        committed_before=amount(body.pop("committed_before"))
-        if has_committed
-        else implied(spent, _bounds(stored, limit)),
+        committed_before=committed or implied(spent, _bounds(stored, limit)),
         secret=bytes.fromhex(body.pop("secret")),
         answered=tuple((_whole(first), _whole(last)) for first, last in body.pop("answered")),
         panel=_panel(body.pop("panel")) if "panel" in body else (1, 0),

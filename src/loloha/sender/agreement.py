@@ -12,13 +12,13 @@ from loloha.campaign import Campaign
 from loloha.client import Client
 from loloha.client.answered import Rounds
 from loloha.client.file import DAMAGED
-from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset
+from loloha.client.limit import ANEW, agreed, cost_of_reset, covers, may_reset, total
 from loloha.client.seal import UNREADABLE, amount, nothing_else, once, sealed, unseal
 from loloha.client.state import implied
 from loloha.errors import BudgetError, CampaignError, ParameterError, StateError
 from loloha.protocols import Protocol
 from loloha.report import Key, Report
-from loloha.sender.connection import path_of
+from loloha.sender.connection import is_token, path_of
 from loloha.sender.ledger import Ledger, rounds_of_plain, rounds_to_plain
 from loloha.wire.message import decode, encode, is_ticket
 
@@ -76,8 +76,8 @@ class Enrolment:
         url, token, ticket = (rest.pop(name) for name in ("url", "token", "ticket"))
         if fingerprint_of(url) != campaign.fingerprint:
             raise StateError(f"state must hold the campaign that was agreed to; {BEYOND_REPAIR}")
-        if token is not None and not isinstance(token, str):
-            raise StateError(f"state must hold its token as text; {BEYOND_REPAIR}")
+        if token is not None and not is_token(token):
+            raise StateError(f"state must hold a token as headers carry it; {BEYOND_REPAIR}")
         if ticket is not None and not is_ticket(ticket):
             raise StateError(f"state must hold a ticket as collectors write it; {BEYOND_REPAIR}")
         queue = once((round, text) for round, text in rest.pop("queue"))
@@ -139,7 +139,7 @@ class Agreement:
         if limit is None:
             return self
         states = [one.client._state for one in self.enrolments]
-        before = sum((state.before.committed for state in states), self._before)
+        before = total((state.before.committed for state in states), self._before)
         claims = [one.client._claim(one.client._state) for one in self.enrolments]
         limit = agreed(limit, before, self.protocols, claims)
         # With this consent, what was spent stands for what is not known.
@@ -158,7 +158,7 @@ class Agreement:
     @property
     def loss(self) -> float:
         """Everything spent so far: the losses of all campaigns add up."""
-        return self.spent_before + sum(one.client.loss for one in self.enrolments)
+        return total((one.client.loss for one in self.enrolments), self.spent_before)
 
     @property
     def protocols(self) -> list[Protocol]:
@@ -168,13 +168,14 @@ class Agreement:
     @property
     def committed(self) -> float:
         """What the limit has to cover so far, whatever the values were."""
-        return self._before + sum(one.client.committed for one in self.enrolments)
+        known = self.committed_before
+        before = self._before if known is None else known
+        return total((one.client.committed for one in self.enrolments), before)
 
     @property
     def _before(self) -> float:
-        """What was committed before, as far as that is known."""
-        known = self.committed_before
-        return self.spent_before if known is None else known
+        """What was committed before; where nothing is known of it, what was spent."""
+        return self.committed_before or self.spent_before
 
     @property
     def _implied(self) -> float | None:
@@ -191,11 +192,12 @@ class Agreement:
         answered = {name: account.answered for name, account in accounts.items()}
         # A client that never reported has told nothing, and its key is gone.
         clients = [one.client for one in self.enrolments]
-        committed = sum(
-            one.committed if one.sent_rounds else one._state.before.committed for one in clients
+        committed = total(
+            (one.committed if one.sent_rounds else one._state.before.committed for one in clients),
+            self._before,
         )
         known = ledger.including(0.0, 0.0, self.answered_before)
-        return known.including(self.loss, self._before + committed, answered)
+        return known.including(self.loss, committed, answered)
 
     def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
         """The same, with one enrolment in place of another."""

@@ -88,6 +88,11 @@ class Patience:
         self.sleep(max(drawn, min(self.longest, asked or 0.0)))
 
 
+def is_token(text: Any) -> bool:
+    """Whether a header carries it: ASCII characters that print, not spaces alone."""
+    return isinstance(text, str) and text.isascii() and text.isprintable() and text.strip() != ""
+
+
 class Connection:
     """A connection to one collector, opened when it is needed and again when it breaks.
 
@@ -103,7 +108,7 @@ class Connection:
         patience: Patience | None = None,
     ) -> None:
         self._url = _split(url)
-        if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+        if token is not None and not is_token(token):
             # http.client would quote it in its complaint.
             raise ParameterError(
                 "token must be visible ASCII characters, got others, perhaps the end of a line; "
