@@ -32,6 +32,27 @@ WINDOWS = [
         "server/test_panel.py -k windows_slide",
     ),
     Mutant(
+        "a window of a panel says nothing of who was not asked",
+        "server/panel.py",
+        "rolling(given, every, population=panel_population(most, every))",
+        "rolling(given, every)",
+        "population/test_panels.py -k simulated",
+    ),
+    Mutant(
+        "simulated users report outside of their rounds",
+        "population/population.py",
+        "rounds % every == residues",
+        "rounds % every != residues",
+        "population/test_panels.py -k holds_one_report",
+    ),
+    Mutant(
+        "a loss in any window is planned for one round of it",
+        "planning/window_plan.py",
+        "reports * eps_2(protocol)",
+        "eps_2(protocol)",
+        "planning/test_window_plan.py -k ways_have",
+    ),
+    Mutant(
         "two rounds share the users of the larger",
         "server/mean.py",
         "sorted",

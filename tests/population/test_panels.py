@@ -51,6 +51,9 @@ def test_panels_are_simulated_estimated_and_written() -> None:
     assert frame["window_estimate"].to_numpy().reshape(12, 8) == pytest.approx(
         np.array([means[t].frequencies for t in range(12)])
     )
+    assert frame["window_standard_error"].to_numpy().reshape(12, 8) == pytest.approx(
+        np.array([means[t].standard_errors for t in range(12)])
+    )
     trial = Trial(result, 0.95, 3)
     metrics = trial.metrics()
     assert metrics["every"] == 5
