@@ -129,8 +129,8 @@ def test_trouble_is_told_and_passes(visit: Open) -> None:
     )
     page.wait_for_selector("#problem:not([hidden])")
     told = page.get_by_role("alert").text_content()
-    assert "The collector cannot answer now: the store is locked; try again" in told
-    assert "What you see was fetched before." in told
+    assert "the store is locked" in told
+    assert "fetched before" in told
     assert page.locator("#status").text_content() == "Trying again …"
     assert page.locator("h1:visible").text_content() == "Small"
     page.unroute("**/v1/campaigns")

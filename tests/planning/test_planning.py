@@ -248,7 +248,7 @@ def test_budgets_out_of_reach_say_why() -> None:
     only = loloha.plan(20, 1000, 2.0, 1.9, protocols=["l-oue"])
     assert only.recommendation is None
     assert only.warning is None
-    assert only.reason == "No protocol here keeps both budgets; see the notes of the rows."
+    assert "notes of the rows" in only.reason
 
 
 def test_the_published_calibration_costs_more() -> None:
@@ -470,12 +470,9 @@ def test_many_users_need_no_warning() -> None:
 def test_a_hidden_average_is_said() -> None:
     warning = loloha.plan(96, 50_000, 2.0, 1.0).warning
     assert warning is not None
-    assert warning.startswith(
-        "With n = 50000 the 95 % error of one value, 1.69 %, is above the average frequency 1/96"
-    )
-    assert "where the true frequencies spread by less than 0.865 %" in warning
-    assert "chosen beforehand with a frequency of at least 3.12 %, or 4.26 % when all" in warning
-    assert "About 130 000 reports a round" in warning
+    for part in ("n = 50000", "1.69 %, is above", "1/96", "less than 0.865 %",
+                 "at least 3.12 %, or 4.26 %", "About 130 000 reports"):  # fmt: skip
+        assert part in warning
     for one in (10**5, 10**6):
         enough = loloha.plan(96, one, 2.0, 1.0).recommendation
         assert enough is not None
@@ -491,8 +488,8 @@ def test_only_all_at_once_hidden_is_said() -> None:
 def test_noise_above_uniform_is_said() -> None:
     plan = loloha.plan(360, 10_000, 0.5, 0.2)
     assert plan.warning is not None
-    assert "Before any projection always answering 1/360 has the smaller" in plan.warning
-    assert "whatever the true frequencies are; where few values hold most users" in plan.warning
+    assert "always answering 1/360 has the smaller" in plan.warning
+    assert "whatever the true frequencies are" in plan.warning
     # True of every population, the most uneven one included.
     best: Any = plan.recommendation
     rng = np.random.default_rng(4)
@@ -521,7 +518,7 @@ def test_projected_estimates_can_be_nearer_than_the_warning_of_raw_ones() -> Non
 def test_nothing_visible_is_said() -> None:
     warning = loloha.plan(2, 10, 1.0, 0.5).warning
     assert warning is not None
-    assert "Nothing can be seen with 95 % probability, not even a value that" in warning
+    assert "Nothing can be seen with 95 %" in warning
     warning = loloha.plan(10**6, 20, 4.0, 2.0).warning
     assert warning is not None
     assert "none when all values are tested at once" in warning

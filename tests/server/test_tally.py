@@ -124,9 +124,7 @@ def test_only_tallies_are_added_to_tallies() -> None:
 )  # fmt: skip
 def test_a_report_out_of_range_is_not_counted(report: Report) -> None:
     tally = PROTOCOL.tally()
-    with pytest.raises(
-        WireError, match=r"report must have a key and y that ololoha with these parameters"
-    ):
+    with pytest.raises(WireError, match="report must have a key and y that ololoha"):
         tally.add(report)
     assert tally == PROTOCOL.tally()
 
