@@ -7,15 +7,40 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import pytest
 import uvicorn
 
 from collecting import ADMIN_KEY
 from loloha.campaign import Campaign
+from loloha.collector import context, workers
 from loloha.collector.connections import bounded
+from loloha.collector.desk import Desk
+from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
+from loloha.collector.store import Store
 from loloha.sender.collector import Collector
 from loloha.sender.sender import Connection
+
+
+class Near:
+    """Does heavy work in this process: another one takes a second to begin."""
+
+    def __init__(self, url: str) -> None:
+        self.store = Store(url, take_over=False, is_ready=True)
+        self.desk = Desk(lambda: self.store)
+
+    def call(self, work: Any, *arguments: Any) -> Any:
+        return work(self.desk, *arguments)
+
+    def end(self) -> None:
+        self.store.close()
+
+
+def work_here(patch: pytest.MonkeyPatch, *, apart: bool = False) -> None:
+    """Collectors that start from now on do heavy work in this process, unless ``apart``."""
+    for module in (workers, context):
+        patch.setattr(module, "Process", Process if apart else Near)
 
 
 class Served:

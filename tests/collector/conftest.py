@@ -33,13 +33,11 @@ from dashboards import (
     walk,
 )
 from loloha.campaign import Campaign
-from loloha.collector import context, workers
-from loloha.collector.desk import Desk
-from loloha.collector.process import Process
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.population.population import History, due
+from serving import work_here
 
 
 @pytest.fixture
@@ -92,20 +90,6 @@ def store(store_url: str) -> Iterator[Store]:
 Serve = Callable[..., TestClient]
 
 
-class Near:
-    """Does heavy work in this process: another one takes a second to begin."""
-
-    def __init__(self, url: str) -> None:
-        self.store = Store(url, take_over=False, is_ready=True)
-        self.desk = Desk(lambda: self.store)
-
-    def call(self, work: Any, *arguments: Any) -> Any:
-        return work(self.desk, *arguments)
-
-    def end(self) -> None:
-        self.store.close()
-
-
 @pytest.fixture
 def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start a collector; settings may be changed. Heavy work is done apart only where asked for."""
@@ -114,8 +98,7 @@ def serve(sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Ite
     def start(
         *, steady: Callable[[], float] | None = None, apart: bool = False, **changes: Any
     ) -> TestClient:
-        for module in (workers, context):
-            monkeypatch.setattr(module, "Process", Process if apart else Near)
+        work_here(monkeypatch, apart=apart)
         plain = {"store": sqlite_url, "admin_key": ADMIN_KEY, "rate_limit": "", **changes}
         app = create_app(Settings(**plain), clock=clock, steady=steady)
         client = TestClient(app, "http://127.0.0.1", raise_server_exceptions=False)
