@@ -63,7 +63,7 @@ def estimate(
     every = (
         agreed.schedule.every
         if isinstance(agreed, Campaign)
-        else max(every_of(file) for files in by_round.values() for file in files)
+        else every_of(next(iter(by_round.values()))[0])
     )
     estimates: dict[int | None, Estimate] = {
         t: one.estimate(panel_population(one.n, every)) for t, one in counted.items()
