@@ -1,5 +1,6 @@
 """Pictures show the numbers they were given, legibly, and the same ones every time."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,18 @@ def test_panels_show_the_top_values_by_truth() -> None:
         lower, upper = band(axes)
         np.testing.assert_allclose(lower, given.lower[:, column])
         np.testing.assert_allclose(upper, given.upper[:, column])
+
+
+def test_rounds_together_are_the_line_and_single_rounds_its_points() -> None:
+    given, smooth = series(), series(bins=5, tau=4)
+    smooth = replace(smooth, frequencies=given.frequencies / 2, lower=given.lower / 2)
+    drawn = draw_run(replace(given, together=smooth), PROTOCOL, top=2)
+    order = np.argsort(-given.truth.mean(axis=0))[:2]
+    for axes, column in zip(panels(drawn), order, strict=True):
+        single, together = line(axes, "single round (ololoha)"), line(axes, "rounds together")
+        np.testing.assert_array_equal(single, given.frequencies[:, column])
+        np.testing.assert_array_equal(together, smooth.frequencies[:, column])
+        np.testing.assert_allclose(band(axes)[0], smooth.lower[:, column])
 
 
 def test_without_truth_the_top_values_are_those_estimated() -> None:

@@ -158,6 +158,15 @@ def test_every_kind_of_protocol_has_series(protocol: Any) -> None:
     assert (observed.fresh < 1e-9).all() == memo_alone
 
 
+def test_shares_above_thresholds_are_not_projected_to_add_up_to_one() -> None:
+    values, _ = population(5, 4000, 8, 0.05, seed=6)
+    protocol = loloha.OneBit(k=5, **BUDGETS)
+    found = loloha.series(loloha.simulate(protocol, values, rng=7))
+    truth = np.array([[(column >= j).mean() for j in range(1, 5)] for column in values.T])
+    assert (np.abs(found.estimates - truth) < 5 * found.standard_errors).all()
+    assert found.estimates.sum(axis=1).min() > 1.1
+
+
 def test_hashed_values_share_a_memo_as_often_as_their_keys_say() -> None:
     protocol = loloha.OLOLOHA(k=5, g=3, hash="linear", **BUDGETS)
     encoding = protocol.encoding

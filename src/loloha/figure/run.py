@@ -69,30 +69,44 @@ def draw_run(
 def _draw_panels(
     figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float
 ) -> None:
-    lines = -(-len(columns) // COLUMNS)
-    across = -(-len(columns) // lines)
-    axes = figure.subplots(lines, across, sharex=True, squeeze=False).ravel()
+    down = -(-len(columns) // COLUMNS)
+    across = -(-len(columns) // down)
+    axes = figure.subplots(down, across, sharex=True, squeeze=False).ravel()
     times = np.arange(len(series.rounds))
     look = style(protocol.name)
     dots = "o" if len(times) <= 30 else ""
+    # The line and its band are of all rounds together where they are known, beside single ones.
+    lines = series if series.together is None else series.together
     for panel, column in zip(axes, columns, strict=False):
         panel.fill_between(
             times,
-            series.lower[:, column],
-            series.upper[:, column],
+            lines.lower[:, column],
+            lines.upper[:, column],
             color=look["color"],
             alpha=0.22,
             linewidth=0,
             label=f"{100 * level:.4g} % interval",
         )
+        if series.together is not None:
+            panel.plot(
+                times,
+                series.frequencies[:, column],
+                color=look["color"],
+                linestyle="none",
+                marker="o",
+                markersize=2.2,
+                alpha=0.45,
+                markeredgewidth=0,
+                label=f"single round ({protocol.name})",
+            )
         panel.plot(
             times,
-            series.frequencies[:, column],
+            lines.frequencies[:, column],
             color=look["color"],
             linewidth=1.2,
-            marker=dots,
+            marker=dots if series.together is None else "",
             markersize=2.8,
-            label=f"estimate ({protocol.name})",
+            label=f"estimate ({protocol.name})" if series.together is None else "rounds together",
         )
         if series.truth is not None:
             panel.plot(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ class Series:
     lower: Floats
     upper: Floats
     truth: Floats | None = None
+    together: Series | None = field(default=None, kw_only=True)
+    """The same rounds, each estimated from all of them."""
 
     def __post_init__(self) -> None:
         shape = (len(self.rounds), len(self.labels))

@@ -177,6 +177,7 @@ class Simulation(Numeric):
             self.n,
             list(map(str, self.labels)) if known else None,
             self._starts if known else None,
+            every=self.every,
         )
 
     def series(self, level: float = 0.95) -> Series:

@@ -12,11 +12,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from loloha import __version__, privacy
 from loloha.errors import ParameterError
-from loloha.figure import draw_run, save
+from loloha.figure import Series, draw_run, save
 from loloha.population.evaluation import evaluate
 from loloha.population.simulation import Simulation
 from loloha.server.frame import written
+from loloha.server.series import series as of_rounds
 
+FEWEST_ROUNDS, MOST_TOGETHER = 4, 1 << 20
+"""Rounds from which on, and rounds times values up to which a picture estimates them together."""
 SEEDED = "a seed was given: repeatable, and so without any privacy"
 UNSEEDED = "entropy of the operating system, not kept"
 
@@ -128,6 +131,15 @@ class Trial:
             "privacy": privacy.explain(self.protocol, every=self.result.every).to_dict(),
         }
 
+    def _together(self) -> Series | None:
+        """Rounds estimated together, of domains and runs that are not huge."""
+        single = self.series
+        size = self.result.estimates.size
+        if len(single.rounds) < FEWEST_ROUNDS or size > MOST_TOGETHER or not self.result.n.any():
+            return None
+        found = of_rounds(self.result, level=self.level)
+        return Series(single.labels, single.rounds, found.estimates, *found.interval())
+
     def _panels(self) -> dict[str, Any]:
         """What is told of panels, where there are any."""
         every = self.result.every
@@ -147,7 +159,7 @@ class Trial:
     def draw(self, folder: Path, top: int) -> None:
         """Write frequencies.png and .svg into a folder, with ``top`` values over the rounds."""
         figure = draw_run(
-            self.series,
+            replace(self.series, together=self._together()),
             self.protocol,
             title=f"{self.dataset.name}: estimates by {self.protocol.name} and the truth",
             note=self.note,

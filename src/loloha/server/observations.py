@@ -158,6 +158,13 @@ class Observations:
             )
         return replace(self, labels=labels)
 
+    def plausible(self, means: Floats) -> Floats:
+        """Frequencies that these could be, float64[..., bins]; shares where bins are values."""
+        if self.protocol.encoding.values == self.protocol.bins:
+            return project_simplex(means)
+        # Of users whose number reaches a threshold, or their mean.
+        return np.clip(means, 0.0, 1.0)
+
     def observed(self) -> Observed:
         """With variances at the mean frequency of each value."""
         seen = np.isfinite(self.estimates)
@@ -177,7 +184,7 @@ class Observations:
         # long run, share an `every`-th. In shorter ones it is a bound.
         memo = memo / self.every
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
-        lasting = self.protocol.encoding.lasting_share(project_simplex(mean))
+        lasting = self.protocol.encoding.lasting_share(self.plausible(mean))
         return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)
 
 

@@ -16,7 +16,6 @@ from loloha.server import statespace
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.observations import Observations
-from loloha.server.projection import project_simplex
 from loloha.server.statespace import Parameters, Posterior, States
 
 __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
@@ -75,8 +74,8 @@ class EstimatedSeries:
 
     @cached_property
     def estimates(self) -> Floats:
-        """Shares, float64[tau, bins]: >= 0, of sum 1 in each round."""
-        return project_simplex(self.posterior.mean)
+        """Shares, float64[tau, bins]: >= 0, of sum 1 in each round where bins are values."""
+        return self.observations.plausible(self.posterior.mean)
 
     @cached_property
     def standard_errors(self) -> Floats:

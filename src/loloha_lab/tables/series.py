@@ -1,0 +1,227 @@
+"""What estimating rounds together gains: ``python -m loloha_lab.tables.series`` measures it.
+
+The tables of ``docs/series-table.md``: errors of single rounds over those of series, how often 95 %
+intervals hold the truth, and alarms beside how many are stated. Populations are drawn, but for
+those of the paper and browsers, whose files ``--data`` names; without it only the latter is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loloha.arrays import Floats, Ints
+from loloha.datasets import acs_weights, adult, browsers, syn
+from loloha.population import simulate
+from loloha.postprocess import project_simplex
+from loloha.protocols import LGRR, LOSUE, OLOLOHA, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
+from loloha.server.series import EstimatedSeries, series
+
+K, N, TAU, RUNS, ALARM_RUNS = 32, 10_000, 60, 12, 40
+CHURNS = (0.0, 0.02, 0.1, 0.5)
+DRIFT, ZIPF = 0.02, 1.1
+EVERY = 7
+HEAD = (
+    "population", "protocol", "filter", "smoother", "filter's intervals", "smoother's",
+    "of a change", "alarms a round, 1 expected",
+)  # fmt: skip
+ALARM_HEAD = ("protocol", "users", "0.1 expected", "1 expected", "false rate of 10 % stated")
+
+
+class Scores(NamedTuple):
+    """Of one run: gains of filter and smoother, coverage of both and of a change, alarms."""
+
+    filtered: float
+    smoothed: float
+    held_filtered: float
+    held_smoothed: float
+    held_change: float
+    alarms: float
+
+
+class Case(NamedTuple):
+    """A row: values by seed, of users who report in some rounds; in one of ``every``."""
+
+    name: str
+    protocol: Protocol
+    values: Callable[[int], Ints]
+    runs: int = RUNS
+    silent: float = 0.0
+    every: int = 1
+
+
+def protocols(k: int = K, eps_inf: float = 2.0, eps_1: float = 1.0) -> tuple[Protocol, ...]:
+    """The protocols that are compared."""
+    chained = (OLOLOHA, BiLOLOHA, LGRR, RAPPOR, LOSUE)
+    return (
+        *(cls(k=k, eps_inf=eps_inf, eps_1=eps_1) for cls in chained),
+        DBitFlipPM(k=k, b=k, d=k // 4, eps_inf=eps_inf),
+    )
+
+
+def drifting(churn: float, seed: int, n: int = N, tau: int = TAU, k: int = K) -> Ints:
+    """Users of a Zipf distribution that drifts, a share of whom draws a new value each round."""
+    rng = np.random.default_rng(seed)
+    weights = -ZIPF * np.log(np.arange(1, k + 1))
+    values = np.empty((n, tau), dtype=np.int64)
+    for t in range(tau):
+        shares = np.exp(weights)
+        shares /= shares.sum()
+        moves = rng.random(n) < (churn if t else 1.0)
+        values[:, t] = np.where(moves, rng.choice(k, n, p=shares), values[:, t - 1])
+        weights = weights + rng.normal(0, DRIFT, k)
+    return values
+
+
+def reporting(case: Case, values: Ints, seed: int) -> Ints:
+    """The values with -1 where a user does not report."""
+    rng = np.random.default_rng([seed, 1])
+    n, tau = values.shape
+    due = np.ones((n, tau), dtype=bool)
+    if case.every > 1:
+        due = np.arange(tau) % case.every == rng.integers(0, case.every, (n, 1))
+    return np.where(due & (rng.random((n, tau)) >= case.silent), values, -1)
+
+
+def score(case: Case, seed: int) -> Scores:
+    """One run."""
+    values = case.values(seed)
+    truth = np.array(
+        [np.bincount(column, minlength=case.protocol.k) / len(values) for column in values.T]
+    )
+    result = simulate(case.protocol, reporting(case, values, seed), rng=seed, keep_tallies=False)
+    smoothed = series(result, every=case.every)
+    filtered = series(result, every=case.every, smooth=False)
+
+    def error(estimates: Floats) -> float:
+        return float(((estimates - truth) ** 2).mean())
+
+    single = error(project_simplex(np.nan_to_num(result.estimates)))
+    tau = len(truth)
+    late, early = tau - tau // 4, tau // 4
+    change = smoothed.change(late, early)
+    low, high = change.interval()
+    grown = truth[late] - truth[early]
+    return Scores(
+        single / error(filtered.estimates),
+        single / error(smoothed.estimates),
+        _held(filtered, truth),
+        _held(smoothed, truth),
+        float(((low <= grown) & (grown <= high)).mean()),
+        float(smoothed.alarms(expected=1.0)[1:].sum()) / (tau - 1),
+    )
+
+
+def _held(found: EstimatedSeries, truth: Floats) -> float:
+    low, high = found.interval()
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def cases() -> Iterator[Case]:
+    """Drawn populations."""
+    for protocol in protocols():
+        for churn in CHURNS:
+            yield Case(
+                f"{100 * churn:g} % move a round", protocol,
+                partial(drifting, churn),
+            )  # fmt: skip
+    ololoha, _, l_grr, rappor, *_ = protocols()
+    for protocol in (ololoha, l_grr, rappor):
+        for churn in (0.02, 0.1):
+            yield Case(
+                f"{100 * churn:g} % move, 30 % are silent", protocol,
+                partial(drifting, churn), silent=0.3,
+            )  # fmt: skip
+    for protocol in (ololoha, l_grr):
+        for churn in (0.0, 0.02, 0.1):
+            yield Case(
+                f"{100 * churn:g} % move, {3 * N} users report in one round of {EVERY}", protocol,
+                partial(drifting, churn, n=3 * N), every=EVERY,
+            )  # fmt: skip
+    for churn in (0.0, 0.02, 0.1):
+        yield Case(
+            f"{100 * churn:g} % move, 1000 users", ololoha,
+            partial(drifting, churn, n=1000),
+        )  # fmt: skip
+
+
+def real(folder: Path | None) -> Iterator[Case]:
+    """Populations of the paper, and browsers."""
+    for eps_inf, eps_1 in ((2.0, 1.0), (3.0, 1.5)):
+        budgets: dict[str, Any] = {"eps_inf": eps_inf, "eps_1": eps_1}
+        named = f"at {eps_inf:g}, {eps_1:g}"
+        yield Case(
+            f"browsers, 60 rounds, {named}", OLOLOHA(k=97, **budgets),
+            lambda seed: browsers(20_000, tau=60, rng=seed).values, 4,
+        )  # fmt: skip
+        yield Case(
+            f"browsers, 169 rounds, {named}", OLOLOHA(k=97, **budgets),
+            lambda seed: browsers(20_000, rng=seed).values, 2,
+        )  # fmt: skip
+        yield Case(
+            f"Syn, 40 rounds, {named}", OLOLOHA(k=360, **budgets),
+            lambda seed: syn(tau=40, rng=seed).values, 2,
+        )  # fmt: skip
+        yield Case(
+            f"Adult, 40 rounds, {named}", OLOLOHA(k=96, **budgets),
+            lambda seed: adult(folder, tau=40, rng=seed).values, 2,
+        )  # fmt: skip
+        for state in ("MT", "DE") if folder else ():
+            data = acs_weights(state, folder)
+            yield Case(
+                f"DB_{state}, {named}", OLOLOHA(k=data.k, **budgets),
+                partial(_whole, data.values), 2,
+            )  # fmt: skip
+
+
+def _whole(values: Ints, _: int) -> Ints:
+    return values
+
+
+def row(case: Case) -> list[str]:
+    """A line of the first table."""
+    scores = np.array([score(case, seed) for seed in range(case.runs)]).mean(axis=0)
+    gains, rest = scores[:2], scores[2:]
+    return [
+        case.name, case.protocol.name, *(f"{gain:.1f}" for gain in gains),
+        *(f"{one:.3f}" for one in rest[:3]), f"{rest[3]:.2f}",
+    ]  # fmt: skip
+
+
+def alarm_row(protocol: Protocol, n: int, runs: int = ALARM_RUNS) -> list[str]:
+    """A line of the second table: alarms on a still population, over what is stated."""
+    counts = np.zeros(3)
+    for seed in range(runs):
+        values = np.repeat(drifting(0.0, seed, n, 1), TAU, axis=1)
+        found = series(simulate(protocol, values, rng=seed, keep_tallies=False))
+        few, many = (found.alarms(expected=rate)[1:].sum() for rate in (0.1, 1.0))
+        # Nothing changes, so that any discovery of a round is a false one.
+        counts += [few, many, found.alarms(fdr=0.1)[1:].any(axis=1).sum()]
+    rates = counts / (runs * (TAU - 1))
+    return [protocol.name, str(n), f"{rates[0]:.3f}", f"{rates[1]:.2f}", f"{100 * rates[2]:.1f} %"]
+
+
+def text(folder: Path | None) -> Iterator[str]:
+    """Both tables, in Markdown, line by line."""
+    for head, lines in (
+        (HEAD, (row(case) for some in (cases(), real(folder)) for case in some)),
+        (ALARM_HEAD, (alarm_row(one, n) for one in protocols() for n in (1000, N))),
+    ):
+        yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
+        for line in lines:
+            yield f"| {' | '.join(line)} |\n"
+        yield "\n"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of the files of adult and acs")
+    for part in text(parser.parse_args().data):
+        sys.stdout.write(part)
+        sys.stdout.flush()
