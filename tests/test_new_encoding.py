@@ -19,8 +19,8 @@ from loloha.encodings import Encoding, OneHot, Symbols, for_encoding
 from loloha.engines import tally
 from loloha.engines.sql import DIALECTS, statement
 from loloha.errors import LolohaError, ParameterError
+from loloha.planning.accuracy_check import check_accuracy
 from loloha.planning.prospect import prospect
-from loloha.planning.verdict import verdict
 from loloha.population import samplers
 from loloha.postprocess import iterative_bayesian_update
 from loloha.privacy.change import change_auc, link_auc
@@ -213,7 +213,7 @@ def test_what_is_said_before_a_collection_claims_nothing_unknown(campaign: Campa
     assert "not known" in row.server_cost
     json.dumps(row.to_dict(), allow_nan=False)
     assert prospect(protocol, N, 60.0, 59.0).variance == row.variance
-    assert verdict(campaign, N).cap == protocol.cap
+    assert check_accuracy(campaign, N).cap == protocol.cap
     text = loloha.privacy.explain(protocol).text
     assert "hash" not in text
     assert "bucket" not in text

@@ -22,7 +22,7 @@ from loloha.campaign import (
 )
 from loloha.campaign.schedule import from_text, to_text
 from loloha.errors import CampaignError, DomainError, ParameterError
-from loloha.planning.verdict import require_strong_privacy, verdict, weaknesses
+from loloha.planning.accuracy_check import check_accuracy, require_strong_privacy, weaknesses
 from loloha.server.estimate import variance
 
 DAY = 86400
@@ -281,16 +281,16 @@ def test_weak_privacy_has_to_be_accepted() -> None:
 
 def test_verdict_says_what_can_be_seen() -> None:
     one = campaign()
-    seen = verdict(one, 10_000)
+    seen = check_accuracy(one, 10_000)
     assert seen.standard_error == pytest.approx(variance(one.protocol, 10_000) ** 0.5)
     assert seen.error_95 == pytest.approx(1.959964 * seen.standard_error)
     assert seen.error_95 < seen.visible < 1
     assert seen.warnings == ()
-    assert "no frequency at all" in verdict(one, 3).warnings[0]
-    assert "average frequency" in verdict(one, 100).warnings[0]
-    assert verdict(campaign(protocol=loloha.GRR(k=4, eps=1.0)), 10).to_dict()["cap"] is None
+    assert "no frequency at all" in check_accuracy(one, 3).warnings[0]
+    assert "average frequency" in check_accuracy(one, 100).warnings[0]
+    assert check_accuracy(campaign(protocol=loloha.GRR(k=4, eps=1.0)), 10).to_dict()["cap"] is None
     with pytest.raises(ParameterError):
-        verdict(one, 0)
+        check_accuracy(one, 0)
 
 
 def test_a_device_reads_a_campaign_with_the_standard_library_alone() -> None:

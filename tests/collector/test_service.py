@@ -43,6 +43,7 @@ def test_a_campaign_is_created_once_and_shown_to_everybody(serve: Any) -> None:
     assert first.status_code == 201
     path = urljoin("/v1/campaigns", first.headers["location"])
     assert path == f"/v1/campaigns/{one.fingerprint}"
+    assert first.json()["accuracy_check"] == first.json()["verdict"]
     assert first.json()["verdict"]["n"] == 1000
     again = client.post("/v1/campaigns", json={"campaign": one.to_dict()}, headers=ADMIN)
     assert again.status_code == 200

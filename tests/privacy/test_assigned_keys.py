@@ -11,7 +11,7 @@ from loloha import privacy
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.errors import CampaignError, ParameterError
 from loloha.hashing import FAMILIES, PrimeHash, hash_family
-from loloha.planning.verdict import require_fit_keys
+from loloha.planning.accuracy_check import require_fit_keys
 from loloha.privacy.change import change_auc, worst_key
 from loloha.privacy.plain_words import MEAN_OVER_KEYS
 

@@ -59,7 +59,7 @@ def test_from_campaign_to_counted_reports_on_the_command_line(
     said = json.loads(done.stdout)
     assert said["created"]
     assert said["terms"]["minimum_cohort"] == 1
-    assert said["verdict"]["n"] == 1000
+    assert said["accuracy_check"]["n"] == 1000
     where = said["url"]
     shown = run("campaign", "show", where)
     assert said["fingerprint"] in shown.stdout

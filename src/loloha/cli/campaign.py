@@ -52,7 +52,11 @@ def create(
     (protocol onebit): of a --range, or of integer labels in equal steps; with --target mean for the
     mean alone, and no threshold is sent.
     """
-    from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
+    from loloha.planning.accuracy_check import (
+        check_accuracy,
+        require_fit_keys,
+        require_strong_privacy,
+    )
 
     agreed = _domain(domain, range_, bins, other)
     protocol = _protocol(protocol, agreed, number=number)
@@ -60,21 +64,21 @@ def create(
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
     created: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
-    created["verdict"] = None if n is None else verdict(campaign, n).to_dict()
+    created["accuracy_check"] = None if n is None else check_accuracy(campaign, n).to_dict()
     if to is not None:
         created |= _send(to, campaign, terms, token, accept_weak_privacy)
     if as_json:
         console.show_json(created)
     elif to is None:
         console.show(campaign.to_json().decode())
-        _show_verdict(created["verdict"])
+        _show_accuracy(created["accuracy_check"])
     else:
         console.show(created["url"])
         if created["token"]:
             console.say(f"submit token, shown this once: {created['token']}")
         if not created["created"]:
             console.warn("this campaign was there already; it keeps its first terms and token")
-        _show_verdict(created["verdict"])
+        _show_accuracy(created["accuracy_check"])
 
 
 @group.command()
@@ -223,7 +227,7 @@ def about_key(key: str | None) -> str:
     )
 
 
-def _show_verdict(check: dict[str, Any] | None) -> None:
+def _show_accuracy(check: dict[str, Any] | None) -> None:
     from loloha.privacy.rounded import percent
 
     if check is None:

@@ -300,7 +300,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
 
 def _show_made(plan: Plan) -> None:
     """Print what makes the recommended protocol: it need not be what its budgets alone make."""
-    from loloha.planning.verdict import weaknesses
+    from loloha.planning.accuracy_check import weaknesses
 
     if plan.command is None or plan.recommendation is None:
         return

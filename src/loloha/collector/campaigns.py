@@ -23,7 +23,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.terms import Terms
 from loloha.errors import CampaignError, LolohaError
-from loloha.planning.verdict import require_fit_keys, require_strong_privacy, verdict
+from loloha.planning.accuracy_check import check_accuracy, require_fit_keys, require_strong_privacy
 from loloha.report import MOST_REPORTS
 
 Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many, the newest ones")]
@@ -53,7 +53,7 @@ def routes(context: Context) -> APIRouter:
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
         asked = _read(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
-        campaign, terms, summaries = await context.read(_checked, context.settings, asked)
+        campaign, terms, accuracy = await context.read(_checked, context.settings, asked)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
             lambda: context.store.create(
@@ -64,7 +64,8 @@ def routes(context: Context) -> APIRouter:
         answer = shape.CreatedDocument(
             show_campaign(stored, context.state_of(stored), context.clock()),
             new,
-            summaries,
+            accuracy,
+            accuracy,
             token if new else None,
         )
         return Response(
@@ -183,7 +184,7 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
             return campaign, terms, None
         advice = "give the users you expect"
         users = checks.integer("expected_users", asked.expected_users, 1, MOST_REPORTS, advice)
-        return campaign, terms, verdict(campaign, users).to_dict()
+        return campaign, terms, check_accuracy(campaign, users).to_dict()
     except LolohaError as error:
         raise Problem(422, str(error), kind="campaign") from None
 

@@ -142,7 +142,9 @@ class CreatedDocument(Struct):
 
     campaign: CampaignDocument
     created: bool
+    accuracy_check: Object | None
     verdict: Object | None
+    """The same by its name of 0.2; gone in 0.4."""
     token: str | None
 
 

@@ -20,7 +20,7 @@ from loloha.collector.secret import ticket
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import SmallUpload, Submission, UploadOutcome
 from loloha.errors import CampaignError, StoreError, WireError
-from loloha.planning.verdict import require_fit_keys
+from loloha.planning.accuracy_check import require_fit_keys
 from loloha.rng import SecureRng
 from loloha.wire import text
 from loloha.wire.message import key_text

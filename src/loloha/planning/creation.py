@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from loloha.errors import ParameterError
-from loloha.planning.verdict import weaknesses
+from loloha.planning.accuracy_check import weaknesses
 from loloha.protocols import Protocol
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from loloha import checks
 from loloha.errors import ParameterError
+from loloha.planning.accuracy_check import LARGEST_EPS
 from loloha.planning.holding import check_fixed
 from loloha.planning.planning import histograms, prospects
 from loloha.planning.prospect import Prospect
 from loloha.planning.search import largest_k, least_eps, least_n
-from loloha.planning.verdict import LARGEST_EPS
 from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
 from loloha.server.frame import Framed, to_html

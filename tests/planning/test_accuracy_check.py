@@ -1,4 +1,4 @@
-"""The verdict on a campaign: the same numbers as the plan, and promises that are kept."""
+"""The accuracy check of a campaign: the same numbers as the plan, and promises that are kept."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from scipy.stats import binom
 
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
+from loloha.planning.accuracy_check import check_accuracy
 from loloha.planning.numeric import histogram_noise
 from loloha.planning.prospect import prospect
-from loloha.planning.verdict import verdict
 from loloha.population import supports
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.protocols import Protocol
@@ -27,7 +27,7 @@ def campaign(protocol: Protocol) -> Campaign:
 
 def test_a_verdict_says_what_the_plan_says() -> None:
     (row,) = [row for row in loloha.plan(33, N, 2.0, 1.0).rows if row.name == "l-grr"]
-    seen = verdict(campaign(STEEP), N)
+    seen = check_accuracy(campaign(STEEP), N)
     assert seen.visible == row.visible_one == pytest.approx(0.675, abs=5e-4)
     assert seen.error_95 == row.error_one
     assert seen.error_all_95 == row.error_all
@@ -51,27 +51,32 @@ def shown(f: float) -> int:
 def test_a_visible_frequency_shows_as_often_as_is_promised() -> None:
     """Sees a promise that is kept in 88 % of rounds or fewer; that of f = 0 is kept in 80 %."""
     promised = binom.ppf(ALPHA, RUNS, LEVEL)
-    assert shown(verdict(campaign(STEEP), N).visible) >= promised, f"seeds 0..{RUNS - 1}, n = {N}"
+    assert shown(check_accuracy(campaign(STEEP), N).visible) >= promised, (
+        f"seeds 0..{RUNS - 1}, n = {N}"
+    )
     at_zero = 0.545
     assert shown(at_zero) < promised
 
 
 def test_numbers_are_promised_a_mean_and_nothing_of_frequencies() -> None:
     protocol = loloha.OneBit(k=96, eps_inf=2.0, eps_1=1.0)
-    seen = verdict(campaign(protocol), N)
+    seen = check_accuracy(campaign(protocol), N)
     hidden = loloha.OneBit(k=96, eps_inf=2.0, eps_1=1.0, target="mean")
-    assert seen.mean_95 == verdict(campaign(hidden), N).mean_95
+    assert seen.mean_95 == check_accuracy(campaign(hidden), N).mean_95
     assert seen.mean_95 == pytest.approx(1.959964 * np.sqrt(loloha.variance(hidden, N, 0.5)))
     assert seen.mean_95**2 * N < 1.96**2 * 1.2
     assert not seen.warnings
-    assert verdict(campaign(STEEP), N).mean_95 is None
+    assert check_accuracy(campaign(STEEP), N).mean_95 is None
 
 
 def test_a_plan_says_what_a_mean_takes() -> None:
     """The error of the mean of unbiased frequencies, exactly, for values that all users share."""
     planned = loloha.plan(33, N, 2.0, 1.0)
     mean = planned.mean
-    assert mean.error == verdict(campaign(loloha.OneBit(k=33, eps_inf=2.0, eps_1=1.0)), N).mean_95
+    assert (
+        mean.error
+        == check_accuracy(campaign(loloha.OneBit(k=33, eps_inf=2.0, eps_1=1.0)), N).mean_95
+    )
     assert mean.users == pytest.approx(N * (mean.error / 0.01) ** 2, abs=1)
     # Ten times fewer users than the histogram takes, even unprojected.
     assert 8 < mean.histogram_users / mean.users < 12

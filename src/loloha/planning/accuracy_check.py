@@ -20,7 +20,7 @@ LARGEST_EPS = 5.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AccuracyCheck:
     """What a campaign can tell, and what it costs, at an expected number of reports a round.
 
     Attributes
@@ -68,7 +68,7 @@ class Verdict:
         }
 
 
-def verdict(campaign: Campaign, n: int) -> Verdict:
+def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
     """What the campaign can tell with ``n`` reports a round, n >= 1."""
     protocol = campaign.protocol
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
@@ -89,7 +89,7 @@ def verdict(campaign: Campaign, n: int) -> Verdict:
             f"({percent(1 / protocol.bins)}): a value shows with 95 % probability from a frequency "
             f"of {percent(visible)} on."
         )
-    return Verdict(
+    return AccuracyCheck(
         n=n,
         standard_error=math.sqrt(seen.variance),
         error_95=error,
