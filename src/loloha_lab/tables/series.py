@@ -34,7 +34,7 @@ HEAD = (
 ALARM_HEAD = ("protocol", "users", "0.1 expected", "1 expected", "false rate of 10 % stated")
 
 
-class Scores(NamedTuple):
+class SeriesScores(NamedTuple):
     """Of one run: gains of filter and smoother, coverage of both and of a change, alarms."""
 
     filtered: float
@@ -45,7 +45,7 @@ class Scores(NamedTuple):
     alarms: float
 
 
-class Case(NamedTuple):
+class SeriesCase(NamedTuple):
     """A row: values by seed, of users who report in some rounds; in one of ``every``."""
 
     name: str
@@ -79,7 +79,7 @@ def drifting(churn: float, seed: int, n: int = N, tau: int = TAU, k: int = K) ->
     return values
 
 
-def reporting(case: Case, values: Ints, seed: int) -> Ints:
+def reporting(case: SeriesCase, values: Ints, seed: int) -> Ints:
     """The values with -1 where a user does not report."""
     rng = np.random.default_rng([seed, 1])
     n, tau = values.shape
@@ -89,7 +89,7 @@ def reporting(case: Case, values: Ints, seed: int) -> Ints:
     return np.where(due & (rng.random((n, tau)) >= case.silent), values, -1)
 
 
-def score(case: Case, seed: int) -> Scores:
+def score(case: SeriesCase, seed: int) -> SeriesScores:
     """One run."""
     values = case.values(seed)
     truth = np.array(
@@ -108,7 +108,7 @@ def score(case: Case, seed: int) -> Scores:
     change = smoothed.change(late, early)
     low, high = change.interval()
     grown = truth[late] - truth[early]
-    return Scores(
+    return SeriesScores(
         single / error(filtered.estimates),
         single / error(smoothed.estimates),
         _held(filtered, truth),
@@ -123,58 +123,58 @@ def _held(found: EstimatedSeries, truth: Floats) -> float:
     return float(((low <= truth) & (truth <= high)).mean())
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[SeriesCase]:
     """Drawn populations."""
     for protocol in protocols():
         for churn in CHURNS:
-            yield Case(
+            yield SeriesCase(
                 f"{100 * churn:g} % move a round", protocol,
                 partial(drifting, churn),
             )  # fmt: skip
     ololoha, _, l_grr, rappor, *_ = protocols()
     for protocol in (ololoha, l_grr, rappor):
         for churn in (0.02, 0.1):
-            yield Case(
+            yield SeriesCase(
                 f"{100 * churn:g} % move, 30 % are silent", protocol,
                 partial(drifting, churn), silent=0.3,
             )  # fmt: skip
     for protocol in (ololoha, l_grr):
         for churn in (0.0, 0.02, 0.1):
-            yield Case(
+            yield SeriesCase(
                 f"{100 * churn:g} % move, {3 * N} users report in one round of {EVERY}", protocol,
                 partial(drifting, churn, n=3 * N), every=EVERY,
             )  # fmt: skip
     for churn in (0.0, 0.02, 0.1):
-        yield Case(
+        yield SeriesCase(
             f"{100 * churn:g} % move, 1000 users", ololoha,
             partial(drifting, churn, n=1000),
         )  # fmt: skip
 
 
-def real(folder: Path | None) -> Iterator[Case]:
+def real(folder: Path | None) -> Iterator[SeriesCase]:
     """Populations of the paper, and browsers."""
     for eps_inf, eps_1 in ((2.0, 1.0), (3.0, 1.5)):
         budgets: dict[str, Any] = {"eps_inf": eps_inf, "eps_1": eps_1}
         named = f"at {eps_inf:g}, {eps_1:g}"
-        yield Case(
+        yield SeriesCase(
             f"browsers, 60 rounds, {named}", OLOLOHA(k=97, **budgets),
             lambda seed: browsers(20_000, tau=60, rng=seed).values, 4,
         )  # fmt: skip
-        yield Case(
+        yield SeriesCase(
             f"browsers, 169 rounds, {named}", OLOLOHA(k=97, **budgets),
             lambda seed: browsers(20_000, rng=seed).values, 2,
         )  # fmt: skip
-        yield Case(
+        yield SeriesCase(
             f"Syn, 40 rounds, {named}", OLOLOHA(k=360, **budgets),
             lambda seed: syn(tau=40, rng=seed).values, 2,
         )  # fmt: skip
-        yield Case(
+        yield SeriesCase(
             f"Adult, 40 rounds, {named}", OLOLOHA(k=96, **budgets),
             lambda seed: adult(folder, tau=40, rng=seed).values, 2,
         )  # fmt: skip
         for state in ("MT", "DE") if folder else ():
             data = acs_weights(state, folder)
-            yield Case(
+            yield SeriesCase(
                 f"DB_{state}, {named}", OLOLOHA(k=data.k, **budgets),
                 partial(_whole, data.values), 2,
             )  # fmt: skip
@@ -184,7 +184,7 @@ def _whole(values: Ints, _: int) -> Ints:
     return values
 
 
-def row(case: Case) -> list[str]:
+def row(case: SeriesCase) -> list[str]:
     """A line of the first table."""
     scores = np.array([score(case, seed) for seed in range(case.runs)]).mean(axis=0)
     gains, rest = scores[:2], scores[2:]
