@@ -21,7 +21,7 @@ from loloha.server.interval import Inversion, Scatter
 if TYPE_CHECKING:
     from loloha.arrays import Array, Floats, Ints
 
-__all__ = ["Window", "decode"]
+__all__ = ["Scores", "Window", "decode"]
 
 METHODS = ("auto", "likelihood", "mean")
 LEAST_GAIN = 0.001

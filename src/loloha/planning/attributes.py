@@ -78,7 +78,8 @@ def plan_attributes(
     of loss eps/d each reveal at most eps. Source: the paper, section 2, for both ways. That the
     m = n/d users of a drawn attribute are a sample adds f(1-f) (n - m)/((n - 1) m) to the variance:
     nothing for a rare value, most at equal frequencies, where the mean squared error of drawing is
-    largest. That of sharing is the same for every truth.
+    largest. That of sharing is the same for every truth. Errors are those of n/d users, who
+    draw an attribute on average: since their number varies, the variance is larger by some d/n.
     """
     d = checks.integer(
         "attributes", attributes, 2, MOST_ATTRIBUTES, "for one attribute use loloha.plan"
