@@ -257,7 +257,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     named = ("hash",) if differs else ()
     # Of every row it takes longer to compute than all else together.
     changes = ("change shows",) if plan.objective == "change" else ()
-    one = f" ({plan.budgets} an attribute)" if of_a_user else f", {plan.held}"
+    one = f" ({plan.budgets} an attribute)" if of_a_user else f", {plan.budgets}"
 
     def spent(number: float) -> tuple[float, ...]:
         """A loss, of an attribute and of a user."""
