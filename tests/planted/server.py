@@ -376,4 +376,32 @@ SERVER = [
         "return ones",
         "privacy/test_privacy.py",
     ),
+    Mutant(
+        "the error of a sum of symbols is that of independent values",
+        "server/total.py",
+        "min(1.0, p + (size - 1) * q)",
+        "min(1.0, p)",
+        "server/test_total.py -k exact_law",
+    ),
+    Mutant(
+        "no two values of a group share a cell",
+        "server/total.py",
+        "all_cells = size + size * (size - 1) * c0",
+        "all_cells = size",
+        "server/test_total.py -k exact_law",
+    ),
+    Mutant(
+        "false alarms are expected for each value, not for the round",
+        "server/alarm_rule.py",
+        "min(1.0, self.expected / sizes.size)",
+        "min(1.0, self.expected)",
+        "server/test_series.py -k alarm",
+    ),
+    Mutant(
+        "rounds of panels share the memo noise of all",
+        "server/observations.py",
+        "memo / self.every",
+        "memo",
+        "server/test_series.py -k panels",
+    ),
 ]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from loloha.server.statespace import (
+    PACES,
     PRIOR_VARIANCE,
     Observed,
     Parameters,
@@ -119,6 +120,17 @@ def modelled(parameters: Parameters, tau: int, k: int, seed: int) -> Observed:
     estimates = truth + np.sqrt(variance) * (memo + rng.normal(0, 1, (tau, k)))
     both = np.full((tau, k), variance)
     return Observed(estimates, both, both, f, np.full(k, lasting), np.ones(tau, dtype=int))
+
+
+def test_values_that_move_are_told_from_those_that_stand_still() -> None:
+    """Three of 40 values are rolled out: their pace is higher, and the others' lower."""
+    observed = modelled(Parameters(0.0, 1e-9, 0.7), 60, 40, seed=3)
+    observed.estimates[:, :3] += np.cumsum(np.full((60, 3), 4e-3), axis=0)
+    pace = fit(observed).pace
+    assert pace.shape == (40,)
+    assert pace[:3].min() > 4 * np.median(pace[3:])
+    assert (PACES[0] <= pace).all()
+    assert (pace <= PACES[-1]).all()
 
 
 def test_the_fit_finds_how_the_estimates_were_drawn() -> None:

@@ -18,6 +18,10 @@ FITTED_VALUES = 64
 # Decimal exponents of s and s_0, in units of the mean variance of a round, and of 1 - rho.
 RANGES = ((-6.0, 2.0), (-7.0, 1.0), (-4.0, 0.0))
 COARSE, FINEST = 6, 0.2
+# How fast single values may move, in units of what is fitted to all of them.
+PACES = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+# Of the shares of values at each pace: observations that they begin with, and steps to fit them.
+PRIOR_COUNT, SHARE_STEPS = 0.5, 100
 
 
 class Parameters(NamedTuple):
@@ -27,18 +31,21 @@ class Parameters(NamedTuple):
     ----------
     s, s_0 : float
         The truth of a value of mean frequency f moves by a normal step of variance
-        s f (1 - f) + s_0 from a round to the next.
+        pace (s f (1 - f) + s_0) from a round to the next.
     rho : float
         Correlation, from a round to the next, of the memo noise that can leave.
+    pace : float64[k]
+        Of each value: some are rolled out while most stand still.
     """
 
     s: Any
     s_0: Any
     rho: Any
+    pace: Any = 1.0
 
     def drift(self, f: Floats) -> Any:
         """Variance of the truth's step, by mean frequency: q."""
-        return self.s * f * (1 - f) + self.s_0
+        return self.pace * (self.s * f * (1 - f) + self.s_0)
 
 
 class Posterior(NamedTuple):
@@ -135,15 +142,22 @@ def _predict(
 
 def log_likelihood(observed: Observed, parameters: Parameters) -> Any:
     """Logarithm of the density of all estimates seen, by their one-step predictions."""
+    return _log_densities(observed, parameters).sum(axis=-1)
+
+
+def _log_densities(observed: Observed, parameters: Parameters) -> Any:
+    """The same of each value, float64[..., k]."""
     total: Any = 0.0
     for step in forward(observed, parameters):
         terms = np.log(2 * np.pi * step.scale) + step.innovation**2 / step.scale
-        total = total - 0.5 * np.nansum(terms, axis=-1)
+        total = total - 0.5 * np.nan_to_num(terms)
     return total
 
 
 def fit(observed: Observed) -> Parameters:
     """The parameters of largest likelihood: a coarse grid, then steps to the best neighbour.
+
+    Then the pace of each value, its mean over a distribution of paces that all values share.
 
     Half the logarithm of the mean step's variance is added: a truth of which little is known would
     often be fitted as one that never moves, and changes of it as certain (Chung et al. 2013).
@@ -169,7 +183,23 @@ def fit(observed: Observed) -> Parameters:
         if at == here:
             step /= 2
     s, s_0, gap = (10.0**x for x in at)
-    return Parameters(s * unit, s_0 * unit, 1 - gap)
+    fitted = Parameters(s * unit, s_0 * unit, 1 - gap)
+    return fitted._replace(pace=_paces(observed, fitted))
+
+
+def _paces(observed: Observed, parameters: Parameters) -> Floats:
+    """The posterior mean pace of each value, float64[k]; shares of paces by empirical Bayes."""
+    paces = np.array(PACES)[:, None]
+    logs = _log_densities(observed, parameters._replace(pace=paces))
+    likelihood = np.exp(logs - logs.max(axis=0))
+    shares = np.full_like(paces, 1 / len(paces))
+    for _ in range(SHARE_STEPS):
+        chances = shares * likelihood
+        chances /= chances.sum(axis=0)
+        shares = chances.sum(axis=1, keepdims=True) + PRIOR_COUNT
+        shares /= shares.sum()
+    mean: Floats = (chances * paces).sum(axis=0)
+    return mean
 
 
 def _representative(frequency: Floats) -> Any:
@@ -190,7 +220,8 @@ class States:
     filtered, smoothed : Posterior
         Given the rounds up to each, and given all.
     innovations : float64[tau, k]
-        Standardised errors of one-step predictions; NaN where nothing was seen.
+        Standardised errors of one-step predictions, at the pace of all values; NaN where nothing
+        was seen.
     gains : list of float64[3, 3, k], one for each row but the last
         Of the Rauch-Tung-Striebel pass.
     covariances : float64[tau, 3, k]
@@ -222,7 +253,9 @@ def smooth(observed: Observed, parameters: Parameters) -> States:
         np.array([step.state[0] for step in steps]),
         np.array([step.covariance[0, 0] for step in steps]),
     )
-    innovations = np.array([step.innovation / np.sqrt(step.scale) for step in steps])
+    # At the pace of all values: a burst must not hide in a pace that it has raised itself.
+    common = forward(observed, parameters._replace(pace=1.0))
+    innovations = np.array([step.innovation / np.sqrt(step.scale) for step in common])
     # A row's gain takes the place of what the filter knew after it, which is the most that is held.
     gains: list[Floats] = []
     covariances, means = np.empty((tau, 3, size)), np.empty((tau, size))
