@@ -1,6 +1,7 @@
 """Series of estimates: what goes in, what comes out, and how far it can be trusted."""
 
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PROTOCOL = loloha.OLOLOHA(k=6, **BUDGETS)
 
 
@@ -295,3 +297,15 @@ def test_gain_and_coverage_on_drifting_populations(protocol: Any, churn: float) 
     assert smoothed >= 2.0
     for coverage in np.mean(covered, axis=0):
         assert 0.9 <= coverage <= 0.995
+
+
+@pytest.mark.long
+def test_rows_of_the_documented_tables_are_measured_again() -> None:
+    """``python -m loloha_lab.tables.series --data FOLDER > docs/series-table.md`` writes them."""
+    from loloha_lab.tables.series import alarm_row, cases, protocols, row
+
+    documented = (DOCS / "series-table.md").read_text().splitlines()
+    some = [case for case in cases() if case.protocol.name == "l-grr" and case.silent == 0.3]
+    measured = [row(some[0]), alarm_row(protocols()[1], 1000)]
+    for line in measured:
+        assert f"| {' | '.join(line)} |" in documented
