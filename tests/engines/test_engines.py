@@ -98,6 +98,7 @@ def test_every_engine_counts_the_same(protocol, messy, guard, engine):
 
 def test_a_round_in_a_query_of_its_own_is_the_same(kind, messy, monkeypatch):
     monkeypatch.setattr("loloha.engines.duckdb.ROWS_A_QUERY", 1)
+    monkeypatch.setattr("loloha.engines.duckdb.SHARE_ROWS", 20)
     log, _ = messy(kind)
     for guard in (True, False):
         assert found("duckdb", log, guard) == found("local", log, guard)
@@ -107,7 +108,8 @@ def test_a_round_in_a_query_of_its_own_is_the_same(kind, messy, monkeypatch):
 def test_passes_batches_and_threads_change_nothing(kind, messy, monkeypatch, threads):
     log, _ = messy(kind)
     want = [found("local", log, guard) for guard in (True, False)]
-    monkeypatch.setattr("loloha.engines.local.PASS_BYTES", 500)
+    monkeypatch.setattr("loloha.engines.local.SHARE_ROWS", 20)
+    monkeypatch.setattr("loloha.engines.local.SUSPECTS", 3)
     monkeypatch.setattr("loloha.engines.local.BATCH_BYTES", 100)
     monkeypatch.setattr("loloha.engines.local.PIECE_ROWS", 7)
     engine = make_engine("local", threads=threads)

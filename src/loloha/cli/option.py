@@ -65,6 +65,7 @@ OPTIONS = {
     ),
     "collector": Option(str, "Address of a collector, https://HOST.", "COLLECTOR"),
     "command": Option(str, "A program and its arguments, quoted as one."),
+    "conf": Option(str, "A setting of Spark, for engine spark.", "NAME=VALUE"),
     "confidence": Option(float, "Probability that an honest client passes."),
     "config": Option(Path, "TOML file with settings.", "FILE"),
     "consent": Option(bool, "The user agrees to this campaign."),
@@ -135,6 +136,11 @@ OPTIONS = {
     ),
     "log": Option(
         Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG", anywhere=True
+    ),
+    "master": Option(
+        str,
+        "Where Spark runs: spark://HOST:PORT, yarn, k8s://..., or sc://HOST:PORT (Spark Connect).",
+        "URL",
     ),
     "mean": Option(bool, "Only the mean of all rounds, with the error that shared memos leave."),
     "minimum_cohort": Option(int, "Reports below which a round is not shown.", panel=TERMS),

@@ -24,6 +24,8 @@ def tally(
     *,
     campaign: str,
     engine: str = "duckdb",
+    master: str | None = None,
+    conf: list[str] | None = None,
     only_rounds: str | None = None,
     out: Location | None = None,
     force: bool = False,
@@ -57,7 +59,8 @@ def tally(
         read = Path(str(result))
         counted, sources = _from_result(agreed, read, chosen), _sources_of_result(read)
     else:
-        runs_on, opened = make_engine(engine), ReportLog(log, agreed)
+        runs_on = make_engine(engine, **_cluster(engine, master, conf))
+        opened = ReportLog(log, agreed)
         contents = _scanned(opened, chosen, trust_log, skip_bad)
         summary |= {
             "engine": engine,
@@ -78,6 +81,18 @@ def tally(
         console.warn(f"{files} {reason} files were skipped")
     if out is not None:
         console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
+
+
+def _cluster(engine: str, master: str | None, conf: list[str] | None) -> dict[str, Any]:
+    """Where Spark runs, and what it is told besides: it can be a secret, and is not shown."""
+    if engine != "spark":
+        if master is not None or conf:
+            raise ParameterError(f"--master and --conf must be left out for engine {engine!r}")
+        return {}
+    pairs = [one.partition("=") for one in conf or ()]
+    if any(not name or not mark for name, mark, _ in pairs):
+        raise ParameterError("--conf must be given as NAME=VALUE; correct it")
+    return {"master": master, "conf": {name: value for name, _, value in pairs}}
 
 
 def _scanned(log: ReportLog, rounds: list[int] | None, trust_log: bool, skip_bad: bool) -> Contents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, ClassVar
 
 from loloha.address import Address, Location, at
@@ -18,6 +19,8 @@ from loloha.reportlog.folder import rows_of
 ROWS_A_QUERY = 1 << 20
 # Each is a SELECT of its own: with more, planning them takes longer than counting.
 ROUNDS_A_QUERY = 256
+SHARE_ROWS = 1 << 24
+"""Pseudonyms that the guard holds at once, some 64 bytes each; more are read several times."""
 TABLE_BITS = 22
 """Up to 2^22 seeds and symbols are counted in an array: 2 to 4 times the speed of hashing them."""
 
@@ -48,9 +51,23 @@ class DuckDB(Engine):
                 }
                 # A round alone needs no column of rounds, and is grouped faster.
                 alone = next(iter(part)) if len(part) == 1 else None
-                source = sql.union(protocol, sources) if alone is None else sources[alone][0]
-                query = sql.statement(protocol, "duckdb", source, guard=guard, one_round=alone)
-                yield from by_round(protocol, arrow.table(connection.sql(query)))
+                if alone is None:
+                    query = sql.statement(
+                        protocol, "duckdb", sql.union(protocol, sources), guard=guard
+                    )
+                    yield from by_round(protocol, arrow.table(connection.sql(query)))
+                    continue
+                # What comes over a network is not read again: DuckDB goes to disk instead.
+                remote = isinstance(part[alone][0].path, Address)
+                rows = 0 if remote else rows_of(part[alone])
+                (source,) = sources[alone]
+                pieces = _apart(connection, source, rows) if guard else [(source, False)]
+                counted: list[RoundCounts] = []
+                for piece, guarded in pieces:
+                    query = sql.statement(protocol, "duckdb", piece, guard=guarded, one_round=alone)
+                    counted += by_round(protocol, arrow.table(connection.sql(query)))
+                if counted:
+                    yield reduce(_added, counted)
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -65,6 +82,41 @@ class DuckDB(Engine):
             given = {name: one for name, one in config.items() if one is not None}
             with library("duckdb", "engines").connect(config=given) as connection:
                 yield connection
+
+
+def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]]:
+    """Parts of a round, no reporter in two of them, and whether each needs the guard.
+
+    Pseudonyms that come once need none, and in an honest log that is all of them: so the memory is
+    that of one share of the pseudonyms' hashes, however many they are. Equal hashes of different
+    pseudonyms only mean a closer look.
+    """
+    shares = 1 + rows // SHARE_ROWS
+    connection.execute("CREATE OR REPLACE TEMP TABLE repeated (hash UBIGINT)")
+    hashed = f"SELECT hash(reporter) AS hash FROM {source}"
+    for share in range(shares):
+        connection.execute(
+            f"INSERT INTO repeated SELECT hash FROM ({hashed}) WHERE hash % {shares} = {share} "
+            "GROUP BY hash HAVING count(*) > 1"
+        )
+    few = "(SELECT hash FROM repeated)"
+    if not connection.sql("SELECT 1 FROM repeated LIMIT 1").fetchall():
+        yield source, False
+        return
+    yield f"(SELECT * FROM {source} WHERE hash(reporter) NOT IN {few})", False
+    for share in range(shares):
+        here = f"hash(reporter) IN {few} AND hash(reporter) % {shares} = {share}"
+        yield f"(SELECT * FROM {source} WHERE {here})", True
+
+
+def _added(one: RoundCounts, other: RoundCounts) -> RoundCounts:
+    return RoundCounts(
+        one.round,
+        one.counts + other.counts,
+        one.n + other.n,
+        one.duplicates + other.duplicates,
+        one.conflicts + other.conflicts,
+    )
 
 
 def _source(connection: Any, round: int, files: Sequence[Location]) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,8 +25,11 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 1 << 21
 """Small enough that memory is used again, and stays in the cache: twice the speed of 2^24."""
-PASS_BYTES = 1 << 30
-"""Most bytes of reports that the guard holds at once; a larger round is read several times."""
+SHARE_ROWS = 1 << 25
+"""Pseudonyms that the guard holds at once, some 32 bytes each; more are read several times."""
+SUSPECTS = 1 << 22
+"""Pseudonyms that come more than once, whose rows are held at once."""
+HALF = np.uint64(32)
 PIECE_ROWS = 1 << 18
 MOST_SHARES = 1 << 16
 
@@ -73,47 +75,64 @@ class Local(Engine):
 
     def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> _PartialCounts:
         """Count what no other row can contradict at once, and look closely at the rest."""
-        size = rows_of(files) * _row_bytes(protocol.encoding)
-        passes = min(1 + size // PASS_BYTES, MOST_SHARES)
         pieces = [piece for file in files for piece in _pieces(file)]
-        total = _PartialCounts(protocol)
+        shares = min(1 + rows_of(files) // SHARE_ROWS, MOST_SHARES)
         with ThreadPoolExecutor(self.threads) as pool:
-            for number in range(passes):
-                read = partial(_read_share, protocol, share=(number, passes))
-                batches = [batch for piece in pool.map(read, pieces) for batch in piece]
-                few = self._repeated(batches, pool)
-                suspects = self._count_others(batches, few, total, pool)
-                if suspects:
-                    _count_suspects(suspects, total)
+            found = [self._repeated(protocol, pieces, (n, shares), pool) for n in range(shares)]
+        few = np.sort(np.concatenate(found))
+        if not len(few):
+            return self._trusted(protocol, files)
+        total = _PartialCounts(protocol)
+        for number, some in enumerate(np.array_split(few, 1 + len(few) // SUSPECTS)):
+            suspects = self._suspects(pieces, few if number == 0 else None, some, total)
+            if suspects:
+                _count_suspects(suspects, total)
         return total
 
-    def _repeated(self, batches: Sequence[_Batch], pool: ThreadPoolExecutor) -> Any:
-        """Starts of pseudonyms that come more than once, ascending, by a share a thread."""
+    def _repeated(
+        self, protocol: Protocol, pieces: list[_Piece], share: tuple[int, int], pool: Executor
+    ) -> Any:
+        """Starts of pseudonyms that come more than once, among one of several shares of them."""
+        number, shares = map(np.uint64, share)
 
-        def of_share(share: int) -> Any:
-            # By the lowest byte, so that neither passes nor threads are all in one share.
-            here = [s[(s & np.uint64(255)) % np.uint64(self.threads) == share] for s in starts]
+        def read(piece: _Piece) -> Any:
+            starts = [
+                starts_of(column.rows_in(batch, "reporter", REPORTER_BYTES))
+                for batch in piece.batches(protocol.encoding, ["reporter"])
+            ]
+            together = np.concatenate(starts) if starts else np.empty(0, np.uint64)
+            return together if shares == 1 else together[(together >> HALF) % shares == number]
+
+        def of_thread(thread: int) -> Any:
+            # By the lowest byte: shares are by others.
+            here = [s[(s & np.uint64(255)) % np.uint64(self.threads) == thread] for s in starts]
             return repeated(np.concatenate(here))
 
-        starts = [batch.starts for batch in batches]
-        return np.sort(np.concatenate(list(pool.map(of_share, range(self.threads)))))
+        starts = list(pool.map(read, pieces))
+        return np.concatenate(list(pool.map(of_thread, range(self.threads)))) if starts else starts
 
-    def _count_others(
-        self, batches: Sequence[_Batch], few: Array, total: _PartialCounts, pool: ThreadPoolExecutor
+    def _suspects(
+        self, pieces: list[_Piece], few: Array | None, some: Array, total: _PartialCounts
     ) -> list[_Batch]:
-        """Count all rows but the suspects, and return these."""
+        """The rows whose pseudonyms start as ``some`` do; counts those that start as no ``few``."""
         parts = [_PartialCounts(total.protocol) for _ in range(self.threads)]
 
-        def count(thread: int) -> list[_Batch]:
+        def read(thread: int) -> list[_Batch]:
             suspects = []
-            for batch in batches[thread :: self.threads]:
-                if len(few) and (here := among(batch.starts, few)).any():
-                    suspects.append(batch.select(here))
-                    batch = batch.select(~here)
-                parts[thread].count(batch.keys, batch.ys)
+            for piece in pieces[thread :: self.threads]:
+                for batch in _batches(total.protocol, piece):
+                    starts = starts_of(batch.reporters)
+                    if (here := among(starts, some)).any():
+                        suspects.append(batch.select(here))
+                    if few is not None:
+                        others = batch.select(
+                            ~(here if len(few) == len(some) else among(starts, few))
+                        )
+                        parts[thread].count(others.keys, others.ys)
             return suspects
 
-        suspects = [one for share in pool.map(count, range(self.threads)) for one in share]
+        with ThreadPoolExecutor(self.threads) as pool:
+            suspects = [one for share in pool.map(read, range(self.threads)) for one in share]
         for part in parts:
             total.add(part)
         return suspects
@@ -182,37 +201,25 @@ def _open(path: Location, **known: Any) -> AbstractContextManager[Any]:
 
 
 class _Batch(NamedTuple):
-    """Reports with their reporters, and the first eight bytes of these."""
+    """Valid reports with their reporters."""
 
     reporters: Any
     keys: Any
     ys: Any
-    starts: Any
 
     def select(self, rows: Array) -> _Batch:
         return _Batch(*_select(rows, *self))
 
 
-def _read_share(protocol: Protocol, piece: _Piece, *, share: tuple[int, int]) -> list[_Batch]:
-    """Valid reports of one of several equal shares of all pseudonyms."""
-    encoding = protocol.encoding
-    number, passes = share
-    batches = []
-    for batch in piece.batches(encoding):
-        reporters, keys, ys = from_arrow(protocol, batch)
-        chosen = encoding.valid(keys, ys)
-        if passes > 1:
-            # Pseudonyms are as good as random: two bytes split them evenly.
-            bytes_in = reporters[:, 8].astype(np.int64) << 8 | reporters[:, 9]
-            chosen &= bytes_in * passes >> 16 == number
-        reporters, keys, ys = _select(chosen, reporters, keys, ys)
-        batches.append(_Batch(reporters, keys, ys, starts_of(reporters)))
-    return batches
+def _batches(protocol: Protocol, piece: _Piece) -> Iterator[_Batch]:
+    for rows in piece.batches(protocol.encoding):
+        batch = _Batch(*from_arrow(protocol, rows))
+        yield batch.select(protocol.encoding.valid(batch.keys, batch.ys))
 
 
 def _count_suspects(suspects: Sequence[_Batch], total: _PartialCounts) -> None:
     """Count one report of each reporter; all rows of each are here."""
-    reporters, keys, ys, _ = (
+    reporters, keys, ys = (
         None if column[0] is None else np.concatenate(column)
         for column in zip(*suspects, strict=True)
     )

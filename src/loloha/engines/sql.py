@@ -71,8 +71,12 @@ def statement(
     guard: bool = True,
     one_round: int | None = None,
     total: bool = False,
+    tasks: int | None = None,
 ) -> str:
     """The SQL that tallies all rounds of a campaign.
+
+    ``tasks`` is for Spark: all rows of a reporter go to one of that many tasks first. Nearly each
+    row has a reporter of its own, so that adding up before would only fill memory.
 
     Notes
     -----
@@ -83,8 +87,9 @@ def statement(
     """
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
     recipe = SQL.required(protocol.encoding).recipe(protocol.encoding, speech)
+    hint = "" if tasks is None else f"/*+ REPARTITION({tasks}, reporter) */ "
     valid = (
-        f"valid AS (\n  SELECT {{by}}reporter, {recipe.report} AS report\n"
+        f"valid AS (\n  SELECT {hint}{{by}}reporter, {recipe.report} AS report\n"
         f"  FROM {{source}}\n  WHERE {recipe.valid}\n)"
     )
     parts = [valid, _GUARDED.replace("{half}", speech.half) if guard else _TRUSTED]
