@@ -107,6 +107,13 @@ class Address:
         with self._typed():
             return str(filesystem.get_file_info(path).type.name)
 
+    def modified(self) -> float:
+        """When it was written, in Unix seconds; 0 if the store does not say."""
+        path, filesystem = self.within
+        with self._typed():
+            when = filesystem.get_file_info(path).mtime
+        return 0.0 if when is None else float(when.timestamp())
+
     def snapshot(self) -> Address:
         """The folder with all that is below it, which is listed at once: a request a thousand."""
         tree = _Tree({}, {})
@@ -275,6 +282,11 @@ def located(given: str | os.PathLike[str] | Address) -> Location:
 def at(place: Location) -> tuple[str, Any]:
     """A file's path and its filesystem (None for this machine's), as Parquet readers take them."""
     return place.within if isinstance(place, Address) else (str(place), None)
+
+
+def written(place: Location) -> float:
+    """When a file was written, in Unix seconds, by the clock of the store that has it."""
+    return place.modified() if isinstance(place, Address) else place.stat().st_mtime
 
 
 def snapshot(place: Location) -> Location:

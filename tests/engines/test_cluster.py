@@ -74,13 +74,14 @@ def counted(out: str, expected: Any) -> None:
 def run(line: list[str], during: Callable[[], None] = lambda: None) -> str:
     """Run a command to its end; what it says besides its results."""
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"})  # fmt: skip
+                               env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1",
+                                    "PYSPARK_PYTHON": sys.executable})  # fmt: skip
     try:
         during()
-        _, err = process.communicate(timeout=400)
+        out, err = process.communicate(timeout=400)
     finally:
         process.kill()
-    assert process.returncode == 0, err[-3000:]
+    assert process.returncode == 0, (out + err)[-3000:]
     return err
 
 

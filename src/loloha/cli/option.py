@@ -92,6 +92,11 @@ OPTIONS = {
     ),
     "fdr": Option(float, "Alarms: share of false ones among those of a round; 0.05 is usual."),
     "filter": Option(bool, "Each round from those up to it alone: what was known at its time."),
+    "follow": Option(
+        bool,
+        "Go on for ever: count a round again whenever files of it came, and keep --out up to date. "
+        "An interrupted one goes on from there.",
+    ),
     "first": Option(int, "Number of the first round.", least=0),
     "force": Option(bool, "Replace what is at --out."),
     "frontier": Option(bool, "Show what a lower --eps-2 costs at --k and --eps-inf, and no more."),
@@ -175,6 +180,7 @@ OPTIONS = {
     "parts": Option(
         str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "[PART]..."
     ),
+    "pause": Option(float, "Seconds between two looks at a log that grows."),
     "port": Option(int, "By default 8770; 0 takes any that is free."),
     "project": Option(bool, "Also a column of frequencies that are >= 0 and add up to 1."),
     "protocol": Option(str, "Name of a protocol; see `loloha protocols`.", "PROTOCOL"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.address import Location
 from loloha.cli import campaign_file, console
+from loloha.cli.followed import COLUMNS, Followed, row_of
 from loloha.cli.results_folder import new_folder
 from loloha.errors import ParameterError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from loloha.reportlog import Contents, ReportLog
 
 _MOST_ROUNDS = 1 << 20
-COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 
 
 def tally(
@@ -31,12 +31,19 @@ def tally(
     force: bool = False,
     trust_log: bool = False,
     skip_bad: bool = False,
+    late_seconds: int | None = None,
+    follow: bool = False,
+    pause: float = 30.0,
     sql: str | None = None,
     source: str = "reports",
     result: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Count the reports of a log, each reporter once a round; several engines, equal tallies."""
+    """Count the reports of a log, each reporter once a round; several engines, equal tallies.
+
+    With --late-seconds, files that were written later than that after the end of their round are
+    left out, and counted as late.
+    """
     from loloha.engines import make_engine
     from loloha.protocols import Protocol
     from loloha.reportlog import ReportLog
@@ -61,7 +68,15 @@ def tally(
     else:
         runs_on = make_engine(engine, **_cluster(engine, master, conf))
         opened = ReportLog(log, agreed)
+        last = _last(agreed, late_seconds)
+        if follow:
+            if out is None:
+                raise ParameterError("--out must be given with --follow: it holds what was counted")
+            options = (chosen, skip_bad, last, late_seconds)
+            Followed(opened, runs_on, out, summary, *options).go_on(pause)
         contents = _scanned(opened, chosen, trust_log, skip_bad)
+        if last is not None:
+            contents = contents.in_time(last)
         summary |= {
             "engine": engine,
             "rows": contents.rows,
@@ -81,6 +96,16 @@ def tally(
         console.warn(f"{files} {reason} files were skipped")
     if out is not None:
         console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
+
+
+def _last(agreed: Any, late_seconds: int | None) -> Callable[[int], float] | None:
+    """The last second at which a file of a round is in time."""
+    if late_seconds is None:
+        return None
+    schedule = getattr(agreed, "schedule", None)
+    if schedule is None:
+        raise ParameterError("--late-seconds must be left out for a bare protocol: it has no dates")
+    return lambda round: float(schedule.ends(round) + late_seconds)
 
 
 def _cluster(engine: str, master: str | None, conf: list[str] | None) -> dict[str, Any]:
@@ -171,8 +196,7 @@ def _rows(
         for one in counted:
             if write is not None:
                 write(one)
-            numbers = (one.round, one.tally.n, one.duplicates, one.conflicts, one.invalid)
-            listed.append(dict(zip(COLUMNS, numbers, strict=True)))
+            listed.append(row_of(one))
     return listed
 
 

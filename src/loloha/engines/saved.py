@@ -42,10 +42,22 @@ def save(
 ) -> Location:
     """Write the tally of one round to ``folder/round-N.tally``; see `every_of`."""
     path = folder / f"round-{round}.tally"
+    path.write_bytes(message(round, tally, campaign=campaign, sources=sources, every=every))
+    return path
+
+
+def message(
+    round: int,
+    tally: Tally,
+    *,
+    campaign: str | None = None,
+    sources: Iterable[str] = (),
+    every: int = 1,
+) -> bytes:
+    """The content of such a file."""
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
     more = {"every": every} if every > 1 else {}
-    path.write_bytes(tally.to_bytes(origin=origin | more))
-    return path
+    return tally.to_bytes(origin=origin | more)
 
 
 def every_of(path: Location) -> int:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from loloha import checks
-from loloha.address import Address, Location, at, located, snapshot
+from loloha.address import Address, Location, at, located, snapshot, written
 from loloha.campaign import Campaign
 from loloha.errors import ParameterError, WireError
 from loloha.protocols import Protocol
@@ -49,7 +49,7 @@ class Contents:
     refused : dict of str to tuple of path or address
         Files that are not read, by reason: "damaged" (unreadable, or changed since written),
         "foreign" (not of this campaign, or no report log of this version), "mixed" (columns or
-        round differ from what its place says).
+        round differ from what its place says), "late" (see `in_time`).
     """
 
     rounds: Mapping[int, tuple[LogFile, ...]]
@@ -68,6 +68,22 @@ class Contents:
     def digests(self, round: int) -> list[str]:
         """The names of a round's files that hold reports: equal ones hold the same reports."""
         return [file.path.stem for file in self.rounds.get(round, ()) if file.rows]
+
+    def in_time(self, last: Callable[[int], float]) -> Contents:
+        """Without files that were written after the last second of their round, which are late."""
+        late = [
+            file.path
+            for round, files in self.rounds.items()
+            for file in files
+            if written(file.path) > last(round)
+        ]
+        if not late:
+            return self
+        kept = {
+            round: tuple(file for file in files if file.path not in late)
+            for round, files in self.rounds.items()
+        }
+        return Contents(kept, {**self.refused, "late": tuple(late)})
 
     def must_be_clean(self) -> None:
         """Refuse the log if any file was refused.
@@ -176,6 +192,18 @@ class ReportLog:
             {round: tuple(files[round]) for round in sorted(files)},
             {reason: tuple(refused[reason]) for reason in sorted(refused)},
         )
+
+    def names(self, *, rounds: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
+        """What lies in each round, by a listing alone: nothing while there is no log."""
+        folder = snapshot(self.folder)
+        if not folder.is_dir():
+            return {}
+        wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
+        names: dict[int, set[str]] = {}
+        for path, round in _places(folder, wanted, {}):
+            if round is not None:
+                names.setdefault(round, set()).add(path.name)
+        return {round: frozenset(names[round]) for round in sorted(names)}
 
     def _look(self, path: Location, round: int | None, verify: bool) -> LogFile | str:
         """The file, or why it is refused."""

@@ -1,0 +1,162 @@
+"""``loloha tally --follow``: the tallies of a log that grows, up to date and whole at any time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from loloha.address import Location
+from loloha.cli import console, table_file
+from loloha.errors import LolohaError, StorageError
+
+if TYPE_CHECKING:
+    from loloha.engines import Engine, RoundTally
+    from loloha.reportlog import ReportLog
+
+COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
+SUMMARY = "summary.json"
+SAME = ("campaign", "guard", "late_seconds", "skip")
+
+
+def row_of(one: RoundTally) -> dict[str, int]:
+    """What became of the reports of a round."""
+    numbers = (one.round, one.tally.n, one.duplicates, one.conflicts, one.invalid)
+    return dict(zip(COLUMNS, numbers, strict=True))
+
+
+class Followed:
+    """A folder of tallies, and the files of the log that they count.
+
+    A round is counted anew whenever its files are others than those that were counted: so any state
+    between is that of a tally of some of the log, and the last one that of all of it.
+
+    Parameters
+    ----------
+    log, engine, out
+        From where, by what, to where.
+    summary : dict
+        What a tally at once says of itself.
+    rounds : list of int, optional
+        Only these.
+    skip : bool
+        Go on without files that are damaged, foreign or mixed.
+    last : callable, optional
+        The last second at which a file of a round is in time.
+    """
+
+    def __init__(
+        self,
+        log: ReportLog,
+        engine: Engine,
+        out: Location,
+        summary: dict[str, Any],
+        rounds: list[int] | None,
+        skip: bool,
+        last: Callable[[int], float] | None,
+        late_seconds: int | None = None,
+    ) -> None:
+        self.log, self.engine, self.out = log, engine, out
+        self.rounds, self.skip, self.last = rounds, skip, last
+        self._about = summary | {"engine": engine.name, "late_seconds": late_seconds, "skip": skip}
+        self._rows: dict[int, dict[str, int]] = {}
+        self._names: dict[int, frozenset[str]] = {}
+        self._refused: dict[int, Counter[str]] = {}
+        self._resume()
+
+    def go_on(self, pause: float) -> NoReturn:
+        """Look, count, wait, until interrupted."""
+        said = ""
+        while True:
+            try:
+                for round in self.step():
+                    console.say(f"round {round}: {self._rows[round]['n']} reports")
+                news = "" if self._names else f"no reports yet in {self.log.folder}"
+            except StorageError as error:
+                # A service that is away comes back.
+                news = str(error)
+            if news and news != said:
+                console.warn(news)
+            said = news
+            time.sleep(pause)
+
+    def step(self) -> list[int]:
+        """Count the rounds that changed; which ones."""
+        from loloha.engines.saved import message
+
+        # First the names: what comes after them is seen the next time.
+        names = self.log.names(rounds=self.rounds)
+        changed = [round for round in names if names[round] != self._names.get(round)]
+        if not changed:
+            return []
+        guard = self._about["guard"]
+        contents = self.log.scan(rounds=changed, verify=guard)
+        if not self.skip:
+            contents.must_be_clean()
+        if self.last is not None:
+            contents = contents.in_time(self.last)
+        for round in changed:
+            self._refused[round] = Counter(
+                reason
+                for reason, paths in contents.refused.items()
+                for path in paths
+                if path.parent == self.log.round_folder(round)
+            )
+        for one in self.engine.tally(self.log, contents, guard=guard):
+            content = message(
+                one.round,
+                one.tally,
+                campaign=self._about["campaign"],
+                sources=contents.digests(one.round),
+                every=self.log.every,
+            )
+            self._write(f"round-{one.round}.tally", content)
+            self._rows[one.round] = row_of(one)
+            self._names[one.round] = names[one.round]
+        self._note()
+        return changed
+
+    def _note(self) -> None:
+        """Say which files are counted, after the tallies: a kill between only counts once more."""
+        rounds = sorted(self._rows)
+        counted = {str(round): sorted(self._names[round]) for round in rounds}
+        rows = [self._rows[round] for round in rounds]
+        refused = sum(self._refused.values(), Counter[str]())
+        counts = {
+            "refused": dict(sorted(refused.items())),
+            "refused_in": {str(round): dict(one) for round, one in self._refused.items() if one},
+            "rows": sum(sum(row.values()) - row["round"] for row in rows),
+        }
+        whole = {**self._about, **counts, "rounds": rows, "counted": counted}
+        self._write(SUMMARY, (console.to_json(whole) + "\n").encode())
+
+    def _write(self, name: str, content: bytes) -> None:
+        with table_file.new_file(self.out / name) as draft:
+            draft.write_bytes(content)
+
+    def _resume(self) -> None:
+        """Go on from what an earlier run left, if it counted as this one does."""
+        # Hidden is what a killed one did not finish.
+        if not self.out.exists() or all(one.name.startswith(".") for one in self.out.iterdir()):
+            self._note()
+            return
+        try:
+            earlier = json.loads((self.out / SUMMARY).read_bytes())
+            rows = {
+                row["round"]: {name: row[name] for name in COLUMNS} for row in earlier["rounds"]
+            }
+            counted = {int(round): frozenset(names) for round, names in earlier["counted"].items()}
+            refused = {int(t): Counter(one) for t, one in earlier["refused_in"].items()}
+            same = all(earlier[name] == self._about[name] for name in SAME)
+        except (StorageError, PermissionError):
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            same = False
+        if not same:
+            raise LolohaError(
+                f"--out must be new, or of an earlier --follow of this campaign with the same "
+                f"options, got {str(self.out)!r}; name another folder"
+            )
+        self._rows, self._names, self._refused = rows, counted, refused

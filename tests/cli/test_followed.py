@@ -1,0 +1,195 @@
+"""A log counted as it grows: killed and resumed anywhere, it is the batch tally in the end."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logs import Reports, draw_reports
+from loloha import BiLOLOHA
+from loloha.campaign import Campaign, Labels, Schedule
+from loloha.cli import followed, main
+from loloha.cli.followed import Followed
+from loloha.engines import make_engine
+from loloha.errors import LolohaError, StorageError, WireError
+from loloha.reportlog import ReportLog
+from storing import S3, refuse, s3, s3_server
+
+__all__ = ["s3", "s3_server"]
+PROTOCOL = BiLOLOHA(k=3, eps_inf=2.0, eps_1=1.0)
+CAMPAIGN = Campaign(
+    name="colours",
+    protocol=PROTOCOL,
+    domain=Labels(("red", "blue", "grey")),
+    schedule=Schedule.from_dict({"start": "2026-01-01T00:00:00Z", "seconds": 86400}),
+)
+END = CAMPAIGN.schedule.ends(0)
+
+
+def segments() -> list[tuple[int, Reports]]:
+    """Files of two rounds, with retries and contradictions across them."""
+    first, other = (draw_reports(PROTOCOL, 60, seed) for seed in (0, 1))
+    other.reporters = first.reporters
+    return [(0, first[:40]), (1, draw_reports(PROTOCOL, 20, 2)), (0, first[20:]), (0, other[50:]),
+            (0, first[10:20]), (1, draw_reports(PROTOCOL, 5, 3))]  # fmt: skip
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("campaign.json").write_bytes(CAMPAIGN.to_json())
+    return tmp_path
+
+
+def add(log: ReportLog, segment: tuple[int, Reports]) -> Path:
+    with log.writer() as writer:
+        writer.write(segment[0], *segment[1].arrays)
+        (path,) = writer.close()
+    return path  # type: ignore[return-value]
+
+
+def following(log: ReportLog, out: Any, **more: Any) -> Followed:
+    about = {"campaign": CAMPAIGN.fingerprint, "guard": more.pop("guard", True)}
+    given = {"rounds": None, "skip": False, "last": None, **more}
+    return Followed(log, make_engine("local"), out, about, **given)
+
+
+def is_batch(log: ReportLog, out: Path, *more: str) -> None:
+    """The folder is that of a tally at once, but for the files that it names."""
+    shutil.rmtree("batch", ignore_errors=True)
+    line = ["tally", str(log.root), "--campaign", "campaign.json", "--engine", "local"]
+    assert main([*line, "--out", "batch", *more]) == 0
+    batch, kept = (json.loads((Path(one) / "summary.json").read_text()) for one in ("batch", out))
+    assert [kept[name] for name in ("rounds", "refused", "engine", "guard", "campaign")] == [
+        batch[name] for name in ("rounds", "refused", "engine", "guard", "campaign")
+    ]
+    files = sorted(path.name for path in out.glob("[!.]*"))
+    assert files == sorted(path.name for path in Path("batch").iterdir())
+    for name in files:
+        if name != "summary.json":
+            assert (out / name).read_bytes() == Path("batch", name).read_bytes()
+
+
+def test_it_is_the_batch_tally_after_each_segment(there: Path) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    one = following(log, out)
+    assert one.step() == []
+    for segment in segments():
+        add(log, segment)
+        # Only the round that got a file is counted again.
+        assert one.step() == [segment[0]]
+        assert one.step() == []
+        is_batch(log, out)
+        one = following(log, out)
+    assert one.step() == []
+
+
+@pytest.mark.parametrize("failing", range(9))
+def test_killed_anywhere_and_resumed_it_is_the_batch_tally(
+    there: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    calls, whole, killed = iter(range(100)), followed.table_file.new_file, 0
+
+    def dies(path: Path) -> Any:
+        if next(calls) == failing:
+            # As a kill does, it leaves a file that is not finished.
+            path.parent.mkdir(exist_ok=True)
+            (path.parent / f".{path.name}.0000.part").write_bytes(b"x")
+            raise SystemExit(137)
+        return whole(path)
+
+    monkeypatch.setattr(followed.table_file, "new_file", dies)
+    parts = segments()
+    for number in range(0, len(parts), 2):
+        for segment in parts[number : number + 2]:
+            add(log, segment)
+        try:
+            following(log, out).step()
+        except SystemExit:
+            killed += 1
+    following(log, out).step()
+    assert killed == 1
+    is_batch(log, out)
+
+
+def test_what_came_too_late_is_left_out_however_late_it_is_looked_at(there: Path) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    last = {"last": lambda round: float(CAMPAIGN.schedule.ends(round) + 3600), "late_seconds": 3600}
+    parts = segments()
+    for number, (segment, when) in enumerate(zip(parts, (0, 0, 3600, 3601, 9, 0), strict=True)):
+        os.utime(add(log, segment), (END, END + when))
+        if number % 2:
+            following(log, out, **last).step()
+    following(log, out, **last).step()
+    is_batch(log, out, "--late-seconds", "3600", "--skip-bad")
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["refused"] == {"late": 1}
+    assert [row["n"] for row in summary["rounds"]] == [60, 25]
+
+
+def test_only_what_it_counted_itself_is_gone_on_with(there: Path) -> None:
+    log = ReportLog("log", CAMPAIGN)
+    add(log, segments()[0])
+    following(log, Path("out")).step()
+    for other in ({"guard": False}, {"skip": True}, {"late_seconds": 5}):
+        with pytest.raises(
+            LolohaError, match="of an earlier --follow of this campaign with the sa"
+        ):
+            following(log, Path("out"), **other)
+    Path("notes").mkdir()
+    Path("notes", "x").touch()
+    assert main(["tally", "log", "--campaign", "campaign.json", "--out", "tallies"]) == 0
+    for out in ("notes", "tallies"):
+        with pytest.raises(LolohaError, match="name another folder"):
+            following(log, Path(out))
+
+
+def test_a_damaged_file_ends_it_and_is_skipped_if_asked(there: Path) -> None:
+    log = ReportLog("log", CAMPAIGN)
+    for segment in segments()[:3]:
+        path = add(log, segment)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(WireError, match="1 damaged"):
+        following(log, Path("out")).step()
+    one = following(log, Path("skipping"), skip=True)
+    assert one.step() == [0, 1]
+    is_batch(log, Path("skipping"), "--skip-bad")
+
+
+def test_the_command_goes_on_until_it_is_interrupted(
+    s3: S3, there: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = f"{s3.bucket()}/LOG"
+    log, parts = ReportLog(root, CAMPAIGN), iter(segments())
+    steps: list[float] = []
+
+    def wait(seconds: float) -> None:
+        steps.append(seconds)
+        s3.fault = None
+        if len(steps) == 3:
+            s3.fault = lambda *_: refuse("403 Forbidden", "AccessDenied")
+        elif (segment := next(parts, None)) is not None:
+            add(log, segment)
+        else:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(followed.time, "sleep", wait)
+    line = ["tally", root, "--campaign", "campaign.json", "--engine", "local", "--follow"]
+    assert main([*line, "--out", f"{root}-tallies", "--pause", "7"]) == 130
+    said = capsys.readouterr().err
+    assert "no reports yet in s3://" in said
+    assert said.count("access is denied") == 1
+    assert set(steps) == {7.0}
+    assert main(["estimate", f"{root}-tallies", "--campaign", "campaign.json"]) == 0
+    assert main(["tally", root, "--campaign", "campaign.json", "--out", "b"]) == 0
+    from loloha.address import located
+
+    for name in ("round-0.tally", "round-1.tally"):
+        assert located(f"{root}-tallies/{name}").read_bytes() == Path("b", name).read_bytes()
+    assert main(line) == 2
+    assert "--out must be given with --follow" in capsys.readouterr().err
+    assert issubclass(StorageError, OSError)
