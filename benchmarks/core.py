@@ -3,8 +3,10 @@
 Each piece is prepared and run by names that every release has; what a release lacks has no time.
 """
 
+import asyncio
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -19,6 +21,7 @@ import loloha
 
 REPORTS = 200_000
 REPEATS = 5
+SINGLES, CONNECTIONS = 512, 64
 LEAST_SECONDS = 0.02
 """Of a run: what takes less is done more often."""
 BUDGET = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -50,6 +53,7 @@ def works() -> Iterator[tuple[str, Callable[[], Work]]]:
     yield "plan: k = 1000, n = 100000", _plan
     for form in ("arrow", "ndjson"):
         yield f"collector: decode 20000 reports, {form}", lambda f=form: _upload(f)
+    yield f"collector: {SINGLES} reports, one a request", _singles
     yield "collector: estimates as JSON, k = 100000", _json
 
 
@@ -102,11 +106,11 @@ def _plan() -> Work:
     return lambda: loloha.plan(k=1000, n=100_000, eps_inf=2 + 1e-4 * next(budgets), eps_1=1.0)
 
 
-def _campaign(k: int) -> Any:
+def _campaign(k: int, start: int = 0) -> Any:
     parts = _either("loloha.campaign", "loloha.rules.campaign")
     return parts.Campaign(
         name="core", protocol=loloha.BiLOLOHA(k=k, **BUDGET), domain=parts.Range(0, k, k),
-        schedule=parts.Schedule(0, 3600),
+        schedule=parts.Schedule(start, 3600),
     )  # fmt: skip
 
 
@@ -127,6 +131,98 @@ def _upload(form: str) -> Work:
         for name, key, y in zip(names, keys, ys, strict=True)
     ).encode()
     return lambda: reader.read_lines(lines)
+
+
+def _singles() -> Work:
+    """From the bytes of a request to those of its answer, the commit with it; no socket between."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from loloha.collector import service
+    from loloha.collector.settings import Settings
+    from loloha.collector.terms import Terms
+
+    folder = tempfile.TemporaryDirectory()
+    settings = Settings(store=f"sqlite:///{folder.name}/loloha.db", rate_limit="")
+    app = service.create_app(settings)
+    context = app.state.context
+    context.open()
+    campaign = _campaign(96, start=int(time.time()) - 1800)
+    context.store.create(campaign, Terms(), token=None, now=time.time())
+    if hasattr(context, "add_known"):
+        context.add_known(campaign.fingerprint)
+    http = "httptools"
+    if find_spec("loloha.collector.connections"):
+        http = import_module("loloha.collector.connections").bounded(settings)
+    config = uvicorn.Config(
+        app, http=http, access_log=False, log_level="error", ws="none", proxy_headers=False,
+        timeout_keep_alive=3600,
+    )  # fmt: skip
+    config.load()
+    loop, numbers = asyncio.new_event_loop(), count()
+    head = f"POST /v1/campaigns/{campaign.fingerprint}/reports HTTP/1.1\r\nHost: localhost\r\n"
+    start = f'{{"version":1,"campaign":"{campaign.fingerprint}","round":0,"reporter":"'
+
+    def request() -> bytes:
+        body = f'{start}{next(numbers):032x}","y":"01","key":"05"}}'
+        return (
+            f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+    async def connections() -> list["Peer"]:
+        state = ServerState()
+        return [
+            Peer(config.http_protocol_class(config=config, server_state=state, app_state={}))
+            for _ in range(CONNECTIONS)
+        ]
+
+    async def send(peer: "Peer") -> None:
+        for _ in range(SINGLES // CONNECTIONS):
+            answer = await peer.ask(request())
+            assert answer.startswith(b"HTTP/1.1 200"), answer
+
+    async def send_all() -> None:
+        await asyncio.gather(*map(send, peers))
+
+    peers = loop.run_until_complete(connections())
+    # The folder goes with the work.
+    return lambda: (loop.run_until_complete(send_all()), folder)
+
+
+class Peer(asyncio.Transport):
+    """The other end of a connection, and all between: what is written is there at once."""
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.protocol = protocol
+        self.answer = bytearray()
+        self.whole: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        protocol.connection_made(self)
+
+    async def ask(self, request: bytes) -> bytes:
+        self.answer.clear()
+        self.whole = asyncio.get_running_loop().create_future()
+        self.protocol.data_received(request)
+        return await self.whole
+
+    def write(self, data: Any) -> None:
+        self.answer += data
+        head, ends, body = bytes(self.answer).partition(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
+        if ends and len(body) == int(length) and not self.whole.done():
+            self.whole.set_result(bytes(self.answer))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def set_protocol(self, protocol: Any) -> None:
+        self.protocol = protocol
 
 
 def _json() -> Work:

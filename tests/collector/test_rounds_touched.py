@@ -242,3 +242,34 @@ def test_cutting_loses_no_row_and_keeps_their_order(k: int) -> None:
                 touched = len(set(rounds[few].tolist()))
                 cost = work.commit_work(encoding, len(few), touched)
                 assert cost <= 2 * 10_000 + work.commit_work(encoding, 1, 1)
+
+
+def test_who_does_not_fit_into_a_commit_is_the_first_of_the_next(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that passed its turn waited for ever behind others whose uploads left it no room.
+    store = Store(sqlite_url)
+    one = campaign()
+    entry, _ = store.create(one, Terms(), token=None, now=START)
+    sent = messages(one, clients(one, 58), 0)
+    shared = work.ROUND_WORK + work.PART_WORK
+    monkeypatch.setattr(commit, "MOST_AT_ONCE", shared + 10)
+    done: list[str] = []
+    committer = Committer(store, clock=lambda: START, metrics=Metrics(), largest_queue=10**6)
+    for name, size in [
+        ("a", 3),
+        ("b", 3),
+        ("c", 3),
+        ("late", 4),
+        *[("a", 3), ("b", 3), ("c", 3)] * 5,
+    ]:
+        few, sent = sent[:size], sent[size:]
+        future: Future[UploadOutcome] = Future()
+        future.add_done_callback(lambda _, name=name: done.append(name))  # type: ignore[misc]
+        upload = Submission.of(entry, batch(one, few))
+        committer.submit(commit.Job(upload, future, AtOnce, name))  # type: ignore[arg-type]
+    committer.start()
+    committer.stop()
+    assert sorted(done[:3]) == ["a", "b", "c"]
+    assert done[3] == "late"
+    store.close()

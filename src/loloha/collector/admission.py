@@ -7,6 +7,7 @@ here, a request that writes needs an admin key, and its body is read, bounded an
 from __future__ import annotations
 
 import re
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ _ONCE = frozenset((
     b"host", b"origin", b"authorization", b"content-type", b"content-encoding", b"content-length",
     b"transfer-encoding", b"sec-fetch-site",
 ))  # fmt: skip
+_PAGE = frozenset((b"origin", b"sec-fetch-site"))
 # Every path has one writing, which needs no escapes.
 _CANONICAL = re.compile(rb"/[A-Za-z0-9._+/-]*")
 _CAMPAIGNS = "/v1/campaigns/"
@@ -120,7 +122,7 @@ class Admission:
 
     def _require_origin(self, admitted: Admitted) -> None:
         """Take nothing from the pages of others: browsers name the page that sends."""
-        if not admitted.writes:
+        if not (admitted.writes and _PAGE.intersection(admitted.headers)):
             return
         site, origin = admitted.text(b"sec-fetch-site"), admitted.text(b"origin")
         if site in ("same-origin", "none") or not (site or origin):
@@ -160,7 +162,7 @@ class Admission:
 def require_short_headers(admitted: Admitted) -> None:
     """However they arrived: in one piece or in many."""
     scope = admitted.scope
-    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    size = sum(map(len, chain.from_iterable(scope["headers"])))
     if size + len(scope["path"]) + len(scope["query_string"]) > MOST_HEADER_BYTES:
         raise too_long()
 

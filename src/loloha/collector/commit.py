@@ -6,18 +6,17 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any
 
 from loloha.collector.metric import Metrics
-from loloha.collector.queue import FEW_REPORTS, Job, Line, Upload, UploadSlice
+from loloha.collector.queue import FEW_REPORTS, Job, Line, Taken, Upload, UploadSlice
 from loloha.collector.store import Store, TakenOverError, UnfitError
 from loloha.collector.submission import UploadOutcome, count_codes, gather
 from loloha.collector.timekeeper import ClockError
 from loloha.collector.upkeep import SECONDS, Upkeep
-from loloha.collector.work import commit_work
 from loloha.errors import StoreError
 
 _log = logging.getLogger(__name__)
@@ -50,6 +49,7 @@ class Committer:
         self._tidy = Upkeep(tidy or bool, "rounds are closed", metrics)
         self._small = Line(largest_queue)
         self._large = Line(largest_queue)
+        metrics.waiting.set_function(self._waiting)
         self._next_is_small = True
         self._arrived = threading.Condition()
         self._stopping = False
@@ -100,15 +100,14 @@ class Committer:
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
             line.append(job)
-            self._count(job, 1)
+            line.reports.take(job.address, job.size)
             self._arrived.notify()
 
     def _line_of(self, job: Job) -> Line:
         return self._small if job.is_small else self._large
 
-    def _count(self, job: Job, sign: int) -> None:
-        self._line_of(job).reports.take(job.address, sign * job.size)
-        self._metrics.waiting.inc(sign * job.size)
+    def _waiting(self) -> float:
+        return self._small.reports.held + self._large.reports.held
 
     def _run(self) -> None:
         more, tidied = self._run_tidy(), monotonic()
@@ -152,60 +151,67 @@ class Committer:
                 first, second = second, first
             line = first or second
             self._next_is_small = line is self._large
-        return self._pieces(line) if line else []
+        taken = Taken(MOST_AT_ONCE)
+        if line is self._small:
+            self._take_small(taken)
+        else:
+            self._take_pieces(taken)
+        return taken.slices
 
-    def _pieces(self, line: Line) -> list[UploadSlice]:
-        """What one commit takes: by turns, and with each piece what others have for its rounds."""
-        taken: list[UploadSlice] = []
-        touched: set[tuple[int, int]] = set()
-        room = MOST_AT_ONCE
+    def _take_small(self, taken: Taken) -> None:
+        line = self._small
+        with self._arrived:
+            while taken.room > 0 and (job := line.first()) is not None:
+                if job.future.done():
+                    # Who sent it waits no longer, and sends it again.
+                    self._end([job])
+                elif taken.put(job, job.upload, slice(None)):
+                    line.remove(job)
+                    line.pass_turn(job)
+                else:
+                    return
+
+    def _take_pieces(self, taken: Taken) -> None:
+        """Pieces of large uploads, and with each of them what others have for its rounds."""
+        line = self._large
 
         def take(job: Job, name: Any) -> bool:
             """Whether it fits."""
-            nonlocal room
-            upload, places = job.pieces[name]
-            encoding = upload.stored.campaign.protocol.encoding
-            rounds = {(upload.stored.id, round) for round in upload.rounds}
-            work = commit_work(encoding, upload.size, len(rounds - touched))
-            if taken and work > room:
+            if not taken.put(job, *job.pieces[name]):
                 return False
-            room -= work
-            touched.update(rounds)
-            taken.append(UploadSlice(job, upload, places))
             del job.pieces[name]
             if not job.pieces:
                 with self._arrived:
                     line.remove(job)
             return True
 
-        while room > 0:
+        while taken.room > 0:
             with self._arrived:
                 job = line.first()
-                if job is None:
-                    break
-                line.pass_turn(job)
+            if job is None:
+                return
             if job.future.done():
-                # Who sent it waits no longer, and sends it again.
-                self._end(job)
+                self._end([job])
                 continue
             job.cut()
             name = next(iter(job.pieces))
             if not take(job, name):
-                break
+                return
             with self._arrived:
+                line.pass_turn(job)
                 others = list(line) if name is not None else []
             for other in others:
                 other.cut()
                 if name in other.pieces and not take(other, name):
                     break
-        return taken
 
-    def _end(self, job: Job) -> None:
+    def _end(self, jobs: Iterable[Job]) -> None:
         with self._arrived:
-            line = self._line_of(job)
-            if job.waits:
-                line.remove(job)
-            self._count(job, -1)
+            for job in jobs:
+                line = self._line_of(job)
+                if job.waits:
+                    line.remove(job)
+                line.reports.take(job.address, -job.size)
 
     def _commit(self, taken: list[UploadSlice]) -> None:
         self._began = monotonic()
@@ -237,16 +243,20 @@ class Committer:
         """Answer the uploads of which nothing waits any more."""
         whole = {}
         for piece, part in zip(taken, codes, strict=True):
-            piece.job.codes[piece.places] = part
-            if not piece.job.pieces:
-                whole[piece.job] = UploadOutcome.of(piece.job.codes.tolist())
+            job = piece.job
+            if job.is_small:
+                whole[job] = UploadOutcome.of(part.tolist())
+                continue
+            job.codes[piece.places] = part
+            if not job.pieces:
+                whole[job] = UploadOutcome.of(job.codes.tolist())
         self._answer(whole)
 
     def _answer(self, outcomes: Mapping[Job, UploadOutcome | Exception]) -> None:
         """Tell everybody who waits; an event loop is woken once, not once for each of them."""
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        self._end(outcomes)
         for job, outcome in outcomes.items():
-            self._end(job)
             by_loop.setdefault(job.loop, []).append((job.future, outcome))
         for loop, settled in by_loop.items():
             # A loop that has ended has nobody left who waits.

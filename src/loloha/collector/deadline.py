@@ -20,12 +20,12 @@ class Deadlines:
 
     def within(self, seconds: float) -> Deadline:
         """Give what is done under it so many seconds, and at most a look more."""
-        return Deadline(self, asyncio.get_running_loop().time() + seconds)
+        loop = asyncio.get_running_loop()
+        return Deadline(self, loop, loop.time() + seconds)
 
-    def add(self, deadline: Deadline) -> None:
+    def add(self, deadline: Deadline, loop: asyncio.AbstractEventLoop) -> None:
         """Look after one more."""
         self._running.add(deadline)
-        loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
             loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
@@ -54,20 +54,21 @@ class Deadline:
         In the loop's seconds; may be moved.
     """
 
-    __slots__ = ("_among", "_cancelled", "_has_passed", "_task", "when")
+    __slots__ = ("_among", "_cancelled", "_has_passed", "_loop", "_task", "when")
 
-    def __init__(self, among: Deadlines, when: float) -> None:
+    def __init__(self, among: Deadlines, loop: asyncio.AbstractEventLoop, when: float) -> None:
         self._among = among
+        self._loop = loop
         self.when = when
         self._has_passed = False
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a deadline must be kept by a task; there is none")
         self._task = task
         self._cancelled = task.cancelling()
-        self._among.add(self)
+        self._among.add(self, self._loop)
         return self
 
     def end(self) -> None:

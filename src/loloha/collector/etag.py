@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from fastapi import Response
 
+from loloha.collector.answer import Json
+
 if TYPE_CHECKING:
     from starlette.requests import Request
 
@@ -28,9 +30,7 @@ def tagged(request: Request, content: Any) -> Response:
 def tagged_bytes(request: Request, body: bytes) -> Response:
     """The bytes of a JSON document, tagged."""
     tag = _tag(body)
-    return not_modified(request, tag) or with_tag(
-        Response(body, media_type="application/json"), tag
-    )
+    return not_modified(request, tag) or with_tag(Json(body), tag)
 
 
 def tag_of(*parts: Any) -> str:

@@ -75,16 +75,18 @@ class Headers:
     def __init__(self, app: ASGIApp, *, shared: bool) -> None:
         policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
         self._app = app
-        self._headers = [
-            (name.encode(), value.encode()) for name, value in {**HEADERS, **policy}.items()
-        ]
+        self._headers = {
+            name.encode(): value.encode() for name, value in {**HEADERS, **policy}.items()
+        }
+        self._all = tuple(self._headers.items())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def mark(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = dict(message["headers"])
-                more = [one for one in self._headers if one[0] not in own]
-                message["headers"] = [*message["headers"], *more]
+                own = message["headers"]
+                given = [name for name, _ in own if name in self._headers]
+                more = [one for one in self._all if one[0] not in given] if given else self._all
+                message["headers"] = [*own, *more]
             await send(message)
 
         await self._app(scope, receive, mark)

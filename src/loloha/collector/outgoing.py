@@ -47,24 +47,27 @@ class Outgoing:
         if self.refused is not None:
             return
         if message["type"] == "http.response.start":
-            self._begin(message)
+            # Held back: while nothing is sent another answer may take its place.
+            self._start = message
             return
-        body = message.get("body", b"")
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self._start is not None and (more or len(body) > PIECE_BYTES):
+            self._charge(self._start)
+            if self.refused is not None:
+                return
         if len(body) > PIECE_BYTES:
-            await self._send_large(body, message.get("more_body", False))
+            await self._send_large(body, more)
             return
         await self._send_start()
         await self._to(message)
 
-    def _begin(self, message: Message) -> None:
-        """Hold the start back: while nothing is sent another answer may take its place."""
-        size = int(dict(message["headers"]).get(b"content-length", 0))
+    def _charge(self, start: Message) -> None:
+        size = int(dict(start["headers"]).get(b"content-length", 0))
         if size > PIECE_BYTES:
             try:
                 self._rate.charge(self._scope, size / BYTES_A_REQUEST)
             except Problem as problem:
                 self.refused = problem
-        self._start = message
 
     async def _send_start(self) -> None:
         if self._start is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from loloha.collector.share import Shares
 from loloha.collector.submission import SmallUpload, Submission, gather
+from loloha.collector.work import commit_work
 
 Upload = Submission | SmallUpload
 FEW_REPORTS = 1_000
@@ -20,7 +21,17 @@ LARGEST_PIECE = 5_000
 
 
 class Job:
-    """An upload on its way: committed at once, or, where that would take long, piece by piece."""
+    """An upload on its way: committed at once, or, where that would take long, piece by piece.
+
+    Attributes
+    ----------
+    is_small : bool
+        It is committed as it is, gathered with others.
+    waits : bool
+        Whether something of it is in the line.
+    pieces : dict
+        Those of a large one that wait, by name.
+    """
 
     def __init__(self, upload: Upload, future: Any, loop: Any, address: str | None = None) -> None:
         self.upload = upload
@@ -28,28 +39,16 @@ class Job:
         self.loop = loop
         self.address = address
         self.size = max(1, upload.size)
-        self.work = upload.work
+        self.is_small = upload.work <= FEW_REPORTS
+        self.waits = True
         self.codes: Any = None
         self.pieces: dict[Any, tuple[Upload, Any]] = {}
 
-    @property
-    def waits(self) -> bool:
-        """Whether something of it is in the line."""
-        return self.codes is None or bool(self.pieces)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is committed as it is, gathered with others."""
-        return self.work <= FEW_REPORTS
-
     def cut(self) -> None:
-        """Make the pieces, unless that is done."""
+        """Make the pieces of a large one, unless that is done."""
         if self.codes is not None:
             return
         self.codes = np.zeros(self.upload.size, dtype=np.int8)
-        if self.is_small:
-            self.pieces[None] = self.upload, slice(None)
-            return
         whole = gather([self.upload])[0][0]
         for name, piece, places in whole.pieces(LARGEST_PIECE):
             self.pieces[name] = piece, places
@@ -61,6 +60,27 @@ class UploadSlice(NamedTuple):
     job: Job
     upload: Upload
     places: Any
+
+
+class Taken:
+    """What one commit takes, of bounded work; the first fits whatever it costs."""
+
+    def __init__(self, room: int) -> None:
+        self.slices: list[UploadSlice] = []
+        self.room = room
+        self._rounds: set[tuple[int, int]] = set()
+
+    def put(self, job: Job, upload: Upload, places: Any) -> bool:
+        """Take one more, where it fits; whether it does."""
+        stored = upload.stored
+        rounds = {(stored.id, round) for round in upload.rounds} - self._rounds
+        work = commit_work(stored.campaign.protocol.encoding, upload.size, len(rounds))
+        if self.slices and work > self.room:
+            return False
+        self.room -= work
+        self._rounds |= rounds
+        self.slices.append(UploadSlice(job, upload, places))
+        return True
 
 
 class Line:
@@ -85,14 +105,18 @@ class Line:
 
     def first(self) -> Job | None:
         """The first of the address whose turn it is."""
-        return next(iter(self), None)
+        for jobs in self._by_address.values():
+            return jobs[0]
+        return None
 
     def pass_turn(self, job: Job) -> None:
-        """It had its turn."""
-        self._by_address.move_to_end(job.address)
+        """It had its turn, and may be gone."""
+        if job.address in self._by_address:
+            self._by_address.move_to_end(job.address)
 
     def remove(self, job: Job) -> None:
         """Nothing is left of it."""
+        job.waits = False
         jobs = self._by_address[job.address]
         jobs.remove(job)
         if not jobs:

@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
 from loloha.collector import campaigns, dashboard, over_rounds, results, shape, together, upload
+from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
@@ -137,7 +138,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         context.must_log()
         await context.check(lambda: context.store.ping())
         health = shape.Health("ok", __version__)
-        return Response(msgspec.json.encode(health), media_type="application/json")
+        return Json(msgspec.json.encode(health))
 
     @app.get(
         "/metrics",

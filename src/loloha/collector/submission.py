@@ -143,6 +143,8 @@ class UploadOutcome:
     @classmethod
     def of(cls, codes: list[int]) -> UploadOutcome:
         """From 0 for each accepted report, `DUPLICATE`, or a `Refusal.code`."""
+        if codes == [0]:
+            return _ONE_ACCEPTED
         size, accepted, duplicates = len(codes), codes.count(0), codes.count(DUPLICATE)
         if accepted + duplicates == size:
             return cls(size, accepted, duplicates, [], {})
@@ -150,6 +152,10 @@ class UploadOutcome:
         counts = Counter(code for code in codes if code > 0)
         reasons = {REASONS[code - 1]: count for code, count in sorted(counts.items())}
         return cls(size, accepted, duplicates, list(islice(refused, MOST_LISTED)), reasons)
+
+
+# Of nearly every request.
+_ONE_ACCEPTED = UploadOutcome(1, 1, 0, [], {})
 
 
 def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission], list[Any]]:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from loloha.collector import shape
 from loloha.collector.admission import TOGETHER
+from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem, refused, response
@@ -69,7 +70,7 @@ async def receive_together(context: Context, admitted: Admitted) -> Response:
     # Each can be of another round.
     context.rate.charge(admitted.scope, len(parts) * ROUND_WORK / REPORTS_A_REQUEST)
     answers = await asyncio.gather(*(_answer(context, admitted, part) for part in parts))
-    return Response(b'{"answers":[%s]}' % b",".join(answers), media_type="application/json")
+    return Json(b'{"answers":[%s]}' % b",".join(answers))
 
 
 QUICK: dict[str, Quick] = {TOGETHER: receive_together}

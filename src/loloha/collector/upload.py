@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from loloha.collector import shape
 from loloha.collector.admission import CAMPAIGN
+from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.decoding import READERS, prepare, unreadable
 from loloha.collector.openapi import described, problems, uploads
@@ -75,14 +76,16 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
         return answer_alone(receipt, reporter)
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
     reasons = {str(reason): count for reason, count in receipt.reasons.items()} or UNSET
-    return _json(shape.ReceiptDocument(receipt.accepted, receipt.duplicates, listed, reasons))
+    document = shape.ReceiptDocument(receipt.accepted, receipt.duplicates, listed, reasons)
+    return Json(msgspec.json.encode(document))
 
 
 def answer_alone(receipt: UploadOutcome, reporter: str | UnsetType) -> Response:
     """The answer to a single report, with its name: a device knows its own from a cached one."""
     if receipt.refused:
         raise refused(receipt.refused[0][1], named(reporter))
-    return _json(shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter))
+    document = shape.ReceiptDocument(receipt.accepted, receipt.duplicates, [], reporter=reporter)
+    return Json(msgspec.json.encode(document))
 
 
 def named(reporter: str | UnsetType) -> dict[str, str]:
@@ -151,7 +154,8 @@ def routes(context: Context) -> APIRouter:
         except CampaignError as error:
             raise Problem(409, str(error), kind="keys-are-not-assigned") from None
         key = campaign.protocol.enroll(SecureRng())
-        return _json(shape.AssignedKey(key_text(campaign, key), ticket(stored, key)))
+        assigned = shape.AssignedKey(key_text(campaign, key), ticket(stored, key))
+        return Json(msgspec.json.encode(assigned))
 
     return router
 
@@ -189,7 +193,3 @@ def _reporter(body: bytes) -> str | UnsetType:
 def _is_object(body: bytes) -> bool:
     """Whether a body is one report; a compressed one is a batch, for all we look."""
     return _OBJECT.match(body) is not None
-
-
-def _json(content: Any) -> Response:
-    return Response(msgspec.json.encode(content), media_type="application/json")

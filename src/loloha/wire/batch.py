@@ -171,7 +171,7 @@ def _from_hex(texts: list[str], width: int) -> tuple[Any, Any]:
     """Rows of ``width`` bytes, uint8[n, width], and which texts were not of that form, bool[n]."""
     n = len(texts)
     bad = np.zeros(n, dtype=bool)
-    if any(len(text) != 2 * width for text in texts):
+    if not set(map(len, texts)) <= {2 * width}:
         bad |= np.array([len(text) != 2 * width for text in texts])
         texts = ["00" * width if wrong else text for text, wrong in zip(texts, bad, strict=True)]
     try:
