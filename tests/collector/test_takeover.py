@@ -92,6 +92,31 @@ def test_a_collector_that_stopped_is_no_other(
     assert "took the store over" not in caplog.text
 
 
+def test_a_collector_that_took_over_and_stopped_at_once_is_no_other(
+    serve: Any, clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Within a minute its stop left the time of the first one, who was feared again.
+    def warned() -> bool:
+        found = "took the store over" in caplog.text
+        caplog.clear()
+        return found
+
+    serve()
+    clock.now += 5
+    second = serve()
+    assert warned()
+    second.__exit__(None, None, None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="keep_reports"):
+        serve(keep_reports=str(tmp_path / "file" / "log"))
+    clock.now += 1
+    # This one never stops.
+    serve()
+    assert not warned()
+    serve()
+    assert warned()
+
+
 def test_whoever_only_looks_takes_nothing_over(
     serve: Any, one: Campaign, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,6 @@ from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
-from loloha.collector.store.store import RECENTLY
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
@@ -62,8 +61,6 @@ class _Opened(NamedTuple):
     timekeeper: Timekeeper
     log: Upkeep | None
     watch: Upkeep | None
-    seen: int
-    """The time that the store had seen at the start."""
 
 
 class Context:
@@ -151,7 +148,7 @@ class Context:
                     lambda: store.take_kept(kept.deliver), "reports are logged", self.metrics
                 )
             store.take_over()
-            self._warn_of_another(seen)
+            self._warn_of_another(store, seen)
             if self.settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))
                 store.see(seen, even_earlier=True)
@@ -172,7 +169,7 @@ class Context:
                 self.metrics,
             )
             watch = Upkeep(self._watch.run, "rounds are tried for alarms", self.metrics)
-        self._opened = _Opened(store, committer, timekeeper, log, watch, seen)
+        self._opened = _Opened(store, committer, timekeeper, log, watch)
         committer.start()
         for upkeep in (log, watch):
             if upkeep is not None:
@@ -184,7 +181,7 @@ class Context:
         if log is not None and log.cause is not None:
             raise StoreError(f"log of reports must take what waits, it does not: {log.cause}")
 
-    def _warn_of_another(self, seen: int) -> None:
+    def _warn_of_another(self, store: Store, seen: int) -> None:
         """Tell of a collector that used the store a moment ago and may run still, or long ago."""
         ago = int(self.clock()) - seen
         if seen and ago > MOST_JUMP:
@@ -193,11 +190,11 @@ class Context:
                 "ended since are closed for good; if the clock is ahead, stop and set it right",
                 ago / 3600,
             )
-        if 0 <= ago <= RECENTLY:
+        if (moment := store.used(self.clock())) is not None:
             _log.warning(
                 "took the store over from a collector that used it %d s ago: if that one still "
                 "runs, it counts nothing any more; stop one of the two",
-                ago,
+                moment,
             )
 
     @staticmethod
@@ -219,10 +216,9 @@ class Context:
             for upkeep in (self._opened.log, self._opened.watch):
                 if upkeep is not None:
                     upkeep.stop()
-            # Where it fails, or the clock is not believed, the next one is warned of us, in vain.
+            # Where it fails the next one is warned of us, in vain.
             with suppress(StoreError):
-                before = self._opened.timekeeper.now() - RECENTLY - 1
-                self._opened.store.leave(max(before, self._opened.seen))
+                self._opened.store.leave()
             self._opened.store.close()
         self._opened = None
 

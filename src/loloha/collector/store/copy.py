@@ -17,7 +17,7 @@ import sqlalchemy as sql
 
 from loloha.collector.store import schema
 from loloha.collector.store.database import Database, is_missing
-from loloha.collector.store.store import RECENTLY, Store
+from loloha.collector.store.store import Store
 from loloha.collector.store.upgrade import upgrade
 from loloha.errors import StoreError
 
@@ -63,8 +63,8 @@ def copy(
         raise StoreError("store must exist, there is no such file; correct its address")
     opened = Store(source, take_over=False, accept_losses=True)
     try:
-        ago = int(time.time()) - opened.seen()
-        if 0 <= ago <= RECENTLY:
+        ago = opened.used(time.time())
+        if ago is not None:
             raise StoreError(
                 f"store must not be in use, a collector noted the time in it {ago} s ago; stop it "
                 "(if it was killed, wait a minute), then copy again"

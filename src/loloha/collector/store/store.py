@@ -211,11 +211,16 @@ class Store:
         return more
 
     def see(self, now: float, *, even_earlier: bool = False) -> None:
-        """Remember the newest time, by a clock that is believed; an earlier one on demand."""
-        seen = schema.writer.c.seen
-        later = sql.true() if even_earlier else seen < int(now)
+        """Remember the newest time, by a clock that is believed; an earlier one on demand.
+
+        It is an even second while the store is in use, an odd one once it was left in order.
+        """
+        seen, moment = schema.writer.c.seen, int(now) // 2 * 2
+        is_later = sql.true() if even_earlier else seen < moment
+        newest = sql.case((is_later, moment), else_=seen - seen % 2)
         with self.writing() as connection:
-            connection.execute(sql.update(schema.writer).where(later).values(seen=int(now)))
+            changes = sql.update(schema.writer).where(seen != newest)
+            connection.execute(changes.values(seen=newest))
 
     def probe(self) -> None:
         """Write as much as an upload might, and delete it again."""
@@ -235,18 +240,25 @@ class Store:
         with self.database.write() as connection:
             connection.execute(statement.DELETE_PROBE, place)
 
-    def leave(self, moment: float) -> None:
-        """Stop to write: whoever comes next finds no later time seen, and no other to fear."""
+    def leave(self) -> None:
+        """Stop to write: whoever comes next has no other to fear."""
         writer = schema.writer
-        mine = (writer.c.epoch == self._epoch) & (writer.c.seen > int(moment))
+        seen = writer.c.seen
+        mine = (writer.c.epoch == self._epoch) & (seen > 0) & (seen % 2 == 0)
         with self.database.write() as connection:
-            connection.execute(sql.update(writer).where(mine).values(seen=int(moment)))
+            connection.execute(sql.update(writer).where(mine).values(seen=seen + 1))
 
     def seen(self) -> int:
-        """The time that a collector saw last, 0 if none did; a while less if it has stopped."""
+        """The time that a collector saw last, 0 if none did; odd if it has left the store."""
         with self.database.read() as connection:
             moment: int = connection.execute(sql.select(schema.writer.c.seen)).scalar_one()
         return moment
+
+    def used(self, now: float) -> int | None:
+        """Seconds since a collector noted the time, where it may run still, else None."""
+        seen = self.seen()
+        ago = int(now) - seen
+        return ago if seen % 2 == 0 and 0 <= ago <= RECENTLY else None
 
     def drop_kept(self) -> int:
         """Delete reports that wait for a log no longer kept; of how many commits they were."""
