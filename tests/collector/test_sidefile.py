@@ -5,11 +5,15 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from time import time
 
 import pytest
 
 from collecting import START, batch, campaign, clients, messages
 from loloha.cli import main
+from loloha.collector.context import Context
+from loloha.collector.metric import Metrics
+from loloha.collector.settings import Settings
 from loloha.collector.store import Store, sidefile
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
@@ -205,6 +209,64 @@ def test_a_store_that_cannot_be_written_says_so(
     assert line.startswith("error: ")
     assert all(other.startswith("warning: ") for other in others)
     assert "read-only" in line
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file of a folder with its permissions, and the folder's own."""
+    every = [folder, *folder.rglob("*")]
+    return {
+        str(one): (one.stat().st_mode, one.read_bytes() if one.is_file() else b"") for one in every
+    }
+
+
+@pytest.mark.parametrize("content", [b"notes\n", b"SQLite format 3", b"%PDF-1.7" + bytes(9000)])
+def test_what_is_no_database_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """Its permissions were taken away before it was refused."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    path.chmod(0o664)
+    (tmp_path / "folder").mkdir(mode=0o755)
+    os.mkfifo(tmp_path / "pipe", 0o644)
+    before = state_of(tmp_path)
+    for name, what in [("notes.txt", "no SQLite"), ("folder", "no file"), ("pipe", "no file")]:
+        with pytest.raises(StoreError, match=f"{what}.*nothing was touched"):
+            Store(f"sqlite:///{tmp_path / name}")
+        assert state_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", ["0001", "9999"])
+def test_a_store_of_another_release_is_only_read(sqlite_url: str, version: str) -> None:
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    Store(sqlite_url).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+    connection.close()
+    path.chmod(0o640)
+    before = state_of(path.parent)
+    with pytest.raises(StoreError, match="store must be of"):
+        Store(sqlite_url)
+    assert state_of(path.parent) == before
+
+
+def test_a_refused_start_changes_neither_store_nor_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one was made, or made private, before the other was refused."""
+    monkeypatch.delenv("LOLOHA_ADMIN_KEY", raising=False)
+    (tmp_path / "notes.txt").write_text("notes")
+    log = tmp_path / "documents"
+    log.mkdir(mode=0o755)
+    (log / "letter.txt").write_text("dear")
+    before = state_of(tmp_path)
+    line = ["serve", "--port", "0", "--store"]
+    for store, kept in [("notes.txt", "new"), ("new.db", "documents"), ("notes.txt", "documents")]:
+        address = f"sqlite:///{tmp_path / store}"
+        assert main([*line, address, "--keep-reports", str(tmp_path / kept)]) == 1
+        with pytest.raises(StoreError):
+            Context(
+                Settings(store=address, keep_reports=tmp_path / kept), time, Metrics(), time
+            ).open()
+        assert state_of(tmp_path) == before
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])

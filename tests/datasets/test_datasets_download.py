@@ -194,3 +194,12 @@ def test_the_cache_is_the_argument_or_the_variable_or_the_users(
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(ExtraError, match=r"pooch must be installed.*loloha\[cli\]"):
         datasets.cache_folder()
+
+
+def test_a_file_that_no_download_left_is_not_deleted(server: Server, tmp_path: Path) -> None:
+    theirs = tmp_path / "acs" / "csv_pmt.zip"
+    theirs.parent.mkdir()
+    theirs.write_text("notes")
+    with pytest.raises(DataError, match="nothing was touched"):
+        datasets.fetch("acs", "MT", cache=tmp_path, url=server.url)
+    assert theirs.read_text() == "notes"

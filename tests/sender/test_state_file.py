@@ -17,6 +17,7 @@ from faulty import Collector
 from loloha.client import Client
 from loloha.client.file import StateFile, read_private, write_private
 from loloha.errors import LolohaError, StateError
+from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.sender import Sender
 
 pytestmark = pytest.mark.usefixtures("collector")
@@ -166,6 +167,20 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, clock: Clock, kind: 
     if kind != "device":
         with pytest.raises(StateError, match=r"^state must "):
             sender(path, clock)
+
+
+@pytest.mark.parametrize("content", [b'{"name": "x"}', b"notes", b"%PDF-1.7\0"])
+def test_nothing_is_made_beside_a_file_that_is_no_state(
+    tmp_path: Path, clock: Clock, content: bytes
+) -> None:
+    path = tmp_path / "theirs"
+    path.write_bytes(content)
+    path.chmod(0o644)
+    for attempt in (lambda: Sender(path, clock=clock), lambda: AgreementFile.erase(path)):
+        with pytest.raises(StateError):
+            attempt()
+        assert list(tmp_path.iterdir()) == [path]
+        assert (path.read_bytes(), path.stat().st_mode & 0o777) == (content, 0o644)
 
 
 def test_a_tilde_is_the_home(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

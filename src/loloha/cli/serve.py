@@ -77,13 +77,17 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     from loloha.collector.secret import hashed, new_secret
     from loloha.collector.store import Store
 
+    kept = None
     if settings.keep_reports is not None:
         from loloha.collector.kept_reports import KeptReports
 
-        KeptReports(settings.keep_reports).prepare()
+        kept = KeptReports(settings.keep_reports)
+        kept.must_be_ours()
     losses = settings.accept_losses
     opened = Store(settings.store, take_over=False, accept_losses=losses)
     try:
+        if kept is not None:
+            kept.prepare()
         lacks = settings.admin_key is None and not opened.admin_keys()
         if lacks or new_admin_key:
             key = new_secret()

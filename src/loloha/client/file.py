@@ -22,6 +22,9 @@ except ImportError:  # pragma: no cover - Windows has no such locks
 DAMAGED = "it is damaged"
 """In the text of every error about a file that nothing can be made of any more."""
 
+LOCK = ".lock"
+"""How the name of the file beside a state ends."""
+
 _TEMPORARY = re.compile(r"\.loloha-[0-9a-f]{16}")
 
 LARGEST_STATE = 256 << 20
@@ -79,7 +82,7 @@ class StateFile:
         self._state: FileIO | None = None
         self._beside: FileIO | None = None
         try:
-            self._beside = FileIO(self.path + ".lock", "a", opener=_opened)
+            self._beside = FileIO(self.path + LOCK, "a", opener=_opened)
             _lock(self._beside)
             sweep(self.path)
         except OSError as error:
@@ -163,7 +166,7 @@ class StateFile:
             raise StateError("state must be open, it was closed; open it again")
         if os.getpid() != self._process:
             raise StateError("state must be used by the process that opened it; open it anew")
-        if not _is(self.path + ".lock", self._beside):
+        if not _is(self.path + LOCK, self._beside):
             raise StateError(
                 "state must keep its lock, somebody deleted the file; close it, and open it again"
             )

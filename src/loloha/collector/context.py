@@ -123,6 +123,8 @@ class Context:
         if self._opened is not None:
             return
         kept = self._kept_reports()
+        if kept is not None:
+            kept.must_be_ours()
         store = Store(
             self.settings.store,
             keeps=kept.pack if kept else None,
@@ -130,6 +132,8 @@ class Context:
             accept_losses=self.settings.accept_losses,
         )
         try:
+            if kept is not None:
+                kept.prepare()
             seen = store.seen()
             timekeeper = Timekeeper(
                 self.clock, self._steady, seen=seen, accepted=self.settings.accept_clock
@@ -236,9 +240,7 @@ class Context:
             return None
         from loloha.collector.kept_reports import KeptReports
 
-        kept = KeptReports(self.settings.keep_reports)
-        kept.prepare()
-        return kept
+        return KeptReports(self.settings.keep_reports)
 
     async def read(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Read a little from the store."""

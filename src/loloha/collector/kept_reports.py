@@ -8,6 +8,7 @@ name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,27 @@ class KeptReports:
     def __init__(self, folder: Location) -> None:
         self.folder = folder
 
+    def must_be_ours(self) -> None:
+        """Refuse a folder of other things: it would become the owner's alone."""
+        if isinstance(self.folder, Address):
+            # Nothing becomes anybody's there, and nobody else's objects are touched.
+            return
+        readable(self.folder)
+        with suppress(OSError):
+            entries = [one for one in self.folder.iterdir() if one.name[0] != "."]
+            if entries and not any(one.name.startswith("campaign=") for one in entries):
+                raise StoreError(
+                    f"keep_reports must be a new or empty folder, or a log of reports, got "
+                    f"{str(self.folder)!r} with other things in it; nothing was touched: name "
+                    "another"
+                )
+
     def prepare(self) -> None:
         """Make the folder, see that files can be written there, delete what a killed one left."""
+        self.must_be_ours()
         if isinstance(self.folder, Address):
             _prepare(self.folder)
             return
-        readable(self.folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Nobody but the owner, also where it was there before.

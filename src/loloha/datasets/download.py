@@ -83,6 +83,7 @@ def fetch(
             _download(f"{source}/{file}", folder / file, sha256, timeout, progress)
         return folder
     file = f"csv_p{find_state(state).code.lower()}.zip"
+    _must_be_zip(folder / file)
     _download(f"{source}/{file}", folder / file, _recorded(folder / file), timeout, progress)
     _record(folder / file)
     return folder / file
@@ -139,6 +140,15 @@ def _download(url: str, file: Path, sha256: str | None, timeout: float, progress
             f"{file.name} must have the SHA-256 {sha256}, the file at {url} has another; nothing "
             "was kept: try again, or download the file by hand and pass its path"
         ) from error
+
+
+def _must_be_zip(file: Path) -> None:
+    """Refuse a file that is there and that no download has left: it may be anything."""
+    if file.exists() and _recorded(file) is None and not zipfile.is_zipfile(file):
+        raise DataError(
+            f"{file} must be a zip file, the one that is there is not; nothing was touched: move "
+            "it away and try again"
+        )
 
 
 def _record(file: Path) -> None:

@@ -8,12 +8,30 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Final, TypeVar
 
-from loloha.client.file import StateFile, read_json, read_private, write_private
+from loloha.client.file import LOCK, StateFile, read_json, read_private, resolved, write_private
 from loloha.errors import StateError
 from loloha.sender.agreement import BEYOND_REPAIR, STATE_TYPE, Agreement, Enrolment
 from loloha.sender.ledger import Ledger
 
 R = TypeVar("R")
+
+
+LEDGER = ".spent"
+
+
+def _agreement(path: str, content: bytes) -> Agreement:
+    return Agreement.from_plain(read_json(path, content, BEYOND_REPAIR))
+
+
+def _must_look_ours(path: str, content: bytes) -> None:
+    """Refuse to delete what no sender has written."""
+    ours = STATE_TYPE.encode() in content or os.path.lexists(path + LEDGER)
+    # A crash of the machine can leave nothing, or zeros.
+    if content.strip(b"\0 \r\n") and not ours:
+        raise StateError(
+            f"state must look as if a sender had written it, {path!r} does not; "
+            "nothing was deleted: check the path, and delete it yourself if it is one"
+        )
 
 
 def _is_ledger(path: str) -> bool:
@@ -42,6 +60,10 @@ class AgreementFile:
         self._lock = Lock()
         self._owner = 0
         self._agreement: Agreement | _Unread | None = _UNREAD
+        place = resolved(path)
+        if os.path.lexists(place) and not os.path.lexists(place + LOCK):
+            # Nothing is made beside a file that is none of ours.
+            _agreement(place, read_private(place))
         self.file = StateFile(path)
         try:
             self.now()
@@ -70,12 +92,7 @@ class AgreementFile:
             self.file.check()
             return self._agreement
         content = self.file.read()
-        if content is None:
-            self._agreement = None
-        else:
-            self._agreement = Agreement.from_plain(
-                read_json(self.file.path, content, BEYOND_REPAIR)
-            )
+        self._agreement = None if content is None else _agreement(self.file.path, content)
         return self._agreement
 
     @staticmethod
@@ -84,17 +101,13 @@ class AgreementFile:
 
         The ledger of what was spent before stays, unless it is damaged itself.
         """
+        place = resolved(path)
+        ledger = place + LEDGER
+        if os.path.lexists(place):
+            _must_look_ours(place, read_private(place))
         file = StateFile(path)
-        ledger = file.path + ".spent"
         try:
-            content = file.read() or b""
-            ours = STATE_TYPE.encode() in content or os.path.lexists(ledger)
-            # A crash of the machine can leave nothing, or zeros.
-            if content.strip(b"\0 \r\n") and not ours:
-                raise StateError(
-                    f"state must look as if a sender had written it, {file.path!r} does not; "
-                    "nothing was deleted: check the path, and delete it yourself if it is one"
-                )
+            _must_look_ours(place, file.read() or b"")
             file.delete()
             kept = "What was spent before it stays counted."
             if not _is_ledger(ledger):
@@ -152,7 +165,7 @@ class AgreementFile:
 
     @property
     def _ledger_path(self) -> str:
-        return self.file.path + ".spent"
+        return self.file.path + LEDGER
 
     # -- whole steps: the queue
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store.owner import must_be_ours
+from loloha.collector.store.owner import must_be_database, must_be_ours
 from loloha.collector.store.server import DURABILITY, must_suit
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
@@ -97,10 +97,11 @@ class Database:
                     "correct the path"
                 )
             if not is_ready:
+                must_be_database(path)
                 must_belong(path)
                 must_be_ours(path)
                 must_be_whole(path)
-            _make_private(path)
+                _make_new(path)
             self._file = path.resolve()
             with suppress(OSError):
                 self._identity = self._file.stat()
@@ -112,6 +113,12 @@ class Database:
         if self.dialect == "postgresql":
             with _translated():
                 must_suit(self.url, _CONNECTION, accept_losses=accept_losses)
+
+    def make_private(self) -> None:
+        """See that only the owner can read the file, and SQLite's files beside it."""
+        for side in ("", "-wal", "-shm") if self.dialect == "sqlite" else ():
+            with suppress(OSError):
+                self._file.with_name(self._file.name + side).chmod(0o600)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -224,13 +231,10 @@ def _cause(error: BaseException | None) -> str:
     return " ".join(filter(None, (type(error).__name__, code)))
 
 
-def _make_private(path: Path) -> None:
-    """See that only the owner can read the file, old or new, and SQLite's files beside it."""
+def _make_new(path: Path) -> None:
+    """Make a file that only the owner can read, where there is none."""
     with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    for side in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            path.with_name(path.name + side).chmod(0o600)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _parsed(url: str) -> URL:

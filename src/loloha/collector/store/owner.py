@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from loloha.collector.store import schema
 from loloha.errors import StoreError
 
+_MAGIC = b"SQLite format 3\0"
 VERSIONS = "alembic_version"
 """Table of the version of the others; programs that use the same library have one, too."""
 _MARKS = {VERSIONS, "writer", "admin_key", "campaign"}
@@ -26,6 +27,18 @@ def is_foreign(taken: Iterable[str]) -> bool:
     return bool(found) and not found >= _MARKS
 
 
+def must_be_database(path: Path) -> None:
+    """Refuse what is no SQLite file, before SQLite or anybody else opens it: it may be a pipe."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise _other("something that is no file")
+    # Opening it tells why it cannot be read.
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(_MAGIC)) not in (b"", _MAGIC):
+            raise _other("a file that is no SQLite database")
+
+
 def must_be_ours(path: Path) -> None:
     """Refuse an SQLite file of another program, whatever its tables are called."""
     if not path.exists() or not path.stat().st_size:
@@ -38,7 +51,10 @@ def must_be_ours(path: Path) -> None:
         # Opening it tells why.
         return
     if is_foreign(taken):
-        raise StoreError(
-            "store must be a file of loloha's own, got one that belongs to another program; "
-            "nothing was touched: name another file"
-        )
+        raise _other("one that belongs to another program")
+
+
+def _other(what: str) -> StoreError:
+    return StoreError(
+        f"store must be a file of loloha's own, got {what}; nothing was touched: name another file"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import alembic.command
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from loloha.collector.store.database import Database
@@ -15,20 +16,29 @@ _OF_0_1 = "0001"
 
 
 def upgrade(database: Database) -> None:
-    """Run the migrations that the database has not seen, in one transaction."""
+    """Run the migrations that the database has not seen, in one transaction.
+
+    A database that is refused is only read.
+    """
     config = Config()
     config.set_main_option("script_location", MIGRATIONS)
-    with database.write() as connection:
-        if MigrationContext.configure(connection).get_current_revision() == _OF_0_1:
-            raise StoreError(
-                "store must be of loloha 0.2 or newer, this one is of 0.1; start `loloha serve` of "
-                "0.2 on it once, which brings it up to date, or begin with a new store"
-            )
-        config.attributes["connection"] = connection
-        try:
+    with database.read() as connection:
+        revision = MigrationContext.configure(connection).get_current_revision()
+    if revision == _OF_0_1:
+        raise StoreError(
+            "store must be of loloha 0.2 or newer, this one is of 0.1; start `loloha serve` of "
+            "0.2 on it once, which brings it up to date, or begin with a new store"
+        )
+    try:
+        if revision is not None:
+            ScriptDirectory.from_config(config).get_revision(revision)
+        with database.write() as connection:
+            config.attributes["connection"] = connection
             alembic.command.upgrade(config, "head")
-        except CommandError:
-            raise StoreError(
-                "store must be of a version that this release knows, a newer one has changed it; "
-                "use that release of loloha"
-            ) from None
+    except CommandError:
+        raise StoreError(
+            "store must be of a version that this release knows, a newer one has changed it; "
+            "use that release of loloha"
+        ) from None
+    # Not before it is known to be ours.
+    database.make_private()
