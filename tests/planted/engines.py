@@ -143,4 +143,25 @@ WINDOWS = [
         "(origin.counts,)",
         "engines/test_command.py -k counted_in_two",
     ),
+    Mutant(
+        "a stream forgets what failed, and publishes the parts before",
+        "mount.py",
+        "background_writes=True",
+        "background_writes=False",
+        "reportlog/test_stores.py -k whole_or_not_at_all",
+    ),
+    Mutant(
+        "rows of pseudonyms that repeat are counted besides",
+        "engines/local.py",
+        "others = batch.select(~(here if len(few) == len(some) else among(starts, few)))",
+        "others = batch",
+        "engines/test_engines.py -k counts_the_same",
+    ),
+    Mutant(
+        "a file of the last second is late",
+        "reportlog/folder.py",
+        "written(file.path) > last(round)",
+        "written(file.path) >= last(round)",
+        "cli/test_followed.py -k too_late",
+    ),
 ]
