@@ -398,7 +398,7 @@ SENDERS = [
     Mutant(
         "the lock is not looked at again",
         "client/file.py",
-        "not _is(self.path + '.lock', self._beside)",
+        "not _is(self.path + LOCK, self._beside)",
         "False",
         "sender/test_state_file.py -k deleting_the_lock",
     ),
