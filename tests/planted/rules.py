@@ -229,6 +229,6 @@ NEW_ENCODINGS = [
         "planning/prospect.py",
         "_visible(rare, whole, sampled, alone, power)",
         "alone + power * math.sqrt(rare)",
-        "planning/test_verdict.py",
+        "planning/test_accuracy_check.py",
     ),
 ]
