@@ -20,6 +20,7 @@ from loloha.server.variance import Channel, plain
 
 QUANTILES = (0.1, 0.5, 0.9)
 """Those that summaries show."""
+_HALF_WIDTH = 0.22
 MOST_VALUES = 1 << 14
 """Of a larger domain summaries leave them out: they take seconds."""
 
@@ -124,10 +125,24 @@ class Numbers:
         -------
         float or float64[...]
             NaN in a round without reports.
+
+        Notes
+        -----
+        Of `survival` smoothed by the kernel 1 - x^2 (Epanechnikov) with a half-width of
+        0.22 n^(-1/5) of the range, 3 % at n = 20 000; less than half a step smooths nothing.
         """
         rest = 1 - checks.level(level)
-        above = (self.survival[..., 1:] > rest).sum(axis=-1).astype(np.float64)
+        above = (self._smoothed[..., 1:] > rest).sum(axis=-1).astype(np.float64)
         return plain(np.where(np.isnan(self.survival[..., 0]), np.nan, above))
+
+    @cached_property
+    def _smoothed(self) -> Floats:
+        """`survival`, smoothed over neighbours, fewer the more reports there are."""
+        rounds = self.survival.reshape(-1, self.k)
+        sizes = np.broadcast_to(self.n, np.shape(self.survival)[:-1]).ravel()
+        rows = [_smooth(row, _steps(self.k, int(n))) for row, n in zip(rounds, sizes, strict=True)]
+        smoothed: Floats = np.array(rows).reshape(self.survival.shape)
+        return smoothed
 
     @property
     def median(self) -> Any:
@@ -262,6 +277,21 @@ def _fit(ones: Ints, eligible: Ints, channel: Channel) -> Floats:
     places, shares = [0, *(drawn + 1), k], [1.0, *blocks.shares(), 0.0]
     fitted: Floats = np.interp(np.arange(k), places, shares)
     return fitted
+
+
+def _steps(k: int, n: int) -> int:
+    """Half-width of the kernel that smooths the distribution function."""
+    return round((k - 1) * _HALF_WIDTH / math.pow(max(n, 1), 0.2))
+
+
+def _smooth(survival: Floats, steps: int) -> Floats:
+    """Weighted mean of neighbours: beyond the domain all values are reached, or none."""
+    if not steps:
+        return survival
+    weights = 1 - (np.arange(-steps, steps + 1) / (steps + 0.5)) ** 2
+    padded = np.concatenate([np.ones(steps), survival, np.zeros(steps)])
+    smoothed: Floats = np.convolve(padded, weights / weights.sum(), "valid")
+    return smoothed
 
 
 def _ends(
