@@ -1,5 +1,6 @@
 """The options of a protocol come from its fields and their documentation, whoever wrote it."""
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from loloha import LGRR, OLOLOHA, DBitFlipPM, LolohaError
-from loloha.cli import parameter
+from loloha.cli import main, parameter
 from loloha.cli.command import Commands
 from loloha.protocols import REGISTRY
 
@@ -104,3 +105,24 @@ def test_what_does_not_go_together_is_named(
 ) -> None:
     with pytest.raises(LolohaError, match=says):
         parameter.find_protocol(name, parameters)
+
+
+def test_numbers_are_asked_for_of_domains_that_have_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    create = ["campaign", "create", "Hours", "--eps-inf", "2", "--eps-1", "1"]
+    number = [*create, "--number", "--range", "0", "24", "--bins", "96"]
+    for more, target in (([], "distribution"), (["--target", "mean"], "mean")):
+        assert main([*number, *more, "--n", "20000"]) == 0
+        out, err = capsys.readouterr()
+        protocol = json.loads(out)["protocol"]
+        assert (protocol["type"], protocol["target"]) == ("onebit", target)
+        assert "95 % error of the mean 1.5 % of the range" in err
+    for wrong, said in (
+        ([*create, "--number", "--domain", "a,b,c"], "--number must come with a --range"),
+        ([*number, "--other", "else"], "--number must come with a --range"),
+        ([*number, "--protocol", "grr"], "--protocol must be onebit with --number"),
+        ([*create, "--domain", "1,2,3"], "--protocol must be given"),
+    ):
+        assert main(wrong) == 2
+        assert said in capsys.readouterr().err

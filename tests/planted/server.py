@@ -2,7 +2,38 @@
 
 from planted.mutant import ENCODINGS, HASHING, PROTOCOLS, TALLY, Mutant, law
 
+NUMBER = "server/test_number.py"
+
 SERVER = [
+    Mutant(
+        "a value at its threshold is below it",
+        "encodings/ordered.py",
+        "int(v >= cast('int', key))",
+        "int(v > cast('int', key))",
+        law("memo_is_the_truth"),
+    ),
+    Mutant(
+        "nobody in a population draws the last threshold",
+        "population/samplers/ordered.py",
+        "draws.below(encoding.k - 1, visits.n)",
+        "draws.below(encoding.k - 2, visits.n) if encoding.k > 3 else "
+        "draws.below(encoding.k - 1, visits.n)",
+        "population/test_population_law.py -k onebit",
+    ),
+    Mutant(
+        "a rise of two thresholds is left as it is",
+        "server/number.py",
+        "stack[-1][0] * reports <= ones * stack[-1][1]",
+        "stack[-1][0] * reports <= 0 * ones * stack[-1][1]",
+        NUMBER + " -k likeliest",
+    ),
+    Mutant(
+        "the interval of a quantile takes the shares beyond it as they are",
+        "server/number.py",
+        "Blocks(mirrored, 1 - rest, 1.0)",
+        "Blocks(mirrored, 0.0, 1.0)",
+        NUMBER + " -k interval_of_a_quantile",
+    ),
     Mutant(
         "symbols of three are hashed by their parity",
         "hashing/linear.py",
