@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loloha import GRR, OLOLOHA, DBitFlipPM, LolohaError, simulate, variance
+from loloha import GRR, OLOLOHA, DBitFlipPM, LolohaError, OneBit, simulate, variance
 from loloha.population.evaluation import binned, evaluate
 
 PROTOCOL = GRR(k=4, eps=1.0)
@@ -102,3 +102,13 @@ def test_shapes_must_fit(wrong: dict[str, Any]) -> None:
     given = {"estimates": ESTIMATES, "truth": TRUTH} | wrong
     with pytest.raises(LolohaError, match=r"must be of shape \(2, 4\)"):
         evaluate(PROTOCOL, **given, n=np.array([10, 20]), loss=np.array([1.0]))
+
+
+def test_shares_above_thresholds_are_not_made_to_sum_to_one() -> None:
+    protocol = OneBit(k=5, eps_inf=2, eps_1=1)
+    truth = np.array([[0.9, 0.7, 0.4, 0.1]])
+    estimates = np.array([[1.1, 0.7, 0.4, -0.2]])
+    found = evaluate(protocol, estimates, truth, np.array([9]), np.ones(9))
+    assert found.mse_clipped[0] == pytest.approx((0.1**2 + 0.1**2) / 4)
+    even = [0.8, 0.6, 0.4, 0.2]
+    assert found.mse_uniform[0] == pytest.approx(np.mean((np.array(even) - truth[0]) ** 2))

@@ -134,14 +134,22 @@ def _round(
     if not known.any():
         return (math.nan,) * 5
     eligible = harmonic_eligible(protocol, n)
-    clipped = clip_and_renormalise(np.where(known, estimate, 0.0))
+    clipped, uniform = _plain_answers(protocol, np.where(known, estimate, 0.0))
     return (
         _mean_square(estimate - truth),
         _mean_square(clipped - truth),
-        _mean_square(1 / protocol.bins - truth),
+        _mean_square(uniform - truth),
         variance(protocol, n),
         float(np.mean(variance(protocol, n * every, np.clip(truth, 0.0, 1.0), eligible=eligible))),
     )
+
+
+def _plain_answers(protocol: Protocol, estimate: Floats) -> tuple[Floats, Any]:
+    """The estimate clipped, and the answer "uniform": shares above thresholds do not sum to 1."""
+    if protocol.histogram:
+        return clip_and_renormalise(estimate), 1 / protocol.bins
+    even = np.full(protocol.k, 1 / protocol.k)
+    return np.clip(estimate, 0, 1), protocol.encoding.frequencies(even)
 
 
 def _mean_square(errors: Floats) -> float:
