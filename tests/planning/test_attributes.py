@@ -95,7 +95,7 @@ def test_both_ways_err_as_simulated(k: int) -> None:
 
 
 def test_losses_are_those_of_an_attribute_and_of_a_user() -> None:
-    found = plan_attributes(20, 9_000, 4.0, 2.0, attributes=4)
+    found = plan_attributes(6, 9_000, 4.0, 2.0, attributes=4)
     plain = json.loads(json.dumps(found.to_dict()))["losses"]
     shared = found.shared.recommendation
     assert shared is not None
