@@ -34,7 +34,7 @@ import sqlalchemy as sql
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.sender.collector import Collector as Client
-from loloha.sender.sender import Connection, Patience, Unreachable
+from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.server.tally import Tally
 
 KEY = "the key of the torture test"

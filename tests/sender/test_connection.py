@@ -11,7 +11,7 @@ from loloha.errors import (
     LolohaError,
     ParameterError,
 )
-from loloha.sender.sender import Connection, Patience, Unreachable
+from loloha.sender.connection import Connection, Patience, Unreachable
 from sending import ONCE
 from serving import answering
 
