@@ -113,6 +113,8 @@ def test_what_libraries_raise_is_not_repeated() -> None:
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
+    pytest.importorskip("fsspec")
+
     def use(text: str) -> Any:
         place = located(text)
         assert isinstance(place, Address)

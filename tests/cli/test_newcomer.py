@@ -121,7 +121,7 @@ def test_a_store_that_cannot_be_opened_says_why(fails: Any, tmp_path: Path) -> N
     assert "secret" not in said
     assert "somebody" not in said
     (tmp_path / "text.db").write_text("no database\n" * 100)
-    assert "no SQLite database; mend that" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
+    assert "no SQLite database" in fails(*serve, f"sqlite:///{tmp_path}/text.db")
     elsewhere = fails(*serve, f"sqlite:///{tmp_path}/x.db", "--host", "192.0.2.1")
     assert "host must be an address of this machine, got '192.0.2.1'" in elsewhere
 

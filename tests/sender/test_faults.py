@@ -249,7 +249,7 @@ def test_an_interrupted_client_is_before_or_after(
     step: Callable[[Client], Any], restored: bool
 ) -> None:
     def fresh() -> Client:
-        return Client.from_dict(start) if restored else begun._twin()
+        return Client.from_dict(start) if restored else begun._copy()
 
     def seen(one: Client) -> Any:
         return one.loss, one.limit, len(one._state.memo), one._state.record.reports, one.account

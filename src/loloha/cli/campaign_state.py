@@ -1,4 +1,4 @@
-"""``loloha campaign list``, and what pauses and ends campaigns."""
+"""The command ``loloha campaign list``, and what pauses and ends campaigns."""
 
 from __future__ import annotations
 

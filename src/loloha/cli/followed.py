@@ -1,4 +1,4 @@
-"""``loloha tally --follow``: the tallies of a log that grows, up to date and whole at any time."""
+"""The tallies of a log that grows, up to date and whole at any time: ``loloha tally --follow``."""
 
 from __future__ import annotations
 
