@@ -39,6 +39,9 @@ def fingerprint_of(url: str) -> str:
     return match[1]
 
 
+HALTED = None, "paused", "ended"
+
+
 @dataclass(frozen=True, repr=False)
 class Enrolment:
     """One user in one campaign."""
@@ -49,6 +52,8 @@ class Enrolment:
     campaign: Campaign
     client: Client
     queue: Mapping[int, str] = field(default_factory=dict)
+    halted: str | None = None
+    """"paused" or "ended" once the collector has said so: nothing is drawn, kept or sent."""
 
     def without(self, round: int) -> Enrolment:
         """The same, with one message less in the queue."""
@@ -63,6 +68,7 @@ class Enrolment:
             "campaign": self.campaign.to_dict(),
             "client": self.client.to_dict(),
             "queue": [[round, message] for round, message in sorted(self.queue.items())],
+            **({"halted": self.halted} if self.halted else {}),
         }
 
     @classmethod
@@ -81,8 +87,11 @@ class Enrolment:
         if ticket is not None and not is_ticket(ticket):
             raise StateError(f"state must hold a ticket as collectors write it; {BEYOND_REPAIR}")
         queue = once((round, text) for round, text in rest.pop("queue"))
+        halted = rest.pop("halted", None)
+        if halted not in HALTED:
+            raise StateError(f"state must hold a campaign that is {HALTED}; {BEYOND_REPAIR}")
         nothing_else(rest)
-        one = cls(url, token, ticket, campaign, client, queue)
+        one = cls(url, token, ticket, campaign, client, queue, halted)
         key, sent = client._state.before.key, dict(client._state.record.sent)
         if not all(one._has_made(sent, key, round, text) for round, text in queue.items()):
             raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Final, TypeVar
@@ -182,6 +183,20 @@ class AgreementFile:
                 self.adopt(self.agreed().changed(now, now.without(round)))
 
         self.alone(step)
+
+    def halt(self, enrolment: Enrolment, halted: str | None) -> tuple[int, ...]:
+        """Note that a campaign is paused or has ended, or goes on; the rounds that are dropped."""
+
+        def step() -> tuple[int, ...]:
+            agreement = self.now()
+            for one in agreement.enrolments if agreement else ():
+                if one.url == enrolment.url and one.halted != halted:
+                    queue = {} if halted else one.queue
+                    self.adopt(self.agreed().changed(one, replace(one, queue=queue, halted=halted)))
+                    return tuple(sorted(one.queue)) if halted else ()
+            return ()
+
+        return self.alone(step)
 
     def waiting(self, enrolment: Enrolment) -> tuple[int, ...]:
         """The rounds whose message is in the queue of this enrolment."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from loloha.sender.agreement import Enrolment
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
-from loloha.sender.receipt import Fate, answers_of, fate
+from loloha.sender.receipt import Fate, answers_of, fate, halted
 from loloha.wire.message import MOST_TOGETHER
 
+_STATES = {
+    "open": None, "paused": "paused", "closed": "ended", "archived": "ended", "deleted": "ended",
+}  # fmt: skip
+"""What the state of a campaign at its collector means here."""
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
 
@@ -31,12 +36,17 @@ class Delivery:
         Rounds whose report stays in the queue.
     reason : str
         Why they stay; empty if none does.
+    campaign : str
+        "open"; "paused" or "ended" once the collector has said so: nothing is drawn, kept or sent
+        any more, and what waited is dropped. While it is paused each delivery asks whether it goes
+        on.
     """
 
     sent: tuple[int, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
     waiting: tuple[int, ...] = ()
     reason: str = ""
+    campaign: str = "open"
 
 
 @dataclass
@@ -46,9 +56,11 @@ class _Fates:
     sent: list[int] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     reason: str = ""
+    halted: str | None = None
 
     def delivery(self, waiting: tuple[int, ...]) -> Delivery:
-        return Delivery(tuple(self.sent), self.refused, waiting, self.reason if waiting else "")
+        reason = self.reason if waiting else ""
+        return Delivery(tuple(self.sent), self.refused, waiting, reason, self.halted or "open")
 
 
 @dataclass(frozen=True)
@@ -60,9 +72,22 @@ class Courier:
 
     def deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue."""
-        fates = _Fates()
+        fates = _Fates(halted=enrolment.halted)
+        self._ask(enrolment, fates)
         self._deliver_alone(enrolment, fates)
         return fates.delivery(self.state.waiting(enrolment))
+
+    def _ask(self, enrolment: Enrolment, fates: _Fates) -> None:
+        """Whether a campaign that was paused goes on, or has ended meanwhile."""
+        if fates.halted != "paused":
+            return
+        with self.connect(enrolment) as connection, suppress(Unreachable):
+            answer = connection.get(path_of(enrolment.url))
+            plain = answer.json() if answer.status == 200 else None
+            state = plain.get("state") if isinstance(plain, dict) else None
+            if state in _STATES:
+                fates.halted = _STATES[state]
+                self.state.halt(enrolment, fates.halted)
 
     def _deliver_alone(self, enrolment: Enrolment, fates: _Fates) -> None:
         fruitless = 0
@@ -83,7 +108,9 @@ class Courier:
 
     def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
-        fates = {one.url: _Fates() for one in enrolments}
+        fates = {one.url: _Fates(halted=one.halted) for one in enrolments}
+        for one in enrolments:
+            self._ask(one, fates[one.url])
         together: dict[tuple[str, str | None], list[Enrolment]] = {}
         for one in enrolments:
             base = one.url[: one.url.index("/v1/campaigns/")]
@@ -142,4 +169,8 @@ class Courier:
             fates.sent.append(round)
         else:
             fates.refused[round] = why
+            fates.halted = halted(answer) or fates.halted
+            if fates.halted:
+                dropped = self.state.halt(enrolment, fates.halted)
+                fates.refused |= dict.fromkeys(dropped, why)
         return True

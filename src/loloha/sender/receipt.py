@@ -38,6 +38,13 @@ def fate(answer: Answer, reporter: str) -> tuple[Fate, str]:
     return Fate.WAITING, answer.detail
 
 
+def halted(answer: Answer) -> str | None:
+    """Whether a refusal is for the whole campaign, "paused" or "ended"; None if it is not."""
+    plain = _read(answer.body)
+    told = plain.get("campaign") if isinstance(plain, dict) else None
+    return told if told in ("paused", "ended") else None
+
+
 def _read(body: bytes) -> Any:
     """JSON that every language reads alike, None if it is none."""
     if len(body) > _LARGEST or body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:

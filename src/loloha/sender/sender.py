@@ -268,8 +268,9 @@ class Sender:
         Returns
         -------
         int or None
-            The round; None if it is not one of this user's, where the campaign asks each user in
-            one round of ``every`` only: nothing is drawn, kept or sent for it.
+            The round; None if nothing is drawn, kept or sent for it: it is not one of this user's,
+            where the campaign asks each user in one round of ``every`` only, or the collector has
+            said that the campaign is paused or has ended.
 
         Raises
         ------
@@ -323,12 +324,15 @@ class Sender:
         after = before
         for enrolment, index, number in asked:
             client = enrolment.client
-            if client.is_due(number) and not client.has_answered(number):
+            if client.is_due(number) and not client.has_answered(number) and not enrolment.halted:
                 after = after.changed(enrolment, after.answering(enrolment, index, number))
         if after != before:
             # Memo and messages reach the disk together, before anything is sent.
             self._state.adopt(after)
-        return [number if one.client.is_due(number) else None for one, _, number in asked]
+        return [
+            number if one.client.is_due(number) and not one.halted else None
+            for one, _, number in asked
+        ]
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:

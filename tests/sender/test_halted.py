@@ -1,0 +1,128 @@
+"""A device whose campaign is paused or has ended: it drops what waits, and draws nothing more."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+
+from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
+from loloha.errors import StateError
+from loloha.sender.connection import Answer
+from loloha.sender.receipt import halted
+from loloha.sender.sender import Collector, Sender
+from sending import ONCE, address, rounds
+
+OTHER = campaign("other")
+
+
+def become(where: str, *states: str) -> None:
+    with Collector(where, token=ADMIN_KEY, patience=ONCE) as collector:
+        for state in states:
+            collector.set_state(state)
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [(["paused"], "paused"), (["closed"], "ended"), (["closed", "deleted"], "ended")],
+)
+def test_it_drops_what_waits_and_draws_nothing(
+    url: str, tmp_path: Path, clock: Clock, states: list[str], said: str
+) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url)
+        one.agree(where)
+        one.report("a", round=0)
+        one.report("b", round=1)
+        become(where, *states)
+        told = one.deliver()
+        assert (told.campaign, told.sent, told.waiting) == (said, (), ())
+        assert set(told.refused) == {0, 1}
+        kept, loss = (tmp_path / "state").read_bytes(), one.loss
+        assert one.report("c", round=2) is None
+        assert one.report("a", round=0) is None
+        assert one.loss == loss
+        assert (tmp_path / "state").read_bytes() == kept
+        assert one.deliver().campaign == said
+    # It outlives the process, and a reset.
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        assert one.report("c", round=2) is None
+        one.reset()
+        assert one.report("c", round=3) is None
+
+
+def test_a_paused_one_goes_on_when_it_is_resumed(url: str, tmp_path: Path, clock: Clock) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url)
+        one.agree(where)
+        one.report("a")
+        become(where, "paused")
+        one.deliver()
+        become(where, "open")
+        # Nobody has said so yet.
+        clock.now = START + HOUR + 60
+        assert one.report("a") is None
+        assert one.deliver().campaign == "open"
+        assert one.report("a") == 1
+        assert one.deliver().sent == (1,)
+        assert rounds(where)[-1] == (1, 1, 0)
+        become(where, "paused")
+        one.report("a", round=2)
+        clock.now += HOUR
+        assert one.deliver().campaign == "paused"
+        become(where, "closed")
+        assert one.deliver().campaign == "ended"
+
+
+def test_others_of_the_agreement_go_on(url: str, tmp_path: Path, clock: Clock) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        first, second = address(url), address(url, OTHER)
+        one.agree(first, second, limit=99.0)
+        one.report_all({"hours": "a", "other": "a"})
+        become(first, "paused")
+        told = one.deliver_all()
+        assert {name: (each.campaign, each.sent) for name, each in told.items()} == {
+            "hours": ("paused", ()),
+            "other": ("open", (0,)),
+        }
+        clock.now = START + HOUR + 60
+        assert one.report_all({"hours": "a", "other": "a"}) == {"hours": None, "other": 1}
+        become(first, "open")
+        told = one.deliver_all()
+        assert {name: each.campaign for name, each in told.items()} == dict.fromkeys(told, "open")
+
+
+def test_an_away_collector_changes_nothing(url: str, tmp_path: Path, clock: Clock) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url)
+        one.agree(where)
+        one.report("a")
+        become(where, "paused")
+        one.deliver()
+    text = (tmp_path / "state").read_text()
+    assert json.loads(text)["enrolments"][0]["halted"] == "paused"
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE, timeout=0.001) as one:
+        assert one.deliver().campaign == "paused"
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        become(where, "open")
+        assert one.deliver().campaign == "open"
+    assert "halted" not in json.loads((tmp_path / "state").read_text())["enrolments"][0]
+
+
+def test_only_the_word_for_it_counts() -> None:
+    for told in ("open", "gone", 5, None, ["ended"], {"ended": 1}):
+        assert halted(Answer(410, {}, json.dumps({"campaign": told}).encode())) is None
+    for body in (b"[]", b"{", b'"ended"'):
+        assert halted(Answer(410, {}, body)) is None
+
+
+def test_a_state_with_another_word_is_refused(url: str, tmp_path: Path, clock: Clock) -> None:
+    from loloha.sender.agreement import Enrolment
+
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        one.agree(address(url))
+    plain = json.loads((tmp_path / "state").read_text())["enrolments"][0]
+    for word in ("open", "", 5, ["ended"]):
+        with pytest.raises(StateError):
+            Enrolment.from_plain({**plain, "halted": word})
