@@ -9,9 +9,9 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
 from loloha.errors import StateError
+from loloha.sender import Collector, Sender
 from loloha.sender.connection import Answer
 from loloha.sender.receipt import halted
-from loloha.sender.sender import Collector, Sender
 from sending import ONCE, address, rounds
 
 OTHER = campaign("other")
