@@ -279,7 +279,7 @@ def test_weak_privacy_has_to_be_accepted() -> None:
         require_strong_privacy(weak, accept_weak_privacy=True)
 
 
-def test_verdict_says_what_can_be_seen() -> None:
+def test_an_accuracy_check_says_what_can_be_seen() -> None:
     one = campaign()
     seen = check_accuracy(one, 10_000)
     assert seen.standard_error == pytest.approx(variance(one.protocol, 10_000) ** 0.5)
