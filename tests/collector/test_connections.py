@@ -3,6 +3,7 @@
 import re
 import resource
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -263,6 +264,33 @@ def test_pipelined_requests_are_not_cut_off(url: str, monkeypatch: pytest.Monkey
             part = stranger.recv(100_000)
             assert part
             said += part
+
+
+def test_few_requests_of_many_at_once_are_parsed_before_they_are_answered(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most, parse = [0], BoundedProtocol._parse
+
+    def counted(self: BoundedProtocol) -> None:
+        parse(self)
+        most.append(len(self.pipeline))
+
+    monkeypatch.setattr(BoundedProtocol, "_parse", counted)
+    first, second = GET + b"\r\n", GET.replace(b"healthz", b"nowhere") + b"\r\n"
+    with connected(url) as stranger:
+        sent = (first + second) * 500
+        writer = threading.Thread(target=stranger.sendall, args=[sent])
+        writer.start()
+        time.sleep(0.5)
+        said = b""
+        while said.count(b"HTTP/1.1 ") < 1000:
+            part = stranger.recv(100_000)
+            assert part
+            said += part
+        writer.join()
+    statuses = re.findall(rb"HTTP/1\.1 (\d+)", said)
+    assert statuses == [b"200", b"404"] * 500
+    assert 0 < max(most) <= 4096 // len(first) + 1
 
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])

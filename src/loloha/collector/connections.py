@@ -34,6 +34,8 @@ MOST_UNSENT_BYTES = 64 << 20
 """Of all answers together, in connections that nobody reads; a quarter of it for an address."""
 
 _FREE_FILES = 100
+_BYTES_PARSED = 4096
+"""So many of one connection before others have their turn, where requests come one upon another."""
 
 
 def most_connections() -> int:
@@ -61,6 +63,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._has_headers = self._is_refused = self._upgrades = False
         # Where a request that asks for another protocol ended, in what just came.
         self._resume: int | None = None
+        # What has come and is not parsed yet, at most what the loop reads at once.
+        self._held = memoryview(b"")
         self._running: RequestResponseCycle | None = None
         self._waits_until: float | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -78,6 +82,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.resume_writing()
         # What waits would be answered to nobody, and what runs is not always the newest.
         self.pipeline.clear()
+        self._held = memoryview(b"")
         if self._running is not None:
             self._running.disconnected = True
         super().connection_lost(exc)
@@ -88,16 +93,26 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what comes, as long as it leads somewhere."""
-        self._unread += len(data)
         if self._is_refused:
+            self._unread += len(data)
             if self._unread > MOST_IGNORED_BYTES:
                 self.transport.abort()
         elif not self.transport.is_closing():
-            rest = memoryview(data)
-            while rest and not self.transport.is_closing():
-                self._resume = None
-                super().data_received(rest)  # type: ignore[arg-type]  # the parser takes any buffer
-                rest = rest[len(rest) if self._resume is None else self._resume :]
+            self._held = memoryview(bytes(self._held) + data) if self._held else memoryview(data)
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what is held, a little at a time, until a request has to wait for an answer.
+
+        Who sends thousands at once has the next ones parsed as answers to the first are taken.
+        """
+        while self._held and not (self.pipeline or self._is_refused or self.transport.is_closing()):
+            piece, self._held = self._held[:_BYTES_PARSED], self._held[_BYTES_PARSED:]
+            self._unread += len(piece)
+            self._resume = None
+            super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
+            if self._resume is not None:
+                self._held = memoryview(bytes(piece[self._resume :]) + bytes(self._held))
             if self._unread > MOST_UNREAD_BYTES and not self.transport.is_closing():
                 self._refuse_headers()
 
@@ -162,6 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if is_last and not self.transport.is_closing():
             self._wait()
+        self._parse()
 
     def pause_writing(self) -> None:
         """Begin to wait for who should read, if there is room for what is not read."""
