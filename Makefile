@@ -40,6 +40,8 @@ setup: $(VENV)/.installed ## install the library, every extra and the tools into
 demo: $(VENV)/.installed-run ## the main job on real data: devices, collector, dashboard
 	$(BIN)/loloha demo
 
+# Workers share the cores: threads of linear algebra would only wait for each other.
+test test-long: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.installed ## run the tests; COVERAGE=1 counts branches, with browser and Spark, in three times the time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(COVERAGE),--cov -m 'not long or spark or browser')
 
