@@ -177,7 +177,8 @@ def test_the_command_goes_on_until_it_is_interrupted(
         else:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(followed.time, "sleep", wait)
+    # Not that of the whole process: other threads wait, too.
+    monkeypatch.setattr(followed, "sleep", wait)
     line = ["tally", root, "--campaign", "campaign.json", "--engine", "local", "--follow"]
     assert main([*line, "--out", f"{root}-tallies", "--pause", "7"]) == 130
     said = capsys.readouterr().err

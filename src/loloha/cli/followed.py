@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
+from time import sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loloha.address import Location
@@ -80,7 +80,7 @@ class Followed:
             if news and news != said:
                 console.warn(news)
             said = news
-            time.sleep(pause)
+            sleep(pause)
 
     def step(self) -> list[int]:
         """Count the rounds that changed; which ones."""
