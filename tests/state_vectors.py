@@ -124,6 +124,10 @@ def agreements() -> Iterator[Plain]:
     spaced = replace(hashed, token=" a token ")
     yield json.loads(Agreement((spaced,), None).to_bytes())
     yield unchecked(json.loads(Agreement((hashed,), None, 1.0, 1.0, answered).to_bytes()))
+    # Its campaign is paused, or has ended; another goes on.
+    yield json.loads(Agreement((replace(hashed, queue={}, halted="paused"),), None).to_bytes())
+    over = replace(hashed, queue={}, halted="ended")
+    yield json.loads(Agreement((over, both[1]), None).to_bytes())
     # It says nothing of what was committed.
     yield unchecked({**json.loads(Agreement((hashed,), 3.0, 2.0, None).to_bytes())})
 
@@ -189,6 +193,8 @@ def refused() -> Iterator[Plain]:
     yield unchecked(made)
     for token in ("", " ", "a\n", "é", "a\u007f", 5):
         yield with_own(lambda one, token=token: {**one, "token": token})
+    for word in ("open", "", 5, ["ended"]):
+        yield with_own(lambda one, word=word: {**one, "halted": word})
     for member in (
         {"more": 1}, {"limit": 0.0}, {"limit": -1.0}, {"spent_before": -1.0},
         {"committed_before": None},

@@ -15,6 +15,9 @@ const COUNTED = ["[1,0,[]]", "[0,1,[]]"];
  */
 const FINAL = ["foreign_campaign", "bad_reporter", "bad_key", "bad_y", "bad_ticket", "late", "conflict"];
 
+/** What a collector says of a campaign that takes no reports, for now or for ever. */
+export const HALTED = ["paused", "ended"];
+
 /**
  * An answer as it came in.
  *
@@ -48,11 +51,12 @@ export function answersOf({ status, media, json }, reports) {
 /**
  * What an answer says of a report: whether it is settled, by its count or its refusal for good.
  *
- * A status code is no receipt: only the collector's own word about this report settles it.
+ * A status code is no receipt: only the collector's own word about this report settles it. `halted` is
+ * "paused" or "ended" where the refusal is for the whole campaign.
  */
 export function fateOf(answer, reporter) {
   const { status, media, json } = answer;
-  const { accepted, duplicates, refused, type, reason } = json ?? {};
+  const { accepted, duplicates, refused, type, reason, campaign } = json ?? {};
   // What names another report, or none, is an old answer out of somebody's cache.
   const isOurs = json?.reporter === reporter;
   // All of it must be there, of the types that a receipt has.
@@ -68,7 +72,8 @@ export function fateOf(answer, reporter) {
     json.status === status &&
     FINAL.includes(reason) &&
     type === `urn:loloha:problem:${reason}`;
-  return { settled: isCounted || isRefused, isCounted, detail: detailOf(answer) };
+  const halted = isRefused && HALTED.includes(campaign) ? campaign : undefined;
+  return { settled: isCounted || isRefused, isCounted, halted, detail: detailOf(answer) };
 }
 
 /** Seconds: more than this is this. */

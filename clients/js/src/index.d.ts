@@ -63,6 +63,8 @@ export interface Delivery {
   refused: Record<number, string>;
   waiting: number[];
   reason: string;
+  /** "paused" or "ended" once the collector has said so: nothing is drawn, kept or sent any more. */
+  campaign: "open" | "paused" | "ended";
 }
 
 /** The reports of one user, for one campaign or several under one agreement, in one storage. */
@@ -71,7 +73,7 @@ export declare class Sender {
   status(): Promise<Status>;
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign>;
   withdraw(): Promise<string>;
-  /** The round; null if it is none of this user's, where each reports in one round of `every`. */
+  /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended. */
   report(value: Value, options?: { round?: number }): Promise<number | null>;
   reportAll(
     values: Record<string, Value>,

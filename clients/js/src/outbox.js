@@ -21,7 +21,7 @@ let leaving = 0;
  * @param parts.storage where the state is
  * @param parts.stateOf reads it
  * @param parts.post what asks collectors
- * @param parts.settle takes reports off their queues, given as {enrolment, message}
+ * @param parts.settle takes reports off their queues, given as {enrolment, message, halted}
  */
 export function outbox({ storage, stateOf, post, settle }) {
   /** What is held: it has no `state` until that is read. */
@@ -86,7 +86,7 @@ export function outbox({ storage, stateOf, post, settle }) {
     leaving += size;
     post
       .leave(base, token, some.map(({ message }) => message))
-      .then((fates) => settle(some.filter((_, i) => fates[i]?.settled)))
+      .then((fates) => settle(some.map((one, i) => ({ ...one, ...fates[i] })).filter(({ settled }) => settled)))
       // What became of them is not known: they stay, and are sent again.
       .catch(() => {})
       .then(() => {

@@ -7,7 +7,7 @@
 
 import { detailOf } from "./answer.js";
 import { Campaign } from "./campaign.js";
-import { round as checkRound } from "./check.js";
+import { round as checkRound, tried } from "./check.js";
 import { Client, again, deleted, forgotten } from "./client.js";
 import { CampaignError, StateError, Unreachable, must } from "./errors.js";
 import { afford, bound, checkLimit, claimOf } from "./limit.js";
@@ -19,6 +19,8 @@ import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, r
 
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
 const FRUITLESS = 3;
+/** States of a campaign, at its collector, that has ended. */
+const OVER = ["closed", "archived", "deleted"];
 /** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
 const MOST_QUEUED = 1000;
 
@@ -145,7 +147,8 @@ export class Sender {
    * @param {object} [options]
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
-   *   this user's, where a campaign asks each in one round of `every`: nothing is drawn, kept or sent
+   *   this user's, where a campaign asks each in one round of `every`, or once the collector has said that the
+   *   campaign is paused or has ended: nothing is drawn, kept or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
@@ -172,12 +175,12 @@ export class Sender {
     for (const [name, value] of Object.entries(values)) {
       const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
       must(enrolment, "values must be for the campaigns that the user agreed to, by their names");
-      const { campaign, client, ticket, queue } = enrolment;
+      const { campaign, client, ticket, queue, halted } = enrolment;
       const now = round ?? campaign.roundAt(Number(this.#clock()));
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
       checkRound("round", now);
       const index = campaign.index(value);
-      rounds[name] = client.isDue(now) ? now : null;
+      rounds[name] = client.isDue(now) && !halted ? now : null;
       if (rounds[name] === null || client.hasAnswered(now)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
@@ -189,7 +192,10 @@ export class Sender {
     return rounds;
   }
 
-  /** Send the queue, oldest first; what cannot be settled now stays. */
+  /**
+   * Send the queue, oldest first; what cannot be settled now stays. Once the collector has said that the
+   * campaign is paused or has ended all that waits is dropped; a paused one is asked about each time.
+   */
   async deliver() {
     return this.#deliver(only(await this.#read()));
   }
@@ -206,24 +212,40 @@ export class Sender {
   async #deliver(enrolment) {
     const outcome = { sent: [], refused: {}, reason: "" };
     let fruitless = 0;
+    if (enrolment.halted === "paused") await this.#askOn(enrolment);
     for (const [round, message] of enrolment.queue) {
       const begin = (request) => this.#whileQueued(enrolment, message, request);
-      const { settled, isCounted, detail, stop } = await this.#post.send(enrolment, message, begin);
+      const { settled, isCounted, halted, detail, stop } = await this.#post.send(enrolment, message, begin);
       if (settled) {
-        await this.#settle([{ enrolment, message }]);
+        const dropped = await this.#settle([{ enrolment, message, halted }]);
         if (isCounted) outcome.sent.push(round);
-        else outcome.refused[round] = detail;
+        else for (const one of [round, ...dropped]) outcome.refused[one] = detail;
         fruitless = 0;
       } else {
         // One report that settles nothing must not hold up the others for ever.
         outcome.reason ||= detail;
         fruitless += 1;
       }
-      if (stop || fruitless === FRUITLESS) break;
+      if (stop || halted || fruitless === FRUITLESS) break;
     }
-    outcome.waiting = queueOf(await this.#read(), enrolment).map(roundOf);
+    // Another tab may have been told otherwise: what is stored decides.
+    const { queue = [], halted = "open" } = sameIn(await this.#read(), enrolment);
+    outcome.waiting = queue.map(roundOf);
+    outcome.campaign = halted;
     if (!outcome.waiting.length) outcome.reason = "";
     return outcome;
+  }
+
+  /** Ask whether a paused campaign goes on, or has ended meanwhile; no answer changes nothing. */
+  async #askOn(enrolment) {
+    const { status, text } = await this.#post.ask(enrolment.url, enrolment).catch(() => ({}));
+    const said = status === 200 && tried(() => JSON.parse(text).state);
+    await this.#change((state) => {
+      const one = sameIn(state, enrolment);
+      if (one.halted !== "paused") return;
+      if (said === "open") delete one.halted;
+      else if (OVER.includes(said)) one.halted = "ended";
+    });
   }
 
   /**
@@ -233,21 +255,30 @@ export class Sender {
   async #whileQueued(enrolment, message, request) {
     let answer;
     await this.#storage.change(async (text) => {
-      if (queueOf(await this.#stateOf(text), enrolment).some(([, one]) => one === message)) answer = request();
+      if (sameIn(await this.#stateOf(text), enrolment).queue?.some(([, one]) => one === message)) answer = request();
     });
     // Another tab may have settled it, or the user may have withdrawn.
     must(answer, "queue must stay as it was read, another page has changed it; deliver again", Unreachable);
     return answer;
   }
 
-  /** Take reports off their queues that the collector has settled; where they are there no more, nothing is changed. */
+  /**
+   * Take reports off their queues that the collector has settled, and all that waits for a campaign that takes
+   * no reports; where they are there no more, nothing is changed. Gives the rounds that are dropped so.
+   */
   #settle(reports) {
     return this.#change((state) => {
-      for (const { enrolment, message } of reports) {
-        const queue = queueOf(state, enrolment);
-        const place = queue.findIndex(([, one]) => one === message);
-        if (place >= 0) queue.splice(place, 1);
+      const dropped = [];
+      for (const { enrolment, message, halted } of reports) {
+        const one = sameIn(state, enrolment);
+        if (!one.queue) continue;
+        one.queue = one.queue.filter(([, text]) => text !== message);
+        // An end is for ever, whoever is told of a pause after it.
+        if (!halted || one.halted === "ended") continue;
+        dropped.push(...one.queue.map(roundOf));
+        Object.assign(one, { queue: [], halted });
       }
+      return dropped;
     });
   }
 
@@ -324,8 +355,8 @@ export class Sender {
 
 const roundOf = ([round]) => round;
 
-/** What waits of the same enrolment in another state; nothing if it is there no more. */
-const queueOf = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url)?.queue ?? [];
+/** The same enrolment in another state; nothing if it is there no more. */
+const sameIn = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url) ?? {};
 
 /** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
 function enrolled({ key, ...one }, known, wait) {

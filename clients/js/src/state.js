@@ -1,5 +1,6 @@
 /** What a sender keeps: one consent, to one campaign or several under one limit. Python reads it too. */
 
+import { HALTED } from "./answer.js";
 import { Campaign } from "./campaign.js";
 import { isAmount, isInteger, tried } from "./check.js";
 import { Client } from "./client.js";
@@ -24,7 +25,8 @@ const ADDRESS = /^https?:\/\/[^@/]+(\/[^?#]*)?\/v1\/campaigns\/([0-9a-f]{64})$/;
  *
  * @typedef {object} State
  * @property {object[]} enrolments one for each campaign, none without consent: {url, token, ticket,
- *   campaign, client, queue}, of which the queue has [round, message], as it is or was sent, oldest first
+ *   campaign, client, queue, halted}, of which the queue has [round, message], as it is or was sent, oldest
+ *   first; `halted` is there, "paused" or "ended", once the collector has said so
  * @property {number | null} limit hard limit on what is spent
  * @property {number} spent under agreements before this one
  * @property {number} committed what a limit has to cover of these, whatever the values were; NaN if
@@ -67,11 +69,11 @@ export function reader() {
     return complete(more, { enrolments: read, limit, spent, committed, answered });
   };
 
-  async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, ...more }, now) {
+  async function enrolmentOf({ url, token, ticket, queue, campaign: document, client: plain, halted = null, ...more }, now) {
     const campaign = await Campaign.restore(document, fingerprintOf(url));
     const client = await Client.restore(plain, campaign);
     must(client.every === campaign.schedule.every);
-    must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)));
+    must((token === null || isVisible(token)) && (ticket === null || isTicket(ticket)) && [null, ...HALTED].includes(halted));
     const { key: ownKey, secret } = plain;
     for (const [round, text] of queue) {
       const whose = secret + round;
@@ -80,7 +82,7 @@ export function reader() {
       must(isKnown || (await isReportOf({ campaign, client, ownKey, ticket }, round, text)));
       now.set(text, whose);
     }
-    return complete(more, { url, token, ticket, campaign, client, queue });
+    return complete(more, { url, token, ticket, campaign, client, queue, ...(halted && { halted }) });
   }
 
   return (text) => sound(() => stateOf(text));

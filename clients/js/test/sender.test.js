@@ -57,8 +57,8 @@ test("a round is answered once, delivered once, and the loss is known", async ()
   const [{ campaign, ...own }] = campaigns;
   assert.deepEqual([loss, own], [2, { loss: 2, answered: [0, 1], waiting: [0, 1] }]);
   assert.deepEqual(campaign.labels, ["a", "b", "c"]);
-  assert.deepEqual(await sender.deliver(), { sent: [0, 1], refused: {}, waiting: [], reason: "" });
-  assert.deepEqual(await sender.deliver(), { sent: [], refused: {}, waiting: [], reason: "" });
+  assert.deepEqual(await sender.deliver(), { sent: [0, 1], refused: {}, waiting: [], reason: "", campaign: "open" });
+  assert.deepEqual(await sender.deliver(), { sent: [], refused: {}, waiting: [], reason: "", campaign: "open" });
   assert.equal(collector.messages.length, 2);
   assert.equal(await sender.report("a", { round: 1 }), 1);
   assert.deepEqual((await sender.status()).campaigns[0].waiting, []);

@@ -43,8 +43,8 @@ const reporterOf = (message) => (message === undefined ? undefined : JSON.parse(
 export const receipt = (message, accepted = 1) =>
   Response.json({ accepted, duplicates: 1 - accepted, refused: [], reporter: reporterOf(message) });
 
-export function problem(status, kind, headers = {}, message) {
-  const body = { type: `urn:loloha:problem:${kind}`, title: "", status, detail: `it is ${kind}`, reason: kind };
+export function problem(status, kind, headers = {}, message, more = {}) {
+  const body = { type: `urn:loloha:problem:${kind}`, title: "", status, detail: `it is ${kind}`, reason: kind, ...more };
   return new Response(JSON.stringify({ ...body, reporter: reporterOf(message) }), {
     status,
     headers: { "content-type": "application/problem+json", ...headers },
@@ -56,6 +56,8 @@ export class Collector {
   messages = [];
   requests = [];
   answers = [receipt];
+  /** What its campaign is: its address says so, or what this gives. */
+  state = () => Response.json({ state: "open", eps_inf: 0.5 });
 
   constructor({ text, url }) {
     this.text = text;
@@ -65,6 +67,7 @@ export class Collector {
   fetch = async (url, init = {}) => {
     this.requests.push({ url, ...init });
     if (url === `${this.url}/document`) return new Response(this.text);
+    if (url === this.url) return this.state();
     if (url === `${this.url}/keys`) return this.keys();
     const { pathname } = new URL(url);
     if (pathname !== "/v1/reports") return this.#answer(init.body);
