@@ -45,6 +45,8 @@ export interface CampaignStatus {
 
 export interface Status {
   consent: boolean;
+  /** The browser says so, by Global Privacy Control or Do Not Track: ask for no consent. */
+  optedOut: boolean;
   /** Everything that was spent with this storage, by all campaigns together. */
   loss: number;
   limit: number | null;
@@ -71,7 +73,8 @@ export interface Delivery {
 export declare class Sender {
   constructor(storage: Storage, options?: SenderOptions);
   status(): Promise<Status>;
-  agree(url: string | string[], options?: AgreeOptions): Promise<Campaign>;
+  /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before. */
+  agree(url: string | string[], options?: AgreeOptions): Promise<Campaign | null>;
   withdraw(): Promise<string>;
   /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended. */
   report(value: Value, options?: { round?: number }): Promise<number | null>;

@@ -52,7 +52,8 @@ export class Sender {
 
   /**
    * What is known: consent, loss and limit of all campaigns together, and for each in `campaigns`
-   * its campaign and loss, the rounds that were answered, and those that wait to be sent.
+   * its campaign and loss, the rounds that were answered, and those that wait to be sent. `optedOut` is true
+   * where the browser says that its user wants none of this: then ask for no consent.
    */
   async status() {
     const state = await this.#read();
@@ -60,7 +61,7 @@ export class Sender {
     const campaigns = enrolments.map(({ campaign, client, queue }) => {
       return { campaign, loss: client.loss, answered: client.sentRounds, waiting: queue.map(roundOf) };
     });
-    return { consent: enrolments.length > 0, loss: lossOf(state), limit, campaigns };
+    return { consent: enrolments.length > 0, optedOut: isOptedOut(), loss: lossOf(state), limit, campaigns };
   }
 
   /**
@@ -75,13 +76,15 @@ export class Sender {
    *   one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
    *   answered yet; if not, a round that is answered again counts this user twice
-   * @returns {Promise<Campaign>} the first one
+   * @returns {Promise<Campaign | null>} the first one; null, with nothing kept or sent, where the browser says
+   *   that its user wants none of this, and had not agreed before
    */
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
     must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several different ones; name each once");
     const known = await this.#read();
+    if (!known.enrolments.length && isOptedOut()) return null;
     const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
     return this.#change((state) => {
       const isNew = !state.enrolments.length;
@@ -354,6 +357,12 @@ export class Sender {
 }
 
 const roundOf = ([round]) => round;
+
+/** Whether the browser says, by Global Privacy Control or Do Not Track, that its user wants none of this. */
+function isOptedOut() {
+  const { globalPrivacyControl, doNotTrack } = globalThis.navigator ?? {};
+  return globalPrivacyControl === true || doNotTrack === "1";
+}
 
 /** The same enrolment in another state; nothing if it is there no more. */
 const sameIn = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url) ?? {};

@@ -41,6 +41,7 @@ test("nothing is kept or sent before consent", async () => {
   assert.equal(collector.requests.length, 0);
   assert.deepEqual(await sender.status(), {
     consent: false,
+    optedOut: false,
     loss: 0,
     limit: null,
     campaigns: [],
