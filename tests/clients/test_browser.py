@@ -119,7 +119,8 @@ def test_consent_report_and_a_reload(tab: Tab) -> None:
     assert tab.run("return make().report('a').catch(name)") == "StateError"
     assert tab.world.rounds() == []
     said = tab.run(f"{AGREE} await sender.report('b'); return sender.deliver()")
-    assert said == {"sent": [0], "refused": {}, "waiting": [], "reason": ""}
+    settled = {"sent": [0], "refused": {}, "waiting": [], "reason": ""}
+    assert said == {**settled, "campaign": "open"}
     tab.page.reload()
     tab.run("const sender = make(); await sender.report('c'); await sender.deliver()")
     status = tab.run(
