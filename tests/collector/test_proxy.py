@@ -25,7 +25,7 @@ from dashboards import small
 from loloha.collector.dashboard import asset
 from loloha.collector.settings import Settings
 from loloha.sender.collector import Collector
-from serving import Served
+from serving import Served, get
 
 DOCS = Path(__file__).parents[2] / "docs" / "collector.md"
 PREFIX = "/stats/loloha"
@@ -259,5 +259,21 @@ def test_the_sample_keeps_private_what_is(
         creating = (path, f"{prefix}/v1/%63ampaigns", f"{prefix}//v1/campaigns")
         for each in (*creating, *(path + end for end in odd)):
             assert ask(port, "POST", each, "127.0.0.1", new) in (400, 403, 404, 405), each
+        # Whatever else an admin may write, as the interface says.
+        rights = {
+            each: method.upper()
+            for each, methods in get(url, "/openapi.json").json()["paths"].items()
+            for method, said in methods.items()
+            if said.get("security") == [{"admin": []}] and each != "/v1/campaigns"
+        }
+        assert "PUT" in rights.values()
+        for each, method in rights.items():
+            place = each.replace("{fingerprint}", one.fingerprint)
+            ending = b'{"state": "paused"}'
+            for form in (place, place.replace("admin", "%61dmin"), f"/v1/x/..{place[3:]}"):
+                assert ask(port, method, prefix + form, "127.0.0.1", ending) in (400, 403, 404), (
+                    form
+                )
         with Collector(url) as collector:
-            assert len(collector.campaigns()) == 1
+            (only,) = collector.campaigns()
+            assert only["state"] == "open"
