@@ -66,17 +66,22 @@ def test_no_event_tells_more_than_the_bound(protocol: Protocol) -> None:
     is_safe(protocol, 10, 1e-6)
 
 
+# Nine kinds of rounds and thirteen of protocols: each meets each at some scale. Seconds a bound.
+ROUNDS = itertools.cycle(itertools.product([2, 10, 1000], [1e-12, 1e-6, 0.1]))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("protocol", "n"), [*zip(protocols(ALL), itertools.cycle([2, 10, 1000]))], ids=repr
+    ("protocol", "round"), [*zip(protocols(ALL, (2, 40)), ROUNDS, strict=False)], ids=repr
 )
-def test_no_event_tells_more_than_the_bound_at_any_scale(protocol: Protocol, n: int) -> None:
-    for delta in (1e-12, 1e-6, 0.1):
-        is_safe(protocol, n, delta)
+def test_no_event_tells_more_than_the_bound_at_any_scale(
+    protocol: Protocol, round: tuple[int, float]
+) -> None:
+    is_safe(protocol, *round)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("protocol", protocols(ALL, (3,)), ids=repr)
+@pytest.mark.parametrize("protocol", protocols(ALL[::3], (3,)), ids=repr)
 def test_no_event_of_a_million_users_tells_more(protocol: Protocol) -> None:
     is_safe(protocol, 1_000_000, 1e-6)
 
