@@ -34,6 +34,8 @@ def test_a_life(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["campaign", words[0], url, *words[1:]]) == 0
         told = capsys.readouterr()
         assert f"is {state}" in told.err
+        assert main(["campaign", "show", url]) == 0
+        assert f"\n{state}, round " in capsys.readouterr().out
         assert main(["campaign", "list", base, "--archived"]) == 0
         listed = capsys.readouterr().out
         assert state in listed

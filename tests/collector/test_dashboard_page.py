@@ -9,7 +9,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 import loloha
 from browsing import PATIENCE, Site, listening
-from collecting import START, Clock, campaign
+from collecting import ADMIN_KEY, START, Clock, campaign
 from dashboards import (
     HOSTILE,
     K,
@@ -27,6 +27,7 @@ from dashboards import (
     walk,
 )
 from loloha.campaign import Campaign
+from loloha.sender import Collector
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -68,6 +69,23 @@ def test_empty_small_and_noisy_campaigns_say_so(visit: Open, tmp_path: Any, site
     turn_to(page, frequent())
     page.get_by_role("heading", name="Some rounds have too few users").wait_for()
     assert page.locator(".notice.warn:visible").count() == 0
+
+
+def test_a_campaign_that_takes_no_reports_says_so(visit: Open, tmp_path: Any) -> None:
+    made = campaign("over")
+    with listening(tmp_path, Clock(START)) as one:
+        one.create(made)
+        one.send(made, walk(5, 40, 1, seed=9), seed=1)
+        where = f"{one.url}/v1/campaigns/{made.fingerprint}"
+        with Collector(where, token=ADMIN_KEY) as collector:
+            for state in ("paused", "closed"):
+                collector.set_state(state)
+                page = visit(made, at=one)
+                page.get_by_role("heading", name=f"This campaign is {state}").wait_for()
+                told = page.locator("#notices").text_content()
+                assert ("show as soon as there are enough" in told) == (state == "paused")
+                assert "with too few stays suppressed" in told
+                page.close()
 
 
 def test_labels_never_become_markup(visit: Open) -> None:

@@ -168,6 +168,25 @@ def test_archived_and_deleted_ones_are_listed_on_demand(serve: Any) -> None:
     assert older["more"]
 
 
+def test_rounds_of_an_ended_campaign_are_closed(serve: Any, one: Campaign) -> None:
+    client = serve()
+    path = created(client, one, terms={"minimum_cohort": 10})
+    sent = messages(one, clients(one, 3), 0)
+    client.post(f"{path}/reports", content=b"\n".join(sent), headers=LINES)
+
+    def states() -> list[str]:
+        (round,) = client.get(f"{path}/rounds").json()["rounds"]
+        shown = [client.get(f"{path}/rounds/{at}/estimates").json()["state"] for at in (0, 9)]
+        return [round["state"], *shown]
+
+    assert states() == ["open", "open", "future"]
+    become(client, one, "paused")
+    assert states() == ["open", "open", "future"]
+    for state in ("closed", "archived", "deleted"):
+        become(client, one, state)
+        assert set(states() if state != "deleted" else ["closed"]) == {"closed"}
+
+
 def test_a_state_outlives_the_collector(serve: Any, one: Campaign) -> None:
     first = serve()
     path = created(first, one)

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
+from loloha.cli import main
 from loloha.errors import StateError
 from loloha.sender import Collector, Sender
 from loloha.sender.connection import Answer
@@ -108,6 +109,26 @@ def test_an_away_collector_changes_nothing(url: str, tmp_path: Path, clock: Cloc
         become(where, "open")
         assert one.deliver().campaign == "open"
     assert "halted" not in json.loads((tmp_path / "state").read_text())["enrolments"][0]
+
+
+def test_the_command_says_why_nothing_is_reported(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where, state = address(url), str(tmp_path / "state")
+    become(where, "paused")
+    line = ["report", "a", "--state", state, "--campaign", where, "--consent"]
+    assert main([*line, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["campaign"] == "paused"
+    assert main(line) == 0
+    assert "is paused: nothing is drawn" in capsys.readouterr().err
+    become(where, "open")
+    assert main(line) == 0
+    assert "goes on now: report again" in capsys.readouterr().err
+    become(where, "closed")
+    line[line.index(state)] = str(tmp_path / "another")
+    assert main(line) == 1
+    assert main(line) == 0
+    assert "has ended: nothing is drawn" in capsys.readouterr().err
 
 
 def test_only_the_word_for_it_counts() -> None:

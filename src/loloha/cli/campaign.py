@@ -92,11 +92,23 @@ def show(campaign: str, *, as_json: bool = False) -> None:
         return
     schedule = document.schedule.to_dict()
     console.show(f"{document.name}\n{document.fingerprint}")
+    if "://" in campaign:
+        _show_state(campaign)
     console.show(f"{document.protocol!r}, {len(document.labels)} values, keys {document.keys}")
     console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
     if document.schedule.every > 1:
         console.show(f"each user reports in one round of {document.schedule.every}\n")
     console.show_text(str(privacy.explain(document.protocol, keys=document.keys)))
+
+
+def _show_state(campaign: str) -> None:
+    from loloha.sender.collector import Collector
+
+    with Collector(campaign) as collector:
+        summary = collector.summary()
+    # None before 0.3.
+    state = summary.get("state", "open")
+    console.show(f"{state}, round {summary['now']['round']} by the collector's clock")
 
 
 @group.command()

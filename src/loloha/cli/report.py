@@ -72,9 +72,9 @@ def report(
             # What waits was agreed to: it is sent all the same.
             refusal = error
         delivery = sender.deliver()
-        loss = sender.loss
+        loss, panels = sender.loss, sender.campaign.schedule.every > 1
     if label is not None and current is None and refusal is None:
-        console.say("this user does not report in this round: nothing is sent for it")
+        console.say(_why_not(delivery, panels=panels))
     if current in answered:
         console.say(f"round {current} was answered before; a round is answered once")
     _show(delivery, loss, limited=refusal is not None, as_json=as_json)
@@ -82,6 +82,17 @@ def report(
         raise refusal
     if delivery.refused or delivery.waiting:
         raise typer.Exit(1)
+
+
+def _why_not(delivery: Delivery, *, panels: bool) -> str:
+    """Why nothing was drawn, as far as the delivery after it has learnt."""
+    if delivery.campaign == "ended":
+        return "the campaign has ended: nothing is drawn or sent for it any more"
+    if delivery.campaign == "paused":
+        return "the campaign is paused: nothing is drawn or sent for it until it goes on"
+    if not panels:
+        return "the campaign was paused, and goes on now: report again"
+    return "this user does not report in this round: nothing is sent for it"
 
 
 def _withdraw(sender: Sender, state: Path, *, as_json: bool) -> None:
@@ -108,6 +119,7 @@ def _show(delivery: Delivery, loss: float, *, limited: bool, as_json: bool) -> N
             "refused": {str(round): why for round, why in delivery.refused.items()},
             "waiting": list(delivery.waiting),
             "reason": delivery.reason,
+            "campaign": delivery.campaign,
             "loss": loss,
             "limit_reached": limited,
         }

@@ -302,8 +302,13 @@ class Context:
         CampaignError
             If it cannot follow the one it is in.
         """
-        await self.read(self.store.set_state, stored, state)
-        self.states[stored.campaign.fingerprint] = state
+
+        def change() -> None:
+            # Together, even where nobody waits for it any more.
+            self.store.set_state(stored, state)
+            self.states[stored.campaign.fingerprint] = state
+
+        await self.read(change)
 
     def state_of(self, stored: StoredCampaign) -> State:
         """In which state a campaign is."""

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from loloha import postprocess
 from loloha.campaign.schedule import to_text
 from loloha.collector import shape
+from loloha.collector.life import ENDED, State
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.encodings import Threshold
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 NO_REPORTS, TOO_FEW, NOT_YET = "no_reports", "minimum_cohort", "not_published"
 _MOST_NUMBERS = 1 << 21
+
+
+RoundState = Literal["future", "open", "closed"]
 
 
 class EstimateCache:
@@ -97,7 +101,7 @@ def parameters(stored: StoredCampaign) -> dict[str, Any]:
 
 
 def frame(
-    stored: StoredCampaign, round: int, n: int, why: str | None, level: float, now: float
+    stored: StoredCampaign, round: int, n: int, why: str | None, level: float, state: RoundState
 ) -> shape.EstimatesDocument:
     """All of a round's estimates but the numbers, which are suppressed for the reason ``why``."""
     schedule = stored.campaign.schedule
@@ -106,7 +110,7 @@ def frame(
         round=round,
         start=to_text(schedule.begins(round)),
         end=to_text(schedule.ends(round)),
-        state=state(stored, round, now),
+        state=state,
         n=n,
         minimum_cohort=stored.terms.minimum_cohort,
         level=level,
@@ -116,8 +120,10 @@ def frame(
     )
 
 
-def state(stored: StoredCampaign, round: int, now: float) -> Literal["future", "open", "closed"]:
-    """Whether a round takes reports: "future", "open" or "closed"."""
+def round_state(stored: StoredCampaign, campaign: State, round: int, now: float) -> RoundState:
+    """Whether a round takes reports, will, or never will again; one of a paused campaign may."""
+    if campaign in ENDED:
+        return "closed"
     first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
     if round > last:
         return "future"

@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
     round: int
     n: int
     suppressed_because: str | None
-    now: float
+    state: estimates.RoundState
     selection: estimates.Selection
     form: Form
 
@@ -65,7 +65,7 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
     estimate = None if why else desk.estimates.of(stored, round, wanted.n)
     n = wanted.n if estimate is None else estimate.n
     level = wanted.selection.level
-    frame = estimates.frame(stored, round, n, why, level, wanted.now)
+    frame = estimates.frame(stored, round, n, why, level, wanted.state)
     if estimate is None:
         if wanted.form == "json":
             return Parts(n, in_pieces(frame))

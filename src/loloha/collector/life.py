@@ -10,6 +10,8 @@ State = Literal["open", "paused", "closed", "archived", "deleted"]
 STATES: tuple[State, ...] = get_args(State)
 LISTED: tuple[State, ...] = ("open", "paused", "closed")
 """Others are shown to who asks for them by name."""
+ENDED: tuple[State, ...] = ("closed", "archived", "deleted")
+"""No round takes reports any more."""
 _FOLLOWS: dict[State, tuple[State, ...]] = {
     "open": ("paused",),
     "paused": ("open",),

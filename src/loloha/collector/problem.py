@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from loloha.collector import shape
+from loloha.collector.life import ENDED, State
 from loloha.wire import Refusal
 
 MEDIA_TYPE = "application/problem+json"
@@ -78,12 +79,12 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
     return Problem(status, reason.help, kind=reason, headers=headers, extra=extra)
 
 
-def ended(state: str, whose: dict[str, str]) -> Problem:
+def ended(state: State, whose: dict[str, str]) -> Problem:
     """The answer to reports of a campaign that takes none, for now or for ever.
 
     A device that knows no more than 0.2 takes it for a round that is closed, and drops them.
     """
-    extra = {"reason": str(Refusal.LATE), "campaign": "paused" if state == "paused" else "ended"}
+    extra = {"reason": str(Refusal.LATE), "campaign": "ended" if state in ENDED else "paused"}
     detail = f"campaign is {extra['campaign']}, it takes no reports; drop them, and send no more"
     return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)
 

@@ -12,6 +12,7 @@ from loloha.collector import estimates, form, shape
 from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
+from loloha.collector.life import State
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
@@ -57,7 +58,8 @@ def routes(context: Context) -> APIRouter:
         rounds = await context.read(_rounds, context, stored, first, last, newest)
         context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
-        shown = [_show_round(stored, one, now) for one in rounds]
+        life = context.state_of(stored)
+        shown = [_show_round(stored, life, one, now) for one in rounds]
         panels = await _panels(context, stored, now)
         return tagged(request, shape.RoundsDocument(fingerprint, shown, panels))
 
@@ -91,8 +93,8 @@ def routes(context: Context) -> APIRouter:
         at = await context.read(_rounds, context, stored, round, round, 1)
         one = at[0] if at else Round(round)
         why = estimates.suppressed_because(stored, one)
-        now = context.clock()
-        state = estimates.state(stored, round, now)
+        life = context.state_of(stored)
+        state = estimates.round_state(stored, life, round, context.clock())
         asked = (fingerprint, round, level, projected, top, format, state, why)
         n = one.n if why else one.published
         unchanged = not_modified(request, tag_of(n, *asked))
@@ -100,7 +102,7 @@ def routes(context: Context) -> APIRouter:
             return unchanged
 
         selection = estimates.Selection(level, projected, top)
-        wanted = form.Wanted(round, n, why, now, selection, format)
+        wanted = form.Wanted(round, n, why, state, selection, format)
         work = 0 if why else stored.work
         total, pieces = await context.compute(request, work, form.of_round, fingerprint, wanted)
         name = None if format == "json" else f"round-{round}.{format}"
@@ -197,14 +199,14 @@ async def _panels(
     return shape.PanelSizes(**sizes._asdict(), even=sizes.even, text=str(sizes))
 
 
-def _show_round(stored: StoredCampaign, one: Round, now: float) -> shape.RoundDocument:
+def _show_round(stored: StoredCampaign, life: State, one: Round, now: float) -> shape.RoundDocument:
     schedule = stored.campaign.schedule
     before = one.number < 0
     return shape.RoundDocument(
         round=one.number,
         start=None if before else to_text(schedule.begins(one.number)),
         end=to_text(schedule.ends(one.number)),
-        state="before" if before else estimates.state(stored, one.number, now),
+        state="before" if before else estimates.round_state(stored, life, one.number, now),
         n=one.n,
         published=one.published,
         duplicates=one.duplicates,

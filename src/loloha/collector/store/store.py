@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
-from loloha.collector.life import STATES, State, require_next
+from loloha.collector.life import ENDED, STATES, State, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
@@ -157,7 +157,7 @@ class Store:
             self._must_be_newest(connection)
             select = sql.select(schema.campaign.c.state).where(mine)
             require_next(connection.execute(select).scalar_one(), wanted)
-            if wanted not in ("open", "paused"):
+            if wanted in ENDED:
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
             if wanted == "deleted":
                 for delete in statement.DELETE_ALL:

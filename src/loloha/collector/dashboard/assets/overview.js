@@ -123,6 +123,12 @@ export function clearNotices() {
   place.replaceChildren();
 }
 
+const NOT_OPEN = {
+  paused: "It takes no reports until it is resumed. Devices are told, and drop what waits.",
+  closed: "It takes no reports any more. Devices are told, and stop.",
+  archived: "It takes no reports any more, and is no longer listed.",
+  deleted: "It takes no reports any more, and all that it had counted is deleted.",
+};
 const RECENT = 5;
 const MOST_TOLD = 6;
 
@@ -138,8 +144,9 @@ function* recent({ alarms }, newest) {
 
 function* findNotices({ campaign, rounds, estimates, alarms }) {
   const real = rounds.filter((one) => one.round >= 0);
+  if (campaign.state !== "open") yield ["warn", `This campaign is ${campaign.state}`, NOT_OPEN[campaign.state]];
   if (!real.some((one) => one.n > 0)) {
-    yield noReports(campaign, rounds);
+    if (campaign.state === "open") yield noReports(campaign, rounds);
     return;
   }
   yield* recent(alarms, real.at(-1).round);
@@ -151,7 +158,7 @@ function* findNotices({ campaign, rounds, estimates, alarms }) {
     yield [
       all ? "warn" : "info",
       all ? "Too few users for any estimate" : "Some rounds have too few users",
-      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are suppressed, so that nobody is studied in a small group. Its reports are counted and show as soon as there are enough.`,
+      `${which}: fewer than the minimum cohort of ${count(least)}. Estimates of such a round are suppressed, so that nobody is studied in a small group. ${small.some((one) => one.state !== "closed") ? "Its reports are counted and show as soon as there are enough; a" : "A"} round that is closed with too few stays suppressed.`,
     ];
   }
   const found = reading(estimates);
