@@ -17,6 +17,7 @@ from collecting import HOUR, START, Clock, batch, campaign, clients, created, me
 from loloha import reportlog
 from loloha.collector.kept_reports import KeptReports
 from loloha.collector.store import Store, schema
+from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
@@ -82,14 +83,14 @@ def test_reports_that_came_after_a_failure_do_not_take_the_written_ones_along(
     stored = taken(opened[-1], 10)
     for again in range(1, times + 1):
         with pytest.raises(Broken):
-            opened[-1].take_kept(half)
+            KeptQueue(opened[-1]).take(half)
         if restarted:
             opened.append(Store(store_url, keeps=kept.pack))
         assert logged(kept, stored) == 10
         taken(opened[-1], 7)
         assert waiting(opened[-1]) == 1 + again
-    opened[-1].take_kept(kept.deliver)
-    opened[-1].take_kept(kept.deliver)
+    KeptQueue(opened[-1]).take(kept.deliver)
+    KeptQueue(opened[-1]).take(kept.deliver)
     assert logged(kept, stored) == opened[-1].rounds(stored)[0].n == 10 + 7 * times
     assert waiting(opened[-1]) == 0
 
@@ -109,7 +110,7 @@ def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
     limit: int, failing: int,
 ) -> None:  # fmt: skip
     # A file a round, each with two commits of its own, held up uploads for seconds.
-    monkeypatch.setattr("loloha.collector.store.store.MOST_KEPT_AT_ONCE", limit)
+    monkeypatch.setattr("loloha.collector.store.kept_queue.MOST_KEPT_AT_ONCE", limit)
     terms, late = Terms(late_seconds=9 * HOUR), NOW + 9 * HOUR
     names = ("a", "b")
     entries = [opened[-1].create(campaign(name), terms, token=None, now=NOW)[0] for name in names]
@@ -135,11 +136,11 @@ def test_reports_of_many_rounds_are_logged_once_whatever_fails_on_the_way(
     more(0)
     for again in range(3):
         with suppress(Broken, OSError):
-            while opened[-1].take_kept(fails):
+            while KeptQueue(opened[-1]).take(fails):
                 pass
         more(100 + 10 * again)
         opened.append(Store(store_url, keeps=kept.pack))
-    while opened[-1].take_kept(kept.deliver):
+    while KeptQueue(opened[-1]).take(kept.deliver):
         pass
     assert waiting(opened[-1]) == 0
     assert [logged(kept, stored) for stored in entries] == [4 * 4 * 3] * 2
@@ -156,10 +157,10 @@ def test_a_log_that_fails_for_one_campaign_is_tried_again_whole(
     stored = taken(store, 10)
     for _ in range(3):
         with pytest.raises(OSError, match="No space"):
-            store.take_kept(full)
+            KeptQueue(store).take(full)
         stored = taken(store, 5)
-    store.take_kept(kept.deliver)
-    store.take_kept(kept.deliver)
+    KeptQueue(store).take(kept.deliver)
+    KeptQueue(store).take(kept.deliver)
     assert logged(kept, stored) == 25
 
 
@@ -191,7 +192,9 @@ def test_names_are_durable_before_the_store_forgets(
         patch.setattr(Path, "replace", renamed)
         patch.setattr(os, "mkdir", made)
         with pytest.raises(Broken):
-            store.take_kept(lambda *what: (kept.deliver(*what), (_ for _ in ()).throw(Broken))[0])
+            KeptQueue(store).take(
+                lambda *what: (kept.deliver(*what), (_ for _ in ()).throw(Broken))[0]
+            )
     names = [(place, path) for place, (what, path) in enumerate(events) if what == "named"]
     assert [path.name.partition("=")[0] for _, path in names[:2]] == ["campaign", "round"]
     assert names[-1][1].suffix == ".parquet"

@@ -9,6 +9,7 @@ from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, me
 from loloha.campaign import Campaign
 from loloha.collector.life import STATES, State, require_next
 from loloha.collector.store import Store, schema
+from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
@@ -284,3 +285,22 @@ def test_terms_keep_at_least_a_day() -> None:
             Terms(keep_days=days)  # type: ignore[arg-type]
     assert Terms.from_dict(Terms(keep_days=3).to_dict()) == Terms(keep_days=3)
     assert "keep_days" not in Terms().to_dict()
+
+
+def test_reports_of_a_campaign_that_is_deleted_on_the_way_to_a_log_make_no_file(
+    store: Store, one: Campaign
+) -> None:
+    store._record.keeps = lambda *_: b"kept"
+    stored = store.create(one, TERMS, token=None, now=NOW)[0]
+    for round in (0, 1):
+        sent = messages(one, clients(one, 3), round)
+        store.record([Submission.of(stored, batch(one, sent))], START + round * HOUR)
+    delivered: list[Any] = []
+
+    def deliver(_: Any, round: int, reports: list[bytes]) -> None:
+        delivered.append((round, reports))
+        for state in ("closed", "deleted"):
+            store.set_state(stored, state)
+
+    KeptQueue(store).take(deliver)
+    assert delivered == [(0, [b"kept"])]

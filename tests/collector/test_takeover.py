@@ -12,6 +12,7 @@ from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.store.store import RECENTLY
 from loloha.errors import StoreError
 from serving import Served, create, get
@@ -50,8 +51,8 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
         raise StoreError("store must be reachable; try again")
 
     with monkeypatch.context() as patch:
-        for part in ("seen", "drop_kept"):
-            patch.setattr(Store, part, broken)
+        for kind, part in ((Store, "seen"), (KeptQueue, "drop")):
+            patch.setattr(kind, part, broken)
             with pytest.raises(StoreError):
                 serve()
     assert first.get("/healthz").status_code == 200

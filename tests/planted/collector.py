@@ -26,7 +26,7 @@ COLLECTOR = [
     ),
     Mutant(
         "reports that came after a failure go out with those of before",
-        "collector/store/store.py",
+        "collector/store/kept_queue.py",
         "place in marked",
         "False",
         "collector/test_kept_reports.py -k came_after",

@@ -24,6 +24,7 @@ from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
+from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
@@ -149,7 +150,7 @@ class Context:
             log = None
             if kept is not None:
                 log = Upkeep(
-                    lambda: store.take_kept(kept.deliver), "reports are logged", self.metrics
+                    lambda: KeptQueue(store).take(kept.deliver), "reports are logged", self.metrics
                 )
             store.take_over()
             self._warn_of_another(store, seen)
@@ -203,7 +204,7 @@ class Context:
 
     @staticmethod
     def _drop_kept(store: Store, kept: Any) -> None:
-        if kept is None and (dropped := store.drop_kept()):
+        if kept is None and (dropped := KeptQueue(store).drop()):
             _log.warning(
                 "reports of %d commits waited for a log that is no longer kept: deleted", dropped
             )

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,8 +27,6 @@ from loloha.collector.terms import Terms
 from loloha.errors import StoreError
 from loloha.server.tally import Tally
 
-MOST_KEPT_AT_ONCE = 8 << 20
-"""Bytes of reports that go to their log at a time."""
 PROBE_BYTES = 1 << 20
 RECENTLY = 60
 """Seconds: a running collector notes the time in its store twice as often."""
@@ -110,8 +108,7 @@ class Store:
         """
         with self._recording:
             try:
-                with self.database.write() as connection:
-                    self._must_be_newest(connection)
+                with self.writing() as connection:
                     codes = self._record.write(connection, submissions, now)
             except BaseException:
                 # The commit may have taken place or not: only the database knows.
@@ -153,8 +150,7 @@ class Store:
         """
         mine = schema.campaign.c.id == stored.id
         values: dict[str, Any] = {"state": wanted}
-        with self._recording, self.database.write() as connection:
-            self._must_be_newest(connection)
+        with self._recording, self.writing() as connection:
             select = sql.select(schema.campaign.c.state).where(mine)
             require_next(connection.execute(select).scalar_one(), wanted)
             if wanted in ENDED:
@@ -182,8 +178,7 @@ class Store:
                 for one in self._campaigns(connection, keeps)
             ]
         if old:
-            with self.database.write() as connection:
-                self._must_be_newest(connection)
+            with self.writing() as connection:
                 for delete in statement.DELETE_SUMS:
                     connection.execute(delete, old)
 
@@ -199,8 +194,7 @@ class Store:
             self._record.due = dict.fromkeys(guarded, -math.inf)
         due = [each for each, moment in self._record.due.items() if moment <= now]
         if due:
-            with self._recording, self.database.write() as connection:
-                self._must_be_newest(connection)
+            with self._recording, self.writing() as connection:
                 few = schema.campaign.c.id.in_(due[:most])
                 for stored in self._campaigns(connection, few):
                     self._record.close_rounds(connection, stored, now)
@@ -209,6 +203,10 @@ class Store:
         if self._record.has_deleted and not more:
             self._record.has_deleted = not self.database.erase(schema.guard)
         return more
+
+    def note_deleted(self) -> None:
+        """Rows were deleted: let them leave the files when rounds are closed next."""
+        self._record.has_deleted = True
 
     def see(self, now: float, *, even_earlier: bool = False) -> None:
         """Remember the newest time, by a clock that is believed; an earlier one on demand.
@@ -260,13 +258,6 @@ class Store:
         ago = int(now) - seen
         return ago if seen % 2 == 0 and 0 <= ago <= RECENTLY else None
 
-    def drop_kept(self) -> int:
-        """Delete reports that wait for a log no longer kept; of how many commits they were."""
-        with self.writing() as connection:
-            dropped: int = connection.execute(sql.delete(schema.kept)).rowcount
-        self._record.has_deleted |= dropped > 0
-        return dropped
-
     def add_admin_key(self, sha256: bytes) -> None:
         """Accept one more admin key, given by its hash."""
         statement = insert(self.database.dialect, schema.admin_key)
@@ -278,32 +269,6 @@ class Store:
         key = schema.admin_key
         with self.database.write() as connection:
             connection.execute(sql.delete(key).where(key.c.sha256 == sha256))
-
-    def take_kept(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:
-        """Hand over reports that wait for the log, round by round, then forget them.
-
-        Segments that go out get negative numbers before they do. Where that is as far as it got,
-        the next time hands over the same ones, and none that came since.
-        """
-        with self.database.read() as connection:
-            waiting = connection.execute(statement.KEPT_SIZES).all()
-        going, more = _bounded(waiting)
-        more = more or len(waiting) == statement.MOST_KEPT
-        if not going:
-            return False
-        places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
-        with self.writing() as connection:
-            connection.execute(statement.MARK_KEPT, places)
-        with self.database.read() as connection:
-            ids = schema.campaign.c.id.in_({place["entry"] for place in places})
-            entries = {stored.id: stored for stored in self._campaigns(connection, ids)}
-        for place in places:
-            with self.database.read() as connection:
-                reports = list(connection.execute(statement.MARKED_KEPT, place).scalars())
-            deliver(entries[place["entry"]], place["at"], reports)
-        with self.writing() as connection:
-            connection.execute(statement.DELETE_KEPT, places)
-        return more
 
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
@@ -331,6 +296,12 @@ class Store:
         with self.database.read() as connection:
             campaigns = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
         return campaigns[0] if campaigns else None
+
+    def by_id(self, ids: Iterable[int]) -> dict[int, StoredCampaign]:
+        """The campaigns of these numbers."""
+        with self.database.read() as connection:
+            some = self._campaigns(connection, schema.campaign.c.id.in_(set(ids)))
+        return {stored.id: stored for stored in some}
 
     def fingerprints(
         self,
@@ -417,24 +388,3 @@ class Store:
             )
             for row in connection.execute(select)
         ]
-
-
-def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
-    """Rounds whose reports go to the log together, each with its last segment; whether more wait.
-
-    What was marked before goes alone: it may be in a file already.
-    """
-    going: dict[tuple[int, int], int] = {}
-    marked: set[tuple[int, int]] = set()
-    total = 0
-    for campaign_id, round, segment, size in waiting:
-        place = campaign_id, round
-        if segment < 0:
-            marked.add(place)
-        elif place in marked:
-            continue
-        if total > MOST_KEPT_AT_ONCE and (segment >= 0 or place not in going):
-            return going, True
-        total += size
-        going[place] = segment
-    return going, False

@@ -1,0 +1,78 @@
+"""Reports on their way to a log: taken from the store only once they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sql
+
+from loloha.collector.store import schema, statement
+from loloha.collector.store.store import Store
+from loloha.collector.stored_campaign import StoredCampaign
+
+MOST_KEPT_AT_ONCE = 8 << 20
+"""Bytes of reports that go to their log at a time."""
+
+
+class KeptQueue:
+    """The table of reports that wait, written by the collector that writes the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def drop(self) -> int:
+        """Delete reports that wait for a log no longer kept; of how many commits they were."""
+        with self._store.writing() as connection:
+            dropped: int = connection.execute(sql.delete(schema.kept)).rowcount
+        if dropped:
+            self._store.note_deleted()
+        return dropped
+
+    def take(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:
+        """Hand over reports that wait for the log, round by round, then forget them.
+
+        Segments that go out get negative numbers before they do. Where that is as far as it got,
+        the next time hands over the same ones, and none that came since.
+        """
+        database = self._store.database
+        with database.read() as connection:
+            waiting = connection.execute(statement.KEPT_SIZES).all()
+        going, more = _bounded(waiting)
+        more = more or len(waiting) == statement.MOST_KEPT
+        if not going:
+            return False
+        places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
+        with self._store.writing() as connection:
+            connection.execute(statement.MARK_KEPT, places)
+        entries = self._store.by_id(place["entry"] for place in places)
+        for place in places:
+            with database.read() as connection:
+                reports = list(connection.execute(statement.MARKED_KEPT, place).scalars())
+            if reports:
+                # None where the campaign was deleted meanwhile.
+                deliver(entries[place["entry"]], place["at"], reports)
+        with self._store.writing() as connection:
+            connection.execute(statement.DELETE_KEPT, places)
+        return more
+
+
+def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
+    """Rounds whose reports go to the log together, each with its last segment; whether more wait.
+
+    What was marked before goes alone: it may be in a file already.
+    """
+    going: dict[tuple[int, int], int] = {}
+    marked: set[tuple[int, int]] = set()
+    total = 0
+    for campaign_id, round, segment, size in waiting:
+        place = campaign_id, round
+        if segment < 0:
+            marked.add(place)
+        elif place in marked:
+            continue
+        if total > MOST_KEPT_AT_ONCE and (segment >= 0 or place not in going):
+            return going, True
+        total += size
+        going[place] = segment
+    return going, False
