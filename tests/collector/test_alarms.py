@@ -326,3 +326,31 @@ def test_events_are_kept_once_and_marks_go_on(store: Store) -> None:
     alarms.tried("e1", 2, None)
     assert (alarms.due(1 << 40), alarms.waiting()) == ([], 0)
     assert rounds_together(stored) == MOST_CELLS // 5
+
+
+def test_alarms_go_with_their_rounds_and_with_their_campaign(
+    serve: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, some = serve(alarms=[{"expected": 0.05}]), clients(AGREED, N)
+    monkeypatch.setitem(TERMS, "keep_days", 1)
+    path = filled(client, clock, range(BURST + 1), AGREED, some)
+    store = client.app.state.context.store  # type: ignore[attr-defined]
+    clock.now += HOUR
+    watch(client)
+    assert [one["round"] for one in client.get(f"{path}/alarms").json()["alarms"]] == [BURST]
+    ended = START + (BURST + 1) * HOUR
+    store.drop_old_sums(ended + 86_399)
+    assert client.get(f"{path}/alarms").json()["alarms"]
+    store.drop_old_sums(ended + 86_400)
+    assert client.get(f"{path}/alarms").json()["alarms"] == []
+    # Deleted while its rounds are tried: nothing is noted, nor told any more.
+    stored, name = store.campaign(AGREED.fingerprint), f'loloha_alarms{{campaign="{path[-64:]}"}}'
+    assert name in client.get("/metrics").text
+    for state in ("closed", "deleted"):
+        store.set_state(stored, state)
+    alarms = AlarmStore(store)
+    alarms.add(stored.id, {"rule": BURST}, [Event("e", stored.id, BURST, "{}")], None)
+    assert (alarms.marks(stored.id), alarms.newest(stored.id)) == ({}, [])
+    watch(client)
+    assert name not in client.get("/metrics").text
+    assert alarms.marks(stored.id) == {}

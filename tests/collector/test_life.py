@@ -1,5 +1,7 @@
 """The life of a campaign: paused, ended, archived, deleted; what devices are told, what is left."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
 import pytest
@@ -13,7 +15,7 @@ from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
-from loloha.errors import CampaignError, ParameterError
+from loloha.errors import CampaignError, ParameterError, StoreError
 
 LINES = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
@@ -304,3 +306,87 @@ def test_reports_of_a_campaign_that_is_deleted_on_the_way_to_a_log_make_no_file(
 
     KeptQueue(store).take(deliver)
     assert delivered == [(0, [b"kept"])]
+
+
+def test_refusals_of_no_round_are_kept_while_no_round_goes(store: Store, one: Campaign) -> None:
+    keep = Terms(late_seconds=0, early_seconds=0, minimum_cohort=1, keep_days=1)
+    stored = store.create(one, keep, token=None, now=START - HOUR)[0]
+    early = Submission.of(stored, batch(one, messages(one, clients(one, 3), 0)))
+    store.record([early], START - HOUR)
+    store.drop_old_sums(START)
+    (before,) = store.rounds(stored)
+    assert (before.number, before.refused) == (-1, {"early": 3})
+    store.drop_old_sums(START + 2 * 86_400)
+    assert store.rounds(stored) == []
+
+
+def test_what_was_on_its_way_leaves_nothing_in_a_deleted_campaign(
+    store: Store, one: Campaign
+) -> None:
+    stored = store.create(one, TERMS, token=None, now=NOW)[0]
+    upload = Submission.of(stored, batch(one, messages(one, clients(one, 4), 0)))
+    store.set_state(stored, "closed")
+    store.set_state(stored, "deleted")
+    assert UploadOutcome.of(store.record([upload], NOW)[0].tolist()).accepted == 0
+    assert rows(store, stored) == dict.fromkeys(COUNTED, 0)
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [(["paused"], "open"), (["closed"], "closed"), (["closed", "archived"], "closed")],
+)
+def test_rounds_of_a_campaign_that_has_ended_are_closed(
+    serve: Any, one: Campaign, states: list[str], says: str
+) -> None:
+    client = serve()
+    path = created(client, one, terms={"minimum_cohort": 1})
+    sent = messages(one, clients(one, 6), 0)
+    client.post(f"{path}/reports", content=b"\n".join(sent), headers=LINES)
+    shown = client.get(f"{path}/rounds/0/estimates")
+    for state in states:
+        become(client, one, state)
+    assert client.get(f"{path}/rounds").json()["rounds"][0]["state"] == says
+    known = {"If-None-Match": shown.headers["ETag"]}
+    again = client.get(f"{path}/rounds/0/estimates", headers=known)
+    assert again.status_code == (304 if says == "open" else 200)
+    assert client.get(f"{path}/rounds/0/estimates").json()["state"] == says
+    unborn = client.get(f"{path}/rounds/99/estimates").json()["state"]
+    assert unborn == ("future" if says == "open" else "closed")
+
+
+def test_changes_at_the_same_time_are_remembered_in_the_order_of_their_commits(
+    serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, paused, opened = serve(), threading.Event(), threading.Event()
+    path, change = created(client, one), Store.set_state
+
+    def slow(store: Store, stored: StoredCampaign, wanted: State) -> None:
+        change(store, stored, wanted)
+        if wanted == "open":
+            opened.set()
+        else:
+            paused.set()
+            opened.wait(0.5)
+
+    monkeypatch.setattr(Store, "set_state", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(become, client, one, "paused")
+        assert paused.wait(10)
+        second = pool.submit(become, client, one, "open")
+        assert (first.result(10)["state"], second.result(10)["state"]) == ("paused", "open")
+    assert client.get(path).json()["state"] == "open"
+
+
+def test_a_change_whose_commit_is_uncertain_is_looked_up(
+    serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, change = serve(), Store.set_state
+    path = created(client, one)
+
+    def cut_off(store: Store, stored: StoredCampaign, wanted: State) -> None:
+        change(store, stored, wanted)
+        raise StoreError("store must be reachable; try again")
+
+    monkeypatch.setattr(Store, "set_state", cut_off)
+    become(client, one, "paused", 503)
+    assert client.get(path).json()["state"] == "paused"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from collecting import ADMIN_KEY, Clock, campaign, clients, created, messages
+from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
@@ -51,7 +51,7 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
         raise StoreError("store must be reachable; try again")
 
     with monkeypatch.context() as patch:
-        for kind, part in ((Store, "seen"), (KeptQueue, "drop")):
+        for kind, part in ((Store, "seen"), (Store, "states"), (KeptQueue, "drop")):
             patch.setattr(kind, part, broken)
             with pytest.raises(StoreError):
                 serve()
@@ -221,3 +221,46 @@ def raw(url: str, path: str) -> Any:
 
     with Connection(url, timeout=300) as connection:
         return connection._once("GET", path, None, {})
+
+
+def test_who_was_taken_over_tells_no_device_that_its_campaign_is_paused(
+    serve: Any, one: Campaign
+) -> None:
+    first = serve()
+    path = created(first, one)
+    sent = messages(one, clients(one, 4), 0)
+    become(first, one, "paused")
+    assert send(first, path, sent).status_code == 410
+    second = serve()
+    become(second, one, "open")
+    together = b"[%s]" % sent[0]
+    headers = {"content-type": "application/json"}
+    # Devices would drop their reports.
+    assert send(first, path, sent).status_code == 503
+    assert first.post(f"{path}/keys").status_code == 503
+    (answer,) = first.post("/v1/reports", content=together, headers=headers).json()["answers"]
+    assert answer["status"] == 503
+    assert send(second, path, sent).json()["accepted"] == 4
+
+
+def test_a_state_that_was_changed_while_a_second_collector_started_is_known_to_it(
+    serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = serve()
+    path = created(first, one)
+    become(first, one, "paused")
+    take_over = Store.take_over
+
+    def late(store: Store) -> None:
+        become(first, one, "open")
+        take_over(store)
+
+    monkeypatch.setattr(Store, "take_over", late)
+    second = serve()
+    assert second.get(path).json()["state"] == "open"
+    assert send(second, path, messages(one, clients(one, 4), 0)).json()["accepted"] == 4
+
+
+def become(client: Any, one: Campaign, state: str) -> None:
+    path = f"/v1/admin/campaigns/{one.fingerprint}/state"
+    assert client.put(path, json={"state": state}, headers=ADMIN).status_code == 200

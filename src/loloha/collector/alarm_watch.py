@@ -6,10 +6,12 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from loloha.campaign.schedule import to_text
 from loloha.collector import webhook
+from loloha.collector.life import STATES
 from loloha.collector.metric import Metrics
 from loloha.collector.smoothed import of_alarms
 from loloha.collector.smoothed_cache import rounds_together
@@ -61,7 +63,13 @@ class AlarmWatch:
         if self._closing:
             return False
         now = self._now()
-        for fingerprint in self._store.fingerprints():
+        there = self._store.fingerprints(states=[one for one in STATES if one != "deleted"])
+        for fingerprint in self._known.keys() - there:
+            del self._known[fingerprint]
+            # None was told of one that never had rounds to try.
+            with suppress(KeyError):
+                self._metrics.alarms.remove(fingerprint)
+        for fingerprint in there:
             if not self._closing and any(one.watches(fingerprint) for one in self._settings.alarms):
                 self._try(fingerprint, now)
         self._send(now)

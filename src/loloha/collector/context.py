@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -98,6 +99,7 @@ class Context:
         self._dropped = -math.inf
         # Of the campaigns that are not open: only this process changes them.
         self.states: dict[str, State] = {}
+        self._changing = threading.Lock()
 
     @property
     def store(self) -> Store:
@@ -139,7 +141,6 @@ class Context:
             timekeeper = Timekeeper(
                 self.clock, self._steady, seen=seen, accepted=self.settings.accept_clock
             )
-            self.states = store.states()
             committer = Committer(
                 store,
                 clock=timekeeper.now,
@@ -153,6 +154,8 @@ class Context:
                     lambda: KeptQueue(store).take(kept.deliver), "reports are logged", self.metrics
                 )
             store.take_over()
+            # Nobody else changes them any more.
+            self.states = store.states()
             self._warn_of_another(store, seen)
             if self.settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))
@@ -305,9 +308,17 @@ class Context:
         """
 
         def change() -> None:
-            # Together, even where nobody waits for it any more.
-            self.store.set_state(stored, state)
-            self.states[stored.campaign.fingerprint] = state
+            # Together, even where nobody waits for it any more, and one after the other: what is
+            # remembered is what was committed last.
+            with self._changing:
+                try:
+                    self.store.set_state(stored, state)
+                except StoreError:
+                    # The commit may have taken place or not: only the database knows.
+                    with suppress(StoreError):
+                        self.states = self.store.states()
+                    raise
+                self.states[stored.campaign.fingerprint] = state
 
         await self.read(change)
 
@@ -315,13 +326,15 @@ class Context:
         """In which state a campaign is."""
         return self.states.get(stored.campaign.fingerprint, "open")
 
-    def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
+    async def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
         """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
 
-        The store refuses them in any case.
+        The store refuses them in any case. Only the collector that writes it knows the state:
+        where another has taken it over, devices are asked to come back.
         """
         state = self.state_of(stored)
         if state != "open":
+            await self.once.of("newest", lambda: self.read(self.store.must_be_newest))
             raise ended(state, whose)
 
     def add_known(self, fingerprint: str) -> None:

@@ -112,7 +112,7 @@ async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
         raise refused(Refusal.MALFORMED, {})
     stored = await context.known(rows[0].campaign.lower())
     context.require_token(admitted.text(b"authorization"), stored)
-    context.require_open(stored, named(rows[0].reporter))
+    await context.require_open(stored, named(rows[0].reporter))
     upload = SmallUpload(stored, rows, bytearray(codes))
     receipt = await counted(context, admitted.address, upload)
     return answer_alone(receipt, rows[0].reporter)

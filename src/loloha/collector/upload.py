@@ -66,7 +66,7 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
         )
         upload = Submission(stored, batch, digests)
         reporter = _reporter(body) if single else UNSET
-    context.require_open(stored, named(reporter))
+    await context.require_open(stored, named(reporter))
     del body
     admitted.release()
     # Rounds count too: each has a guard and counts of its own to be read and written.
@@ -143,7 +143,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored: StoredCampaign = request.scope["admitted"].stored
         campaign = stored.campaign
-        context.require_open(stored, {})
+        await context.require_open(stored, {})
         if campaign.keys != "assigned":
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"

@@ -40,7 +40,10 @@ class AlarmStore:
     def add(
         self, campaign_id: int, marks: dict[str, int], events: Iterable[Event], due: int | None
     ) -> None:
-        """Note that rules were tried up to these rounds, and what alarmed; all of it or nothing."""
+        """Note that rules were tried up to these rounds, and what alarmed; all of it or nothing.
+
+        Nothing of a campaign that is deleted.
+        """
         mark, alarm, dialect = schema.alarm_mark, schema.alarm, self._store.database.dialect
         places = [
             {"campaign_id": campaign_id, "rule": rule, "round": round}
@@ -48,7 +51,11 @@ class AlarmStore:
         ]
         rows = [{**event._asdict(), "due": due} for event in events]
         upsert = insert(dialect, mark)
+        state = sql.select(schema.campaign.c.state).where(schema.campaign.c.id == campaign_id)
         with self._store.writing() as connection:
+            if connection.scalar(state) == "deleted":
+                # While its rounds were tried.
+                return
             if rows:
                 connection.execute(insert(dialect, alarm).on_conflict_do_nothing(), rows)
             if places:

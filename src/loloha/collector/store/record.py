@@ -114,6 +114,9 @@ class Recorder:
             end = start + len(one.batch.index)
             code[one.batch.index] = fates[start:end]
             start = end
+        if first > LARGEST_ROUND:
+            # Of a campaign that is deleted nothing is noted again; others take nothing either.
+            return
         arrived = max(NO_ROUND, stored.campaign.schedule.round_at(now))
         for code, count in count_codes(codes).items():
             if code > 0 and code != Refusal.CONFLICT.code:

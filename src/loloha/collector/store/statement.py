@@ -8,6 +8,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from loloha.collector.store.schema import (
+    alarm,
     campaign,
     cell,
     guard,
@@ -126,7 +127,7 @@ DELETE_KEPT = sql.delete(kept).where(_marked)
 _before = _number("before")
 DELETE_SUMS = [
     sql.delete(table).where(table.c.campaign_id == _entry, table.c.round < _before)
-    for table in (cell, waiting_cell, outcome)
+    for table in (cell, waiting_cell, outcome, alarm)
 ]
 DELETE_ALL = [
     sql.delete(table).where(table.c.campaign_id == _entry)

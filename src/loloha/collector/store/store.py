@@ -177,6 +177,7 @@ class Store:
                 {"entry": one.id, "before": one.terms.first_kept(one.campaign.schedule, now)}
                 for one in self._campaigns(connection, keeps)
             ]
+        old = [one for one in old if one["before"] > 0]
         if old:
             with self.writing() as connection:
                 for delete in statement.DELETE_SUMS:
@@ -368,9 +369,13 @@ class Store:
 
     def ping(self) -> None:
         """Raise `StoreError` unless the database answers, and is ours to write."""
+        self.must_be_newest()
+        self.database.must_be_in_place()
+
+    def must_be_newest(self) -> None:
+        """Raise `StoreError` unless the database is ours to write."""
         with self.database.read() as connection:
             self._must_be_newest(connection, sql.select(schema.writer.c.epoch))
-        self.database.must_be_in_place()
 
     @staticmethod
     def _campaigns(connection: sql.Connection, which: Any = None) -> list[StoredCampaign]:
