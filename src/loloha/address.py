@@ -73,6 +73,11 @@ class Address:
         return replace(self, path=self.path.parent)
 
     @property
+    def parents(self) -> list[Address]:
+        """That folder, and all that are around it."""
+        return [replace(self, path=path) for path in self.path.parents]
+
+    @property
     def for_spark(self) -> str:
         """The same file as a cluster knows it: s3a, gs, abfss, hdfs."""
         return f"{self.mount.kind.spark}://{self.mount.host}/{self._key}"

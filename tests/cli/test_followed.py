@@ -2,8 +2,12 @@
 
 import json
 import os
+import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -114,6 +118,108 @@ def test_killed_anywhere_and_resumed_it_is_the_batch_tally(
     following(log, out).step()
     assert killed == 1
     is_batch(log, out)
+
+
+@pytest.mark.long
+def test_a_process_killed_at_random_moments_leaves_the_batch_tally(there: Path) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    line = [sys.executable, "-m", "loloha", "tally", "log", "--campaign", "campaign.json"]
+    line += ["--engine", "local", "--follow", "--out", "out", "--pause", "0.01"]
+    chance = random.Random(20)
+    add(log, (0, draw_reports(PROTOCOL, 50, 0)))
+    began = monotonic()
+    with subprocess.Popen(line, stderr=subprocess.DEVNULL) as process:
+        while not (out / "round-0.tally").exists():
+            sleep(0.01)
+        starts_in = monotonic() - began
+        process.kill()
+    left = set()
+    for number in range(20):
+        with subprocess.Popen(line, stderr=subprocess.DEVNULL) as process:
+            sleep(starts_in * chance.uniform(0.8, 1.2))
+            for part in range(1, 6):
+                add(log, (part % 3, draw_reports(PROTOCOL, 50, 5 * number + part)))
+                sleep(chance.uniform(0, 0.05))
+            assert process.poll() is None
+            process.kill()
+        left.add((out / "summary.json").read_bytes())
+    # They died neither before the first count nor after the last.
+    assert len(left) > 5
+    following(log, out).step()
+    is_batch(log, out)
+
+
+def test_a_tally_that_is_not_the_one_that_was_noted_is_counted_again(there: Path) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    tallies = []
+    for segment in segments():
+        add(log, segment)
+        following(log, out).step()
+        tallies.append((out / "round-0.tally").read_bytes())
+    # Of two at once the slower one was killed before it noted what it wrote.
+    (out / "round-0.tally").write_bytes(tallies[0])
+    (out / "round-1.tally").unlink()
+    assert following(log, out).step() == [0, 1]
+    is_batch(log, out)
+
+
+def test_a_summary_that_could_not_be_written_is_written_the_next_time(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    one, whole = following(log, out), followed.table_file.new_file
+    add(log, segments()[0])
+
+    def fails(path: Path) -> Any:
+        if path.name == "summary.json":
+            raise StorageError("busy", "busy")
+        return whole(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(followed.table_file, "new_file", fails)
+        with pytest.raises(StorageError):
+            one.step()
+    assert one.step() == []
+    is_batch(log, out)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_was_copied_while_it_was_looked_at_counts_once_it_is_whole(
+    there: Path, resumed: bool
+) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    for segment in segments():
+        path = add(log, segment)
+    # It is in a folder of its own, or of no round.
+    for foreign in ("round=0/copy/a.parquet", "notes.txt"):
+        (log.folder / foreign).parent.mkdir(exist_ok=True)
+        (log.folder / foreign).write_bytes(b"x")
+    content = path.read_bytes()
+    path.write_bytes(content[:100])
+    one = following(log, out, skip=True)
+    assert one.step() == [0, 1]
+    one.step()
+    assert one.step() == []
+    is_batch(log, out, "--skip-bad")
+    path.write_bytes(content)
+    os.utime(path, (END, END))
+    one = following(log, out, skip=True) if resumed else one
+    assert one.step() == ([0, 1] if resumed else [1])
+    one.step()
+    is_batch(log, out, "--skip-bad")
+
+
+def test_a_round_that_vanishes_while_it_is_looked_at_is_not_shown(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = ReportLog("log", CAMPAIGN)
+    for segment in segments():
+        add(log, segment)
+    one, names = following(log, Path("out")), log.names()
+    shutil.rmtree(log.round_folder(1))
+    monkeypatch.setattr(ReportLog, "names", lambda *_, **__: names)
+    assert one.step() == [0]
+    assert one.step() == []
 
 
 def test_what_came_too_late_is_left_out_however_late_it_is_looked_at(there: Path) -> None:

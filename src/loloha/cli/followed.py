@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
 from time import sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from loloha.address import Location
+from loloha.address import Location, written
 from loloha.cli import console, table_file
 from loloha.errors import LolohaError, StorageError
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 SUMMARY = "summary.json"
 SAME = ("campaign", "guard", "late_seconds", "skip")
+_Times = dict[Location, float | None]
+"""When files were written, as far as that was known before they were looked at."""
 
 
 def row_of(one: RoundTally) -> dict[str, int]:
@@ -30,8 +34,9 @@ def row_of(one: RoundTally) -> dict[str, int]:
 class Followed:
     """A folder of tallies, and the files of the log that they count.
 
-    A round is counted anew whenever its files are others than those that were counted: so any state
-    between is that of a tally of some of the log, and the last one that of all of it.
+    A round is counted anew whenever its files are others than those that were counted, or one that
+    was refused is written again: so any state between is that of a tally of some of the log, and
+    the last one that of all of it.
 
     Parameters
     ----------
@@ -63,12 +68,18 @@ class Followed:
         self._about = summary | {"engine": engine.name, "late_seconds": late_seconds, "skip": skip}
         self._rows: dict[int, dict[str, int]] = {}
         self._names: dict[int, frozenset[str]] = {}
+        self._digests: dict[int, str] = {}
         self._refused: dict[int, Counter[str]] = {}
+        self._outside = Counter[str]()
+        """Refused, and of no round's folder."""
+        self._again: dict[int, _Times] = {}
+        """Refused files, to be looked at once more when they were written since."""
+        self._is_noted = True
         self._resume()
 
     def go_on(self, pause: float) -> NoReturn:
         """Look, count, wait, until interrupted."""
-        said = ""
+        shown = ""
         while True:
             try:
                 for round in self.step():
@@ -77,60 +88,78 @@ class Followed:
             except StorageError as error:
                 # A service that is away comes back.
                 news = str(error)
-            if news and news != said:
+            if news and news != shown:
                 console.warn(news)
-            said = news
+            shown = news
             sleep(pause)
 
     def step(self) -> list[int]:
         """Count the rounds that changed; which ones."""
+        # First names and times: what comes after them is seen the next time.
+        names = self.log.names(rounds=self.rounds)
+        times = {
+            round: {path: _written(path) for path in files} for round, files in self._again.items()
+        }
+        changed = [
+            round
+            for round in names
+            if names[round] != self._names.get(round) or times.get(round) != self._again.get(round)
+        ]
+        counted = self._count(changed, names, times) if changed else []
+        if not self._is_noted:
+            self._note()
+        return counted
+
+    def _count(
+        self, changed: list[int], names: dict[int, frozenset[str]], times: dict[int, _Times]
+    ) -> list[int]:
+        """Write the tallies of some rounds; of which there were files."""
         from loloha.engines.saved import message
 
-        # First the names: what comes after them is seen the next time.
-        names = self.log.names(rounds=self.rounds)
-        changed = [round for round in names if names[round] != self._names.get(round)]
-        if not changed:
-            return []
         guard = self._about["guard"]
         contents = self.log.scan(rounds=changed, verify=guard)
         if not self.skip:
             contents.must_be_clean()
+        again = {path for paths in contents.refused.values() for path in paths}
         if self.last is not None:
             contents = contents.in_time(self.last)
-        for round in changed:
-            self._refused[round] = Counter(
-                reason
-                for reason, paths in contents.refused.items()
-                for path in paths
-                if path.parent == self.log.round_folder(round)
-            )
-        for one in self.engine.tally(self.log, contents, guard=guard):
+        refused = {path: reason for reason, paths in contents.refused.items() for path in paths}
+        self._is_noted = False
+        for tallied in self.engine.tally(self.log, contents, guard=guard):
+            round = tallied.round
             content = message(
-                one.round,
-                one.tally,
+                round,
+                tallied.tally,
                 campaign=self._about["campaign"],
-                sources=contents.digests(one.round),
+                sources=contents.digests(round),
                 every=self.log.every,
             )
-            self._write(f"round-{one.round}.tally", content)
-            self._rows[one.round] = row_of(one)
-            self._names[one.round] = names[one.round]
-        self._note()
-        return changed
+            self._write(f"round-{round}.tally", content)
+            here = [path for path in refused if self.log.round_folder(round) in path.parents]
+            self._refused[round] = Counter(refused.pop(path) for path in here)
+            earlier = times.get(round, {})
+            self._again[round] = {path: earlier.get(path) for path in here if path in again}
+            self._rows[round] = row_of(tallied)
+            self._digests[round] = sha256(content).hexdigest()
+            self._names[round] = names[round]
+        self._outside = Counter(refused.values())
+        return sorted(contents.rounds)
 
     def _note(self) -> None:
         """Say which files are counted, after the tallies: a kill between only counts once more."""
         rounds = sorted(self._rows)
         counted = {str(round): sorted(self._names[round]) for round in rounds}
         rows = [self._rows[round] for round in rounds]
-        refused = sum(self._refused.values(), Counter[str]())
+        refused = sum(self._refused.values(), self._outside)
         counts = {
             "refused": dict(sorted(refused.items())),
             "refused_in": {str(round): dict(one) for round, one in self._refused.items() if one},
             "rows": sum(sum(row.values()) - row["round"] for row in rows),
         }
-        whole = {**self._about, **counts, "rounds": rows, "counted": counted}
+        digests = {str(round): self._digests[round] for round in rounds}
+        whole = {**self._about, **counts, "rounds": rows, "counted": counted, "digests": digests}
         self._write(SUMMARY, (console.to_json(whole) + "\n").encode())
+        self._is_noted = True
 
     def _write(self, name: str, content: bytes) -> None:
         with table_file.new_file(self.out / name) as draft:
@@ -138,6 +167,8 @@ class Followed:
 
     def _resume(self) -> None:
         """Go on from what an earlier run left, if it counted as this one does."""
+        from loloha.reportlog.folder import LATE
+
         # Hidden is what a killed one did not finish.
         if not self.out.exists() or all(one.name.startswith(".") for one in self.out.iterdir()):
             self._note()
@@ -148,7 +179,16 @@ class Followed:
                 row["round"]: {name: row[name] for name in COLUMNS} for row in earlier["rounds"]
             }
             counted = {int(round): frozenset(names) for round, names in earlier["counted"].items()}
-            refused = {int(t): Counter(one) for t, one in earlier["refused_in"].items()}
+            refused = {int(round): Counter(one) for round, one in earlier["refused_in"].items()}
+            digests = {int(round): one for round, one in earlier["digests"].items()}
+            stale = [
+                round
+                for round in rows
+                # What was not whole can be by now.
+                if refused.get(round, {}).keys() - {LATE}
+                or _digest(self.out / f"round-{round}.tally") != digests[round]
+            ]
+            counted |= dict.fromkeys(stale, frozenset())
             same = all(earlier[name] == self._about[name] for name in SAME)
         except (StorageError, PermissionError):
             raise
@@ -159,4 +199,16 @@ class Followed:
                 f"--out must be new, or of an earlier --follow of this campaign with the same "
                 f"options, got {str(self.out)!r}; name another folder"
             )
-        self._rows, self._names, self._refused = rows, counted, refused
+        self._rows, self._names, self._refused, self._digests = rows, counted, refused, digests
+
+
+def _written(path: Location) -> float | None:
+    with suppress(FileNotFoundError):
+        return written(path)
+    return None
+
+
+def _digest(path: Location) -> str | None:
+    with suppress(FileNotFoundError):
+        return sha256(path.read_bytes()).hexdigest()
+    return None

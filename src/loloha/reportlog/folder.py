@@ -20,6 +20,8 @@ from loloha.reportlog.arrow import DIGEST_DIGITS, METADATA, origin, rules, schem
 from loloha.reportlog.writer import Writer
 
 _NAME = re.compile(f"[0-9a-f]{{{DIGEST_DIGITS}}}")
+LATE = "late"
+"""Why a whole file is refused, see `Contents.in_time`."""
 READERS = 16
 """Files of an address that are looked at together."""
 
@@ -83,7 +85,7 @@ class Contents:
             round: tuple(file for file in files if file.path not in late)
             for round, files in self.rounds.items()
         }
-        return Contents(kept, {**self.refused, "late": tuple(late)})
+        return Contents(kept, {**self.refused, LATE: tuple(late)})
 
     def must_be_clean(self) -> None:
         """Refuse the log if any file was refused.
