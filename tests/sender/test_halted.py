@@ -76,6 +76,18 @@ def test_a_paused_one_goes_on_when_it_is_resumed(url: str, tmp_path: Path, clock
         assert one.deliver().campaign == "ended"
 
 
+def test_an_end_is_for_ever(url: str, tmp_path: Path, clock: Clock) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        one.agree(address(url))
+        before = one._state.only()
+        one.report("a")
+        assert one._state.halt(before, "ended") == (0,)
+        # Another thread asked before it was so, and is told late.
+        for late in ("paused", None):
+            assert one._state.halt(before, late) == ()
+            assert one.deliver().campaign == "ended"
+
+
 def test_others_of_the_agreement_go_on(url: str, tmp_path: Path, clock: Clock) -> None:
     with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
         first, second = address(url), address(url, OTHER)

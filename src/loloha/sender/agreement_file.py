@@ -172,14 +172,15 @@ class AgreementFile:
 
     def waits(self, enrolment: Enrolment, round: int, message: str) -> bool:
         """Whether this message is still in the queue of its enrolment."""
-        return self.alone(lambda: self._same(enrolment, round, message) is not None)
+        now = self.same(enrolment)
+        return now is not None and now.queue.get(round) == message
 
     def settle(self, enrolment: Enrolment, round: int, message: str) -> None:
         """Take this message out of the queue, if it is still there."""
 
         def step() -> None:
-            now = self._same(enrolment, round, message)
-            if now is not None:
+            now = self._same(enrolment)
+            if now is not None and now.queue.get(round) == message:
                 self.adopt(self.agreed().changed(now, now.without(round)))
 
         self.alone(step)
@@ -188,26 +189,21 @@ class AgreementFile:
         """Note that a campaign is paused or has ended, or goes on; the rounds that are dropped."""
 
         def step() -> tuple[int, ...]:
-            agreement = self.now()
-            for one in agreement.enrolments if agreement else ():
-                if one.url == enrolment.url and one.halted != halted:
-                    queue = {} if halted else one.queue
-                    self.adopt(self.agreed().changed(one, replace(one, queue=queue, halted=halted)))
-                    return tuple(sorted(one.queue)) if halted else ()
-            return ()
+            now = self._same(enrolment)
+            # An end is for ever, whoever is told of a pause after it.
+            if now is None or now.halted in (halted, "ended"):
+                return ()
+            queue = {} if halted else now.queue
+            self.adopt(self.agreed().changed(now, replace(now, queue=queue, halted=halted)))
+            return tuple(sorted(now.queue.keys() - queue.keys()))
 
         return self.alone(step)
 
-    def waiting(self, enrolment: Enrolment) -> tuple[int, ...]:
-        """The rounds whose message is in the queue of this enrolment."""
-        agreement = self.alone(self.now)
-        enrolments = agreement.enrolments if agreement else ()
-        return tuple(sorted(r for one in enrolments if one.url == enrolment.url for r in one.queue))
+    def same(self, enrolment: Enrolment) -> Enrolment | None:
+        """The enrolment as it is now, None if it is there no more."""
+        return self.alone(lambda: self._same(enrolment))
 
-    def _same(self, enrolment: Enrolment, round: int, message: str) -> Enrolment | None:
-        """The enrolment as it is now, if it still has this message in its queue."""
+    def _same(self, enrolment: Enrolment) -> Enrolment | None:
         agreement = self.now()
-        for one in agreement.enrolments if agreement else ():
-            if one.url == enrolment.url and one.queue.get(round) == message:
-                return one
-        return None
+        enrolments = agreement.enrolments if agreement else ()
+        return next((one for one in enrolments if one.url == enrolment.url), None)

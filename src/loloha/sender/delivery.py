@@ -56,11 +56,14 @@ class _Fates:
     sent: list[int] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     reason: str = ""
-    halted: str | None = None
 
-    def delivery(self, waiting: tuple[int, ...]) -> Delivery:
-        reason = self.reason if waiting else ""
-        return Delivery(tuple(self.sent), self.refused, waiting, reason, self.halted or "open")
+    def delivery(self, now: Enrolment | None) -> Delivery:
+        """With what is stored now: others may have been told more."""
+        waiting = tuple(sorted(now.queue)) if now else ()
+        campaign = (now and now.halted) or "open"
+        return Delivery(
+            tuple(self.sent), self.refused, waiting, self.reason if waiting else "", campaign
+        )
 
 
 @dataclass(frozen=True)
@@ -72,22 +75,21 @@ class Courier:
 
     def deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue."""
-        fates = _Fates(halted=enrolment.halted)
-        self._ask(enrolment, fates)
+        fates = _Fates()
+        self._ask(enrolment)
         self._deliver_alone(enrolment, fates)
-        return fates.delivery(self.state.waiting(enrolment))
+        return fates.delivery(self.state.same(enrolment))
 
-    def _ask(self, enrolment: Enrolment, fates: _Fates) -> None:
+    def _ask(self, enrolment: Enrolment) -> None:
         """Whether a campaign that was paused goes on, or has ended meanwhile."""
-        if fates.halted != "paused":
+        if enrolment.halted != "paused":
             return
         with self.connect(enrolment) as connection, suppress(Unreachable):
             answer = connection.get(path_of(enrolment.url))
             plain = answer.json() if answer.status == 200 else None
             state = plain.get("state") if isinstance(plain, dict) else None
             if state in _STATES:
-                fates.halted = _STATES[state]
-                self.state.halt(enrolment, fates.halted)
+                self.state.halt(enrolment, _STATES[state])
 
     def _deliver_alone(self, enrolment: Enrolment, fates: _Fates) -> None:
         fruitless = 0
@@ -108,9 +110,9 @@ class Courier:
 
     def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
-        fates = {one.url: _Fates(halted=one.halted) for one in enrolments}
+        fates = {one.url: _Fates() for one in enrolments}
         for one in enrolments:
-            self._ask(one, fates[one.url])
+            self._ask(one)
         together: dict[tuple[str, str | None], list[Enrolment]] = {}
         for one in enrolments:
             base = one.url[: one.url.index("/v1/campaigns/")]
@@ -119,11 +121,11 @@ class Courier:
             self._deliver_together(base, several, fates)
             for one in several:
                 # What was alone in its upload, or may be sent alone only.
-                if not fates[one.url].reason and self.state.waiting(one):
+                now = self.state.same(one)
+                if not fates[one.url].reason and now and now.queue:
                     self._deliver_alone(one, fates[one.url])
         return {
-            one.campaign.name: fates[one.url].delivery(self.state.waiting(one))
-            for one in enrolments
+            one.campaign.name: fates[one.url].delivery(self.state.same(one)) for one in enrolments
         }
 
     def _deliver_together(
@@ -169,8 +171,7 @@ class Courier:
             fates.sent.append(round)
         else:
             fates.refused[round] = why
-            fates.halted = halted(answer) or fates.halted
-            if fates.halted:
-                dropped = self.state.halt(enrolment, fates.halted)
+            if (told := halted(answer)) is not None:
+                dropped = self.state.halt(enrolment, told)
                 fates.refused |= dict.fromkeys(dropped, why)
         return True
