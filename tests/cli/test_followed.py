@@ -300,3 +300,31 @@ def test_the_command_goes_on_until_it_is_interrupted(
     assert main(line) == 2
     assert "--out must be given with --follow" in capsys.readouterr().err
     assert issubclass(StorageError, OSError)
+
+
+def test_no_option_is_ignored(there: Path, capsys: Any) -> None:
+    add(ReportLog("log", CAMPAIGN), segments()[0])
+    line = ["tally", "--campaign", "campaign.json"]
+    for more, says in (
+        (["log", "--follow", "--out", "o", "--json"], "without --sql, --json"),
+        (["log", "--follow", "--out", "o", "--force"], "without --sql, --json"),
+        (["log", "--follow", "--out", "o", "--sql", "duckdb"], "without --sql, --json"),
+        (["--result", "r.csv", "--follow", "--out", "o"], "with LOG, without"),
+        (["--result", "r.csv", "--late-seconds", "5"], "--late-seconds must be given with LOG"),
+        (["log", "--follow", "--out", "o", "--pause", "nan"], "pause must be"),
+        (["log", "--follow", "--out", "o", "--pause", "-1"], "pause must be"),
+    ):
+        assert main([*line, *more]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_a_statement_names_no_file_that_is_late(there: Path, capsys: Any) -> None:
+    paths = [add(ReportLog("log", CAMPAIGN), segment) for segment in segments()[:1] * 2]
+    paths.append(add(ReportLog("log", CAMPAIGN), segments()[2]))
+    for path, when in zip(paths, (END, END, END + 9), strict=True):
+        os.utime(path, (when, when))
+    line = ["tally", "log", "--campaign", "campaign.json", "--sql", "duckdb"]
+    assert main([*line, "--late-seconds", "8"]) == 0
+    shown = capsys.readouterr().out
+    assert paths[0].stem in shown
+    assert paths[2].stem not in shown

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loloha import checks
 from loloha.address import Location
 from loloha.cli import campaign_file, console
 from loloha.cli.followed import COLUMNS, Followed, row_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from loloha.reportlog import Contents, ReportLog
 
 _MOST_ROUNDS = 1 << 20
+_LONGEST_PAUSE = 86_400.0
 
 
 def tally(
@@ -48,12 +50,18 @@ def tally(
     from loloha.protocols import Protocol
     from loloha.reportlog import ReportLog
 
+    if follow and (log is None or sql is not None or as_json or force):
+        raise ParameterError("--follow must be given with LOG, without --sql, --json and --force")
+    if late_seconds is not None and log is None:
+        raise ParameterError("--late-seconds must be given with LOG: its files have times")
+    checks.real("pause", pause, 0, _LONGEST_PAUSE, "give seconds")
     agreed = campaign_file.load(campaign)
     chosen = None if only_rounds is None else parse_rounds(only_rounds)
+    last = _last(agreed, late_seconds)
     if sql is not None:
         if log is not None:
             opened = ReportLog(log, agreed)
-            contents = _scanned(opened, chosen, trust_log, skip_bad)
+            contents = _scanned(opened, chosen, trust_log, skip_bad, last)
             source = _files(opened, sql, contents)
         console.show(_statement(agreed, sql, source, guard=not trust_log))
         return
@@ -68,15 +76,12 @@ def tally(
     else:
         runs_on = make_engine(engine, **_cluster(engine, master, conf))
         opened = ReportLog(log, agreed)
-        last = _last(agreed, late_seconds)
         if follow:
             if out is None:
                 raise ParameterError("--out must be given with --follow: it holds what was counted")
             options = (chosen, skip_bad, last, late_seconds)
             Followed(opened, runs_on, out, summary, *options).go_on(pause)
-        contents = _scanned(opened, chosen, trust_log, skip_bad)
-        if last is not None:
-            contents = contents.in_time(last)
+        contents = _scanned(opened, chosen, trust_log, skip_bad, last)
         summary |= {
             "engine": engine,
             "rows": contents.rows,
@@ -120,12 +125,18 @@ def _cluster(engine: str, master: str | None, conf: list[str] | None) -> dict[st
     return {"master": master, "conf": {name: value for name, _, value in pairs}}
 
 
-def _scanned(log: ReportLog, rounds: list[int] | None, trust_log: bool, skip_bad: bool) -> Contents:
+def _scanned(
+    log: ReportLog,
+    rounds: list[int] | None,
+    trust_log: bool,
+    skip_bad: bool,
+    last: Callable[[int], float] | None,
+) -> Contents:
     with console.working("checking the files"):
         contents = log.scan(rounds=rounds, verify=not trust_log)
     if not skip_bad:
         contents.must_be_clean()
-    return contents
+    return contents if last is None else contents.in_time(last)
 
 
 def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:

@@ -73,17 +73,22 @@ class Contents:
 
     def in_time(self, last: Callable[[int], float]) -> Contents:
         """Without files that were written after the last second of their round, which are late."""
-        late = [
-            file.path
-            for round, files in self.rounds.items()
-            for file in files
-            if written(file.path) > last(round)
-        ]
+        files = [(round, file.path) for round, of in self.rounds.items() for file in of]
+        if not files:
+            return self
+        with ThreadPoolExecutor(readers(files[0][1])) as pool:
+            times = list(pool.map(lambda one: written(one[1]), files))
+        # In the order of the files.
+        late = {
+            path: None
+            for (round, path), when in zip(files, times, strict=True)
+            if when > last(round)
+        }
         if not late:
             return self
         kept = {
-            round: tuple(file for file in files if file.path not in late)
-            for round, files in self.rounds.items()
+            round: tuple(file for file in of if file.path not in late)
+            for round, of in self.rounds.items()
         }
         return Contents(kept, {**self.refused, LATE: tuple(late)})
 
