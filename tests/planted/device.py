@@ -269,6 +269,13 @@ SENDERS = [
         "sender/test_faults.py -k report-full",
     ),
     Mutant(
+        "a sender that was told of an end is told of a pause",
+        "sender/agreement_file.py",
+        'now.halted in (halted, "ended")',
+        "now.halted == halted",
+        "sender/test_halted.py -k for_ever",
+    ),
+    Mutant(
         "a state is not synced before it is renamed",
         "client/file.py",
         "os.fsync(file.fileno())",

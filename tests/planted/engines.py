@@ -160,8 +160,29 @@ WINDOWS = [
     Mutant(
         "a file of the last second is late",
         "reportlog/folder.py",
-        "written(file.path) > last(round)",
-        "written(file.path) >= last(round)",
+        "when > last(round)",
+        "when >= last(round)",
         "cli/test_followed.py -k too_late",
+    ),
+    Mutant(
+        "a follower trusts a tally that is not the one it noted",
+        "cli/followed.py",
+        '_digest(self.out / f"round-{round}.tally") != digests[round]',
+        "False",
+        "cli/test_followed.py -k not_the_one",
+    ),
+    Mutant(
+        "a follower forgets a summary that it could not write",
+        "cli/followed.py",
+        "self._is_noted = False",
+        "pass",
+        "cli/test_followed.py -k could_not_be_written",
+    ),
+    Mutant(
+        "a follower looks once at what is still being copied",
+        "cli/followed.py",
+        "times.get(round) != self._again.get(round)",
+        "False",
+        "cli/test_followed.py -k copied",
     ),
 ]
