@@ -106,6 +106,8 @@ def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
             await must(403, "null origin", *way, b"{}", **good, origin="null")
             for media in ("text/plain", "application/x-www-form-urlencoded", "", "text/json"):
                 await must(415, media, *way, b"{}", **admin, content_type=media, content_length="2")
+            for packing in ("br", "gzip, gzip", "x"):
+                await must(415, packing, *way, b"{}", **good, content_encoding=packing)
             await must(413, "size", *way, b"{}", **good, content_length="9" * 12)
             with context.rate.spent("192.0.2.1", but=1):
                 largest = b" " * (2 * admission.BYTES_A_REQUEST)
@@ -173,7 +175,7 @@ def test_a_route_that_is_planted_tomorrow_passes_them_too(guarded: Application) 
     assert asyncio.run(asked()) == 200
 
 
-@pytest.mark.parametrize("which", range(8))
+@pytest.mark.parametrize("which", range(9))
 def test_a_guard_that_is_left_out_is_missed(guarded: Application, which: int) -> None:
     chain = guarded.state.admission
     ways = list({method: (method, path) for method, path in ways_in(guarded)}.values())

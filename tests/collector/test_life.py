@@ -9,6 +9,7 @@ import sqlalchemy as sql
 
 from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, messages
 from loloha.campaign import Campaign
+from loloha.collector.context import SECONDS_TO_DROP
 from loloha.collector.life import STATES, State, require_next
 from loloha.collector.store import Store, schema
 from loloha.collector.store.kept_queue import KeptQueue
@@ -275,6 +276,11 @@ def test_a_collector_drops_them_by_itself(serve: Any, one: Campaign, clock: Any)
     assert len(client.get(f"{path}/rounds").json()["rounds"]) == 1
     clock.now += 2 * 86_400
     client = serve(accept_clock=True)
+    # A start by a clock that is ahead deletes nothing yet.
+    client.__exit__(None, None, None)
+    client = serve(steady=lambda: clock.now)
+    assert len(client.get(f"{path}/rounds").json()["rounds"]) == 1
+    clock.now += SECONDS_TO_DROP
     client.__exit__(None, None, None)
     client = serve()
     assert client.get(f"{path}/rounds").json()["rounds"] == []

@@ -70,6 +70,7 @@ class Admission:
             self._require_route,
             self._require_origin,
             require_media,
+            require_known_packing,
         )
 
     async def admit(self, scope: Scope, receive: Any) -> Admitted:
@@ -210,6 +211,13 @@ def require_media(admitted: Admitted) -> None:
         raise Problem(
             415, f"content-type must be one of {', '.join(MEDIA)}; say which", kind="type"
         )
+
+
+def require_known_packing(admitted: Admitted) -> None:
+    """Bodies are packed where many reports come at once, and read as they are elsewhere."""
+    is_upload = admitted.path.endswith("/reports") and admitted.path != TOGETHER
+    if admitted.writes and not is_upload and admitted.packing not in ("", "identity"):
+        raise Problem(415, "content-encoding must be none; send it so", kind="encoding")
 
 
 def host_name(asked: str) -> str:

@@ -50,7 +50,7 @@ FEW_NUMBERS = 1 << 13
 SECONDS_TO_LOOK_AGAIN = 1.0
 """What is not there is looked for in the store once in so long, whoever asks for it."""
 SECONDS_TO_DROP = 3600.0
-"""Sums that are no longer kept go once in so long."""
+"""Sums that are no longer kept go once in so long, and not before so long after a start."""
 MOST_PREPARED = 32 << 20
 """Bytes of answers that are kept for whoever asks next."""
 
@@ -96,7 +96,7 @@ class Context:
         self._looks_again = -math.inf
         self._watch: AlarmWatch | None = None
         self._opened: _Opened | None = None
-        self._dropped = -math.inf
+        self._dropped = 0.0
         # Of the campaigns that are not open: only this process changes them.
         self.states: dict[str, State] = {}
         self._changing = threading.Lock()
@@ -234,6 +234,8 @@ class Context:
         """See that the store can be written, and close rounds on time; whether more are due."""
         store.see(now)
         store.probe()
+        # A clock that was wrong at the start may be set right before anything is gone.
+        self._dropped = min(now, self._dropped or now)
         if now - self._dropped >= SECONDS_TO_DROP:
             store.drop_old_sums(now)
             self._dropped = now

@@ -61,8 +61,6 @@ def routes(context: Context) -> APIRouter:
 
 async def receive_together(context: Context, admitted: Admitted) -> Response:
     """Count the reports of one request, each on its own; see the route."""
-    if admitted.packing not in ("", "identity"):
-        raise Problem(415, "content-encoding must be none; send it so", kind="encoding")
     if admitted.media != "application/json":
         raise Problem(415, "content-type must be application/json; send it so", kind="type")
     parts = _parts(admitted.body)
