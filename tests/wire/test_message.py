@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import make_vectors
 from loloha.campaign import Campaign
-from loloha.collector.shape import schemas
+from loloha.collector.openapi import schemas
 from loloha.conform import schema
 from loloha.wire import Refusal
 from loloha.wire.batch import Reader

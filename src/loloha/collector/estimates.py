@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from loloha import postprocess
 from loloha.campaign.schedule import to_text
-from loloha.collector import shape
+from loloha.collector import result_shape
 from loloha.collector.life import ENDED, State
+from loloha.collector.recent import Recent
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.encodings import Threshold
@@ -37,37 +36,21 @@ class EstimateCache:
 
     def __init__(self, store: Any) -> None:
         self._store = store
-        self._kept: OrderedDict[tuple[int, int], Estimate] = OrderedDict()
-        self._numbers = 0
-        self._lock = Lock()
+        self._recent: Recent[Estimate] = Recent(_MOST_NUMBERS, lambda one: one.frequencies.size)
 
     def of(self, stored: StoredCampaign, round: int, n: int) -> Estimate | None:
         """The estimate of a round that has published ``n`` reports or more, None without any."""
         place = (stored.id, round)
-        with self._lock:
-            kept = self._kept.get(place)
-            if kept is not None and kept.n == n:
-                self._kept.move_to_end(place)
-                return kept
+        recent = self._recent.get(place)
+        if recent is not None and recent.n == n:
+            return recent
         store: Store = self._store()
         tally = store.tally(stored, round)
         if not tally.n:
             return None
         users = panel_population(tally.n, stored.campaign.schedule.every)
         estimate = suppressed(tally.estimate(users), stored.terms.minimum_cohort)
-        self._keep(place, estimate)
-        return estimate
-
-    def _keep(self, place: tuple[int, int], estimate: Estimate) -> None:
-        with self._lock:
-            replaced = self._kept.pop(place, None)
-            self._kept[place] = estimate
-            self._numbers += estimate.frequencies.size - (
-                replaced.frequencies.size if replaced else 0
-            )
-            while self._numbers > _MOST_NUMBERS and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
-                self._numbers -= dropped.frequencies.size
+        return self._recent.put(place, estimate)
 
 
 def suppressed(estimate: Estimate, least: int) -> Estimate:
@@ -102,10 +85,10 @@ def parameters(stored: StoredCampaign) -> dict[str, Any]:
 
 def frame(
     stored: StoredCampaign, round: int, n: int, why: str | None, level: float, state: RoundState
-) -> shape.EstimatesDocument:
+) -> result_shape.EstimatesDocument:
     """All of a round's estimates but the numbers, which are suppressed for the reason ``why``."""
     schedule = stored.campaign.schedule
-    return shape.EstimatesDocument(
+    return result_shape.EstimatesDocument(
         campaign=stored.campaign.fingerprint,
         round=round,
         start=to_text(schedule.begins(round)),
@@ -191,7 +174,7 @@ def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dic
         return numbers
     lower, upper = estimate.interval(level, simultaneous=True)
     value = int(np.nanargmax(frequencies))
-    largest = shape.Largest(
+    largest = result_shape.Largest(
         value=value,
         label=stored.campaign.bin_label(value),
         estimate=float(frequencies[value]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from loloha import privacy
 from loloha.campaign.schedule import to_text
-from loloha.collector import estimates, shape
+from loloha.collector import estimates, result_shape
 from loloha.collector.answer import cut, in_pieces
 from loloha.collector.desk import Desk
 from loloha.collector.label_index import matches
@@ -119,7 +119,7 @@ def of_series(
     table, shown = _series(desk.estimates, stored, rounds, asked)
     if form != "json":
         return Parts(None, tables_in_pieces(table, form))
-    series = shape.SeriesDocument(
+    series = result_shape.SeriesDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
         numbers=estimates.numbers(stored, shown, asked.level),

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from loloha.collector import result_shape, shape
 from loloha.collector.problem import MEDIA_TYPE, TITLES
-from loloha.collector.shape import ProblemDocument
 from loloha.wire.text import Message
 
+SHAPES = (
+    shape.ProblemDocument, Message, shape.ReceiptDocument, shape.Answers, shape.NewCampaign,
+    shape.NewState, shape.AssignedKey, shape.CreatedDocument, shape.Campaigns,
+    result_shape.RoundsDocument, result_shape.EstimatesDocument, result_shape.SeriesDocument,
+    result_shape.SmoothedDocument, result_shape.Alarms, result_shape.Privacy, shape.Health,
+)  # fmt: skip
+"""Every document that the collector takes or answers."""
 
-def ref(shape: type) -> dict[str, str]:
-    """Where the schema of a shape stands."""
-    return {"$ref": f"#/components/schemas/{shape.__name__}"}
+
+def schemas() -> dict[str, Any]:
+    """The JSON schema of each of them, by its name."""
+    _, components = msgspec.json.schema_components(
+        SHAPES, ref_template="#/components/schemas/{name}"
+    )
+    return components
 
 
-def described(shape: type, *, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The answer of a route: a JSON document of this shape."""
-    content = {"application/json": {"schema": ref(shape)}}
-    return {status: {"description": shape.__name__, "content": content}}
+def ref(document: type) -> dict[str, str]:
+    """Where the schema of a document stands."""
+    return {"$ref": f"#/components/schemas/{document.__name__}"}
+
+
+def described(document: type, *, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The answer of a route: a JSON document."""
+    content = {"application/json": {"schema": ref(document)}}
+    return {status: {"description": document.__name__, "content": content}}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors of a route: those given, and those that every route can answer with."""
-    content = {MEDIA_TYPE: {"schema": ref(ProblemDocument)}}
+    content = {MEDIA_TYPE: {"schema": ref(shape.ProblemDocument)}}
     return {
         status: {"description": TITLES[status], "content": content}
         for status in sorted({*statuses, 421, 422, 429, 503})
@@ -48,7 +66,7 @@ def uploads() -> dict[str, Any]:
     }
 
 
-def takes(shape: type) -> dict[str, Any]:
+def takes(document: type) -> dict[str, Any]:
     """The JSON body of a route."""
-    content = {"application/json": {"schema": ref(shape)}}
+    content = {"application/json": {"schema": ref(document)}}
     return {"requestBody": {"required": True, "content": content}}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from loloha.collector import form, shape
+from loloha.collector import form, result_shape
 from loloha.collector.alarm_watch import describe
 from loloha.collector.answer import InPieces
 from loloha.collector.context import NUMBERS_A_REQUEST, Context
@@ -32,7 +32,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/smoothed",
         summary="Rounds estimated together",
-        responses={**in_three_forms(shape.SmoothedDocument), **problems(404, 413)},
+        responses={**in_three_forms(result_shape.SmoothedDocument), **problems(404, 413)},
     )
     async def show_smoothed(
         fingerprint: str,
@@ -88,7 +88,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/alarms",
         summary="Rounds that were not what the rounds before led to expect",
-        responses={**described(shape.Alarms), **problems(404)},
+        responses={**described(result_shape.Alarms), **problems(404)},
     )
     async def show_alarms(fingerprint: str, request: Request) -> Response:
         """The rules that closed rounds of the campaign are tried on, and the newest 100 alarms."""
@@ -102,7 +102,7 @@ def routes(context: Context) -> APIRouter:
                     # The log says why this rule is not one of this campaign.
                     continue
         bodies = await context.read(lambda: AlarmStore(context.store).newest(stored.id))
-        events = [msgspec.json.decode(body, type=shape.AlarmEvent) for body in bodies]
-        return tagged(request, shape.Alarms(fingerprint, rules, events))
+        events = [msgspec.json.decode(body, type=result_shape.AlarmEvent) for body in bodies]
+        return tagged(request, result_shape.Alarms(fingerprint, rules, events))
 
     return router

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
+
+from loloha.collector.recent import Recent
 
 Result = TypeVar("Result")
 
@@ -34,32 +35,19 @@ class Once:
 
 
 class Prepared:
-    """Bodies of answers that never change, the least recently used of them dropped first."""
+    """Bodies of answers that never change, up to ``most`` bytes."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._size = 0
-        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._bodies: Recent[bytes] = Recent(most, len)
         self._once = Once()
 
     async def of(self, name: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
         """The body of a name, made by who asks first."""
         body = self._bodies.get(name)
         if body is None:
-            body = await self._once.of(name, make)
-            self._keep(name, body)
-        else:
-            self._bodies.move_to_end(name)
+            body = self._bodies.put(name, await self._once.of(name, make))
         return body
 
     def holds(self, name: Hashable) -> bool:
         """Whether a body is there already."""
         return name in self._bodies
-
-    def _keep(self, name: Hashable, body: bytes) -> None:
-        if name not in self._bodies:
-            self._bodies[name] = body
-            self._size += len(body)
-        while self._size > self._most and len(self._bodies) > 1:
-            _, dropped = self._bodies.popitem(last=False)
-            self._size -= len(dropped)

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from loloha.campaign.schedule import to_text
-from loloha.collector import estimates, form, shape
+from loloha.collector import estimates, form, result_shape
 from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
@@ -40,7 +40,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds",
         summary="What happened in each round",
-        responses={**described(shape.RoundsDocument), **problems(404)},
+        responses={**described(result_shape.RoundsDocument), **problems(404)},
     )
     async def list_rounds(
         fingerprint: str,
@@ -61,12 +61,12 @@ def routes(context: Context) -> APIRouter:
         life = context.state_of(stored)
         shown = [_show_round(stored, life, one, now) for one in rounds]
         panels = await _panels(context, stored, now)
-        return tagged(request, shape.RoundsDocument(fingerprint, shown, panels))
+        return tagged(request, result_shape.RoundsDocument(fingerprint, shown, panels))
 
     @router.get(
         "/v1/campaigns/{fingerprint}/rounds/{round}/estimates",
         summary="Estimates of one round",
-        responses={**in_three_forms(shape.EstimatesDocument), **problems(404, 409, 413)},
+        responses={**in_three_forms(result_shape.EstimatesDocument), **problems(404, 409, 413)},
     )
     async def show_estimates(
         fingerprint: str,
@@ -112,7 +112,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/series",
         summary="Estimates over rounds",
-        responses={**in_three_forms(shape.SeriesDocument), **problems(404)},
+        responses={**in_three_forms(result_shape.SeriesDocument), **problems(404)},
     )
     async def show_series(
         fingerprint: str,
@@ -162,7 +162,7 @@ def routes(context: Context) -> APIRouter:
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
         summary="What reports reveal, in plain words",
-        responses={**described(shape.Privacy), **problems(404)},
+        responses={**described(result_shape.Privacy), **problems(404)},
     )
     async def show_privacy(fingerprint: str, request: Request) -> Response:
         """The guarantee, what it does not cover, and how the loss grows with reports."""
@@ -185,7 +185,7 @@ def _rounds(
 
 async def _panels(
     context: Context, stored: StoredCampaign, now: float
-) -> shape.PanelSizes | msgspec.UnsetType:
+) -> result_shape.PanelSizes | msgspec.UnsetType:
     """How even the last panels are; unset where there are none, or too many or too small ones."""
     schedule = stored.campaign.schedule
     last = stored.terms.open_rounds(schedule, now)[0] - 1
@@ -196,13 +196,15 @@ async def _panels(
     sizes = evenness({one.number: one.n for one in rounds}, schedule.every, last)
     if sizes is None:
         return msgspec.UNSET
-    return shape.PanelSizes(**sizes._asdict(), even=sizes.even, text=str(sizes))
+    return result_shape.PanelSizes(**sizes._asdict(), even=sizes.even, text=str(sizes))
 
 
-def _show_round(stored: StoredCampaign, life: State, one: Round, now: float) -> shape.RoundDocument:
+def _show_round(
+    stored: StoredCampaign, life: State, one: Round, now: float
+) -> result_shape.RoundDocument:
     schedule = stored.campaign.schedule
     before = one.number < 0
-    return shape.RoundDocument(
+    return result_shape.RoundDocument(
         round=one.number,
         start=None if before else to_text(schedule.begins(one.number)),
         end=to_text(schedule.ends(one.number)),

@@ -23,10 +23,9 @@ from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
 from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
-from loloha.collector.openapi import described, problems
+from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.collector.settings import Settings
-from loloha.collector.shape import schemas
 from loloha.collector.timekeeper import steady_seconds
 from loloha.collector.words import explained
 from loloha.errors import StoreError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.campaign.schedule import to_text
-from loloha.collector import estimates, shape
+from loloha.collector import estimates, result_shape
 from loloha.collector.answer import in_pieces
 from loloha.collector.form import Asked, Form, tables_in_pieces
 from loloha.collector.process import Parts
@@ -72,7 +72,7 @@ def of_smoothed(
     )
     if form != "json":
         return Parts(None, tables_in_pieces(table, form))
-    document = shape.SmoothedDocument(
+    document = result_shape.SmoothedDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
         **{name: getattr(table, name) for name in COLUMNS},

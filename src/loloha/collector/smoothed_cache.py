@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loloha.collector.estimates import EstimateCache
+from loloha.collector.recent import Recent
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.alarm_rule import deviate
@@ -44,32 +44,30 @@ class SmoothedCache:
     """Remembers what was estimated last, by the published reports of its rounds."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Any, Smoothed] = OrderedDict()
+        self._recent: Recent[Smoothed] = Recent(_MOST_KEPT, lambda _: 1)
 
     def of(
         self, cache: EstimateCache, stored: StoredCampaign, shown: Sequence[Round]
     ) -> Smoothed | None:
         """All values of these rounds; None where no report is published."""
         name = stored.id, tuple((one.number, one.published) for one in shown)
-        if name in self._kept:
-            self._kept.move_to_end(name)
-            return self._kept[name]
+        if (recent := self._recent.get(name)) is not None:
+            return recent
         single = {one.number: cache.of(stored, one.number, one.published) for one in shown}
         if all(one is None for one in single.values()):
             return None
-        found = series(single, every=stored.campaign.schedule.every)
-        unknown = np.where(np.isfinite(found.observations.estimates), 0.0, np.nan)
-        kept = self._kept[name] = Smoothed(
-            found.estimates + unknown,
-            found.standard_errors + unknown,
-            found.observations.estimates,
-            found.innovations,
-            found.posterior.mean + unknown,
-            found.observations.n.tolist(),
+        together = series(single, every=stored.campaign.schedule.every)
+        unbiased = together.observations.estimates
+        unknown = np.where(np.isfinite(unbiased), 0.0, np.nan)
+        smoothed = Smoothed(
+            together.estimates + unknown,
+            together.standard_errors + unknown,
+            unbiased,
+            together.innovations,
+            together.posterior.mean + unknown,
+            together.observations.n.tolist(),
         )
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
-        return kept
+        return self._recent.put(name, smoothed)
 
 
 def rounds_together(stored: StoredCampaign) -> int:
