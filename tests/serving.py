@@ -12,7 +12,7 @@ import uvicorn
 
 from collecting import ADMIN_KEY
 from loloha.campaign import Campaign
-from loloha.collector import context, workers
+from loloha.collector import open_collector, workers
 from loloha.collector.connections import bounded
 from loloha.collector.desk import Desk
 from loloha.collector.process import Process
@@ -39,7 +39,7 @@ class Near:
 
 def work_here(patch: pytest.MonkeyPatch, *, apart: bool = False) -> None:
     """Collectors that start from now on do heavy work in this process, unless ``apart``."""
-    for module in (workers, context):
+    for module in (workers, open_collector):
         patch.setattr(module, "Process", Process if apart else Near)
 
 

@@ -80,7 +80,7 @@ def report(client: TestClient, path: str, agreed: Any, some: Any, round: int) ->
 
 
 def watch(client: TestClient) -> None:
-    client.app.state.context._watch.run()  # type: ignore[attr-defined]
+    client.app.state.context._open.alarms.run()  # type: ignore[attr-defined]
 
 
 def filled(client: TestClient, clock: Clock, rounds: range, agreed: Any, some: Any) -> str:
@@ -89,7 +89,7 @@ def filled(client: TestClient, clock: Clock, rounds: range, agreed: Any, some: A
         clock.now = START + t * HOUR + 60
         if t == 0:
             created(client, agreed, terms=TERMS)
-            if client.app.state.context._watch:  # type: ignore[attr-defined]
+            if client.app.state.context._open.alarms:  # type: ignore[attr-defined]
                 watch(client)
         report(client, path, agreed, some, t)
     return path

@@ -31,12 +31,12 @@ def test_reports_are_kept_on_a_store_and_wait_while_it_is_away(
     clock.now += 1000 * HOUR
     s3.fault = lambda *_: DENIED
     for _ in range(3):
-        context._opened.log.run()
+        context._open.log.run()
     health = client.get("/healthz")
     assert health.status_code == 503
     assert "access is denied" in health.json()["detail"]
     s3.fault = None
-    context._opened.log.run()
+    context._open.log.run()
     assert client.get("/healthz").status_code == 200
     contents = ReportLog(root, one).scan()
     contents.must_be_clean()

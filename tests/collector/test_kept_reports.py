@@ -289,15 +289,15 @@ def test_a_log_that_cannot_be_written_keeps_no_round_open_and_is_told_once(
     with monkeypatch.context() as patch:
         patch.setattr(KeptReports, "deliver", full)
         for _ in range(3):
-            context._opened.log.run()
+            context._open.log.run()
         health = client.get("/healthz")
         assert health.status_code == 503
         assert "No space left" in health.json()["detail"]
         assert str(tmp_path) not in health.text
-    context._opened.committer._tidy.run()
+    context._open.committer._tidy.run()
     with context.store.database.read() as connection:
         assert connection.execute(sql.select(schema.guard.c.rows)).all() == []
-    context._opened.log.run()
+    context._open.log.run()
     assert client.get("/healthz").status_code == 200
     told = [record.getMessage() for record in caplog.records if "on time" in record.getMessage()]
     assert [word for text in told for word in ("No space", "again") if word in text] == [

@@ -9,8 +9,8 @@ import sqlalchemy as sql
 
 from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, messages
 from loloha.campaign import Campaign
-from loloha.collector.context import SECONDS_TO_DROP
 from loloha.collector.life import STATES, State, require_next
+from loloha.collector.open_collector import SECONDS_TO_DROP
 from loloha.collector.store import Store, schema
 from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign

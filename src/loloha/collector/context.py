@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from loloha.collector.alarm_watch import AlarmWatch
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.life import State
 from loloha.collector.metric import Metrics
+from loloha.collector.open_collector import OpenCollector
 from loloha.collector.prepared import Once, Prepared
 from loloha.collector.problem import Problem, ended
-from loloha.collector.process import Parts, Process
+from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
-from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.stored_campaign import StoredCampaign
-from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
-from loloha.collector.upkeep import Upkeep
+from loloha.collector.timekeeper import Timekeeper
 from loloha.collector.workers import Workers, WorkersApart
 from loloha.errors import StoreError
 
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger(__name__)
 # Threads, and pieces of work that may run and wait. Readers are apart from the committer, which has
 # a thread of its own, and there are fewer of them than connections to the store.
 _WORKERS = {"reading": (3, 300), "checking": (1, 100)}
@@ -49,20 +45,10 @@ FEW_NUMBERS = 1 << 13
 """So many are computed in this process: another one is asked in about as long."""
 SECONDS_TO_LOOK_AGAIN = 1.0
 """What is not there is looked for in the store once in so long, whoever asks for it."""
-SECONDS_TO_DROP = 3600.0
-"""Sums that are no longer kept go once in so long, and not before so long after a start."""
 MOST_PREPARED = 32 << 20
 """Bytes of answers that are kept for whoever asks next."""
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
-
-
-class _Opened(NamedTuple):
-    store: Store
-    committer: Committer
-    timekeeper: Timekeeper
-    log: Upkeep | None
-    watch: Upkeep | None
 
 
 class Context:
@@ -94,9 +80,7 @@ class Context:
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
         self._looks_again = -math.inf
-        self._watch: AlarmWatch | None = None
-        self._opened: _Opened | None = None
-        self._dropped = 0.0
+        self._open: OpenCollector | None = None
         # Of the campaigns that are not open: only this process changes them.
         self.states: dict[str, State] = {}
         self._changing = threading.Lock()
@@ -116,137 +100,29 @@ class Context:
         """Tells the time by which rounds are closed."""
         return self._must_be_open().timekeeper
 
-    def _must_be_open(self) -> _Opened:
-        if self._opened is None:
+    def must_log(self) -> None:
+        """Refuse while kept reports cannot be written to their log."""
+        self._must_be_open().must_log()
+
+    def _must_be_open(self) -> OpenCollector:
+        if self._open is None:
             raise StoreError("store must be open, the service is stopped; start it")
-        return self._opened
+        return self._open
 
     def open(self) -> None:
         """Open the store, check everything, then take it over and begin to write, once."""
-        if self._opened is not None:
-            return
-        kept = self._kept_reports()
-        if kept is not None:
-            kept.must_be_ours()
-        store = Store(
-            self.settings.store,
-            keeps=kept.pack if kept else None,
-            take_over=False,
-            accept_losses=self.settings.accept_losses,
-        )
-        try:
-            if kept is not None:
-                kept.prepare()
-            seen = store.seen()
-            timekeeper = Timekeeper(
-                self.clock, self._steady, seen=seen, accepted=self.settings.accept_clock
-            )
-            committer = Committer(
-                store,
-                clock=timekeeper.now,
-                metrics=self.metrics,
-                largest_queue=self.settings.largest_queue,
-                tidy=lambda: self._tidy(store, timekeeper.now()),
-            )
-            log = None
-            if kept is not None:
-                log = Upkeep(
-                    lambda: KeptQueue(store).take(kept.deliver), "reports are logged", self.metrics
-                )
-            store.take_over()
-            # Nobody else changes them any more.
-            self.states = store.states()
-            self._warn_of_another(store, seen)
-            if self.settings.accept_clock:
-                seen = min(seen, int(timekeeper.now()))
-                store.see(seen, even_earlier=True)
-            self._drop_kept(store, kept)
-        except BaseException:
-            # Nothing was counted here yet: whoever wrote before may go on.
-            with suppress(StoreError):
-                store.give_back()
-            store.close()
-            raise
-        watch = None
-        if self.settings.alarms:
-            self._watch = AlarmWatch(
-                self.settings,
-                store,
-                Process(self.settings.store),
-                timekeeper.now,
-                self.metrics,
-            )
-            watch = Upkeep(self._watch.run, "rounds are tried for alarms", self.metrics)
-        self._opened = _Opened(store, committer, timekeeper, log, watch)
-        committer.start()
-        for upkeep in (log, watch):
-            if upkeep is not None:
-                upkeep.start()
-
-    def must_log(self) -> None:
-        """Refuse while kept reports cannot be written to their log."""
-        log = self._must_be_open().log
-        if log is not None and log.cause is not None:
-            raise StoreError(f"log of reports must take what waits, it does not: {log.cause}")
-
-    def _warn_of_another(self, store: Store, seen: int) -> None:
-        """Tell of a collector that used the store a moment ago and may run still, or long ago."""
-        ago = int(self.clock()) - seen
-        if seen and ago > MOST_JUMP:
-            _log.warning(
-                "the store was used %.1f h ago for the last time, by the clock: rounds that have "
-                "ended since are closed for good; if the clock is ahead, stop and set it right",
-                ago / 3600,
-            )
-        if (moment := store.used(self.clock())) is not None:
-            _log.warning(
-                "took the store over from a collector that used it %d s ago: if that one still "
-                "runs, it counts nothing any more; stop one of the two",
-                moment,
-            )
-
-    @staticmethod
-    def _drop_kept(store: Store, kept: Any) -> None:
-        if kept is None and (dropped := KeptQueue(store).drop()):
-            _log.warning(
-                "reports of %d commits waited for a log that is no longer kept: deleted", dropped
-            )
+        if self._open is None:
+            self._open = OpenCollector(self.settings, self.clock, self.metrics, self._steady)
+            self.states = self._open.states
 
     def close(self) -> None:
         """Write what waits, then close the store."""
         # The first: who closes the store last tidies its files.
         for workers in self._workers.values():
             workers.close()
-        if self._watch is not None:
-            self._watch.close()
-        if self._opened is not None:
-            self._opened.committer.stop()
-            for upkeep in (self._opened.log, self._opened.watch):
-                if upkeep is not None:
-                    upkeep.stop()
-            # Where it fails the next one is warned of us, in vain.
-            with suppress(StoreError):
-                self._opened.store.leave()
-            self._opened.store.close()
-        self._opened = None
-
-    def _tidy(self, store: Store, now: float) -> bool:
-        """See that the store can be written, and close rounds on time; whether more are due."""
-        store.see(now)
-        store.probe()
-        # A clock that was wrong at the start may be set right before anything is gone.
-        self._dropped = min(now, self._dropped or now)
-        if now - self._dropped >= SECONDS_TO_DROP:
-            store.drop_old_sums(now)
-            self._dropped = now
-        return store.close_rounds(now)
-
-    def _kept_reports(self) -> Any:
-        if self.settings.keep_reports is None:
-            return None
-        from loloha.collector.kept_reports import KeptReports
-
-        return KeptReports(self.settings.keep_reports)
+        if self._open is not None:
+            self._open.close()
+        self._open = None
 
     async def read(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Read a little from the store."""

@@ -1,0 +1,159 @@
+"""A collector while it runs: the store it has taken over, and the threads that write to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from loloha.collector.alarm_watch import AlarmWatch
+from loloha.collector.commit import Committer
+from loloha.collector.metric import Metrics
+from loloha.collector.process import Process
+from loloha.collector.settings import Settings
+from loloha.collector.store import Store
+from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
+from loloha.collector.upkeep import Upkeep
+from loloha.errors import StoreError
+
+if TYPE_CHECKING:
+    from loloha.collector.life import State
+
+_log = logging.getLogger(__name__)
+SECONDS_TO_DROP = 3600.0
+"""Sums that are no longer kept go once in so long, and not before so long after a start."""
+
+
+class OpenCollector:
+    """Opens the store, checks everything, then takes it over and begins to write.
+
+    Raises
+    ------
+    StoreError
+        If the store, or the log of reports, cannot be used: the store is then given back.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float],
+        metrics: Metrics,
+        steady: Callable[[], float],
+    ) -> None:
+        self._dropped = 0.0
+        kept = _kept_reports(settings)
+        if kept is not None:
+            kept.must_be_ours()
+        self.store = store = Store(
+            settings.store,
+            keeps=kept.pack if kept else None,
+            take_over=False,
+            accept_losses=settings.accept_losses,
+        )
+        try:
+            if kept is not None:
+                kept.prepare()
+            seen = store.seen()
+            self.timekeeper = timekeeper = Timekeeper(
+                clock, steady, seen=seen, accepted=settings.accept_clock
+            )
+            self.committer = Committer(
+                store,
+                clock=timekeeper.now,
+                metrics=metrics,
+                largest_queue=settings.largest_queue,
+                tidy=lambda: self._tidy(timekeeper.now()),
+            )
+            self.log = None
+            if kept is not None:
+                self.log = Upkeep(
+                    lambda: KeptQueue(store).take(kept.deliver), "reports are logged", metrics
+                )
+            store.take_over()
+            # Nobody else changes them any more.
+            self.states: dict[str, State] = store.states()
+            _warn_of_another(store, clock(), seen)
+            if settings.accept_clock:
+                seen = min(seen, int(timekeeper.now()))
+                store.see(seen, even_earlier=True)
+            if kept is None:
+                _drop_kept(store)
+        except BaseException:
+            # Nothing was counted here yet: whoever wrote before may go on.
+            with suppress(StoreError):
+                store.give_back()
+            store.close()
+            raise
+        self.alarms = self._watch = None
+        if settings.alarms:
+            self.alarms = AlarmWatch(
+                settings, store, Process(settings.store), timekeeper.now, metrics
+            )
+            self._watch = Upkeep(self.alarms.run, "rounds are tried for alarms", metrics)
+        self.committer.start()
+        for upkeep in (self.log, self._watch):
+            if upkeep is not None:
+                upkeep.start()
+
+    def must_log(self) -> None:
+        """Refuse while kept reports cannot be written to their log."""
+        if self.log is not None and self.log.cause is not None:
+            raise StoreError(f"log of reports must take what waits, it does not: {self.log.cause}")
+
+    def close(self) -> None:
+        """Write what waits, then close the store."""
+        if self.alarms is not None:
+            self.alarms.close()
+        self.committer.stop()
+        for upkeep in (self.log, self._watch):
+            if upkeep is not None:
+                upkeep.stop()
+        # Where it fails the next one is warned of us, in vain.
+        with suppress(StoreError):
+            self.store.leave()
+        self.store.close()
+
+    def _tidy(self, now: float) -> bool:
+        """See that the store can be written, and close rounds on time; whether more are due."""
+        self.store.see(now)
+        self.store.probe()
+        # A clock that was wrong at the start may be set right before anything is gone.
+        self._dropped = min(now, self._dropped or now)
+        if now - self._dropped >= SECONDS_TO_DROP:
+            self.store.drop_old_sums(now)
+            self._dropped = now
+        return self.store.close_rounds(now)
+
+
+def _kept_reports(settings: Settings) -> Any:
+    if settings.keep_reports is None:
+        return None
+    from loloha.collector.kept_reports import KeptReports
+
+    return KeptReports(settings.keep_reports)
+
+
+def _warn_of_another(store: Store, now: float, seen: int) -> None:
+    """Tell of a collector that used the store a moment ago and may run still, or long ago."""
+    ago = int(now) - seen
+    if seen and ago > MOST_JUMP:
+        _log.warning(
+            "the store was used %.1f h ago for the last time, by the clock: rounds that have "
+            "ended since are closed for good; if the clock is ahead, stop and set it right",
+            ago / 3600,
+        )
+    if (moment := store.used(now)) is not None:
+        _log.warning(
+            "took the store over from a collector that used it %d s ago: if that one still "
+            "runs, it counts nothing any more; stop one of the two",
+            moment,
+        )
+
+
+def _drop_kept(store: Store) -> None:
+    if dropped := KeptQueue(store).drop():
+        _log.warning(
+            "reports of %d commits waited for a log that is no longer kept: deleted", dropped
+        )
