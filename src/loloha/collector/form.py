@@ -14,11 +14,12 @@ import numpy as np
 from loloha import privacy
 from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, result_shape
-from loloha.collector.answer import cut, in_pieces
+from loloha.collector.answer import InPieces, cut, in_pieces
 from loloha.collector.desk import Desk
 from loloha.collector.label_index import matches
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
+from loloha.collector.share import Shares
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.estimate import Estimate
@@ -189,6 +190,12 @@ def _series(
         **numbers,
     )
     return table, found
+
+
+def answer(answers: Shares, pieces: list[bytes], name: str, form: Form) -> InPieces:
+    """The pieces of an answer; CSV and Parquet as files of a name."""
+    file = None if form == "json" else f"{name}.{form}"
+    return InPieces(answers, pieces, MEDIA[form], file)
 
 
 def tables_in_pieces(table: EstimateTable, form: Form) -> Iterator[bytes]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from loloha.collector import form, result_shape
 from loloha.collector.alarm_watch import describe
-from loloha.collector.answer import InPieces
 from loloha.collector.context import NUMBERS_A_REQUEST, Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
-from loloha.collector.query import Whole, known_parameters
-from loloha.collector.results import Bound, Level, Newest, Top, in_three_forms
+from loloha.collector.query import RoundsQuery, known_parameters
+from loloha.collector.results import in_three_forms
 from loloha.collector.smoothed import of_smoothed
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store.alarms import AlarmStore
@@ -35,17 +34,7 @@ def routes(context: Context) -> APIRouter:
         responses={**in_three_forms(result_shape.SmoothedDocument), **problems(404, 413)},
     )
     async def show_smoothed(
-        fingerprint: str,
-        request: Request,
-        first: Bound = None,
-        last: Bound = None,
-        newest: Newest = 100,
-        value: Annotated[
-            list[Whole] | None, Query(max_length=1000, description="Indices of values")
-        ] = None,
-        top: Top = None,
-        level: Level = 0.95,
-        format: Literal["json", "csv", "parquet"] = "json",
+        fingerprint: str, request: Request, query: Annotated[RoundsQuery, Depends()]
     ) -> Response:
         """Shares of each round, estimated from all rounds asked for, with what rounds share.
 
@@ -54,8 +43,7 @@ def routes(context: Context) -> APIRouter:
         rounds times values exceed 262144.
         """
         stored = await context.known(fingerprint)
-        if value is not None and not all(0 <= v < stored.bins for v in value):
-            raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
+        query.require_values(stored.bins)
         most = rounds_together(stored)
         if most < 2:
             raise Problem(
@@ -65,25 +53,26 @@ def routes(context: Context) -> APIRouter:
             )
         rounds = await context.read(
             lambda: context.store.rounds(
-                stored, first=first or 0, last=last, newest=min(newest, most)
+                stored, first=query.first or 0, last=query.last, newest=min(query.newest, most)
             )
         )
         rounds = [one for one in rounds if one.n > 0]
         counts = tuple((one.number, one.n, one.published) for one in rounds)
-        tag = tag_of("smoothed", fingerprint, counts, value, top, level, format)
+        tag = tag_of("smoothed", fingerprint, counts, *query.form)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
         published = sum(one.published > 0 for one in rounds)
         work = (stored.work + _FILTERED * stored.bins) * published
         context.rate.charge(request.scope, work / NUMBERS_A_REQUEST)
-        asked = form.Asked(value, top, level)
+        asked = form.Asked(query.value, query.top, query.level)
         _, pieces = await context.once.of(
             ("smoothed", tag),
-            lambda: context.compute_apart(request, of_smoothed, fingerprint, rounds, asked, format),
+            lambda: context.compute_apart(
+                request, of_smoothed, fingerprint, rounds, asked, query.format
+            ),
         )
-        name = None if format == "json" else f"smoothed.{format}"
-        return with_tag(InPieces(context.answers, pieces, form.MEDIA[format], name), tag)
+        return with_tag(form.answer(context.answers, pieces, "smoothed", query.format), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/alarms",

@@ -5,32 +5,24 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, form, result_shape
-from loloha.collector.answer import InPieces
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
 from loloha.collector.life import State
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
-from loloha.collector.query import Whole, known_parameters
+from loloha.collector.query import Bound, Level, Newest, Number, RoundsQuery, Top, known_parameters
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import LONGEST_WINDOW, StoredCampaign
-from loloha.report import LARGEST_ROUND
 from loloha.server.panel import evenness
 
 _MOST_BINS = 1 << 21
 PRIVACY_COSTS = 20
 """Requests that a statement counts as, for who asks first."""
 _ROUNDS_A_REQUEST = 100
-
-Number = Annotated[Whole, Path(ge=0, le=LARGEST_ROUND)]
-Bound = Annotated[Whole | None, Query(ge=0, le=LARGEST_ROUND)]
-Level = Annotated[float, Query(ge=0.5, le=0.9999, description="Of the intervals")]
-Top = Annotated[Whole | None, Query(ge=1, le=100_000, description="Only the most frequent")]
-Newest = Annotated[Whole, Query(ge=1, le=1000, description="How many rounds, the newest ones")]
 
 
 def routes(context: Context) -> APIRouter:
@@ -105,8 +97,7 @@ def routes(context: Context) -> APIRouter:
         wanted = form.Wanted(round, n, why, state, selection, format)
         work = 0 if why else stored.work
         total, pieces = await context.compute(request, work, form.of_round, fingerprint, wanted)
-        name = None if format == "json" else f"round-{round}.{format}"
-        response = InPieces(context.answers, pieces, form.MEDIA[format], name)
+        response = form.answer(context.answers, pieces, f"round-{round}", format)
         return with_tag(response, tag_of(total, *asked))
 
     @router.get(
@@ -115,17 +106,7 @@ def routes(context: Context) -> APIRouter:
         responses={**in_three_forms(result_shape.SeriesDocument), **problems(404)},
     )
     async def show_series(
-        fingerprint: str,
-        request: Request,
-        first: Bound = None,
-        last: Bound = None,
-        newest: Newest = 100,
-        value: Annotated[
-            list[Whole] | None, Query(max_length=1000, description="Indices of values")
-        ] = None,
-        top: Top = None,
-        level: Level = 0.95,
-        format: Literal["json", "csv", "parquet"] = "json",
+        fingerprint: str, request: Request, query: Annotated[RoundsQuery, Depends()]
     ) -> Response:
         """Estimates, standard errors and intervals, a row a round, for all, chosen or top values.
 
@@ -138,26 +119,26 @@ def routes(context: Context) -> APIRouter:
         them all would take too much work.
         """
         stored = await context.known(fingerprint)
-        if value is not None and not all(0 <= v < stored.bins for v in value):
-            raise Problem(422, f"value must lie in 0..{stored.bins - 1}; correct it")
-        first, before = first or 0, stored.rounds_before(stored.campaign.schedule.every)
-        newest = min(newest, stored.rounds_at_once - before)
+        query.require_values(stored.bins)
+        first, before = query.first or 0, stored.rounds_before(stored.campaign.schedule.every)
+        newest = min(query.newest, stored.rounds_at_once - before)
         asked_from = max(0, first - before)
-        rounds = await context.read(_rounds, context, stored, asked_from, last, newest + before)
+        rounds = await context.read(
+            _rounds, context, stored, asked_from, query.last, newest + before
+        )
         first = max([first, *(one.number for one in rounds[-newest:][:1])])
         rounds = [one for one in rounds if one.n > 0]
         counts = tuple((one.number, one.n, one.published) for one in rounds)
-        tag = tag_of(fingerprint, counts, value, top, level, format)
+        tag = tag_of(fingerprint, counts, *query.form)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
         work = stored.work * sum(one.published > 0 for one in rounds)
-        asked = form.Asked(value, top, level, first, before > 0)
+        asked = form.Asked(query.value, query.top, query.level, first, before > 0)
         _, pieces = await context.compute(
-            request, work, form.of_series, fingerprint, rounds, asked, format
+            request, work, form.of_series, fingerprint, rounds, asked, query.format
         )
-        name = None if format == "json" else f"series.{format}"
-        return with_tag(InPieces(context.answers, pieces, form.MEDIA[format], name), tag)
+        return with_tag(form.answer(context.answers, pieces, "series", query.format), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
