@@ -1,6 +1,6 @@
 """Query parameters: those that a route knows, each once."""
 
-# Annotations stay as they are written: the framework reads them, of a class in some versions only so.
+# Annotations stay as written: some versions of the framework read those of a class only so.
 import re
 from collections import Counter
 from dataclasses import dataclass
