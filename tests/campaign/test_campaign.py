@@ -307,3 +307,22 @@ def test_numbers_of_a_domain_are_the_middles_of_its_parts() -> None:
         Range(0, 1, 5, other="else"), Labels((1, 1_000, 1_999_000)),
     ):  # fmt: skip
         assert other.scale is None
+
+
+def test_an_end_date_ends_rounds_and_changes_no_other_document() -> None:
+    plain = Schedule(100, 10)
+    assert "expires" not in plain.to_dict()
+    assert plain.takes(plain.last, 1e15)
+    # The round that it falls into is the last one; at the beginning of a round it takes none more.
+    for expires, last in ((101, 0), (110, 0), (111, 1), (120, 1), (125, 2)):
+        schedule = Schedule(100, 10, expires=expires)
+        assert schedule.last == last
+        assert Schedule.from_dict(schedule.to_dict()) == schedule
+        assert (schedule.takes(last, expires - 0.5), schedule.takes(0, expires)) == (True, False)
+        assert not schedule.takes(last + 1, 0)
+        assert (schedule.has_ended(expires - 0.5), schedule.has_ended(expires)) == (False, True)
+    for wrong in (100, 0, -1, True, 1.5, "2027-01-01T00:00:00Z", 1 << 60):
+        with pytest.raises(ParameterError, match="expires"):
+            Schedule(100, 10, expires=wrong)  # type: ignore[arg-type]
+    with pytest.raises(CampaignError, match="expires must be a moment"):
+        Schedule.from_dict({**plain.to_dict(), "expires": None})

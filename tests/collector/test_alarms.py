@@ -347,7 +347,7 @@ def test_alarms_go_with_their_rounds_and_with_their_campaign(
     stored, name = store.campaign(AGREED.fingerprint), f'loloha_alarms{{campaign="{path[-64:]}"}}'
     assert name in client.get("/metrics").text
     for state in ("closed", "deleted"):
-        store.set_state(stored, state)
+        store.set_state(stored, state, ended)
     alarms = AlarmStore(store)
     alarms.add(stored.id, {"rule": BURST}, [Event("e", stored.id, BURST, "{}")], None)
     assert (alarms.marks(stored.id), alarms.newest(stored.id)) == ({}, [])

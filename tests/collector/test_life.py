@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sql
 
 from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, messages
-from loloha.campaign import Campaign
+from loloha.campaign import Campaign, Schedule
 from loloha.collector.life import STATES, State, require_next
 from loloha.collector.open_collector import SECONDS_TO_DROP
 from loloha.collector.store import Store, schema
@@ -217,16 +217,44 @@ def test_what_is_counted_is_kept_at_the_end_and_gone_once_deleted(
         store.record([upload], NOW)
     before, tally = rows(store, stored), store.tally(stored, 0)
     assert min(before[name] for name in ("cell", "outcome", "guard", "kept")) > 0
-    store.set_state(stored, "closed")
+    store.set_state(stored, "closed", NOW)
     assert rows(store, stored) == {**before, "guard": 0}
     assert store.tally(stored, 0) == tally
-    store.set_state(stored, "deleted")
+    store.set_state(stored, "deleted", NOW)
     assert rows(store, stored) == dict.fromkeys(COUNTED, 0)
     assert rows(store, other)["guard"] > 0
     assert store.states() == {one.fingerprint: "deleted"}
     # The document stays: devices are told that it has ended.
     assert store.campaign(one.fingerprint).campaign == one  # type: ignore[union-attr]
     assert not store.tally(stored, 0).n
+
+
+@pytest.mark.parametrize("state", ["open", "paused"])
+def test_an_end_date_closes_it_by_the_clock_alone(store: Store, state: State) -> None:
+    end = START + HOUR + 60
+    one = campaign(schedule=Schedule(START, HOUR, expires=end))
+    terms = Terms(late_seconds=9 * HOUR, early_seconds=60, minimum_cohort=1, publish_every=0)
+    stored = store.create(one, terms, token=None, now=NOW)[0]
+    some = clients(one, 4)
+    uploads = [Submission.of(stored, batch(one, messages(one, some, round))) for round in (0, 1, 2)]
+    early = end - 1
+    for upload, accepted in zip(uploads, (4, 4, 0), strict=True):
+        outcome = UploadOutcome.of(store.record([upload], early)[0].tolist())
+        assert outcome.accepted == accepted
+    store.set_state(stored, state, early)
+    store.close_rounds(early)
+    # Not shown before, however many there are; nor are pseudonyms gone.
+    assert (store.tally(stored, 0).n, rows(store, stored)["guard"]) == (0, 2)
+    store.close_rounds(end)
+    assert [store.tally(stored, round).n for round in (0, 1)] == [4, 4]
+    assert rows(store, stored)["guard"] == 0
+    for upload in uploads:
+        outcome = UploadOutcome.of(store.record([upload], end)[0].tolist())
+        assert (outcome.accepted, {str(one) for one in outcome.reasons}) == (0, {"late"})
+    for wanted in ("open", "paused"):
+        with pytest.raises(CampaignError, match="it is closed"):
+            store.set_state(stored, wanted, end)
+    store.set_state(stored, "archived", end)
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
@@ -236,7 +264,7 @@ def test_the_store_itself_refuses_what_was_on_its_way(
     stored = store.create(one, TERMS, token=None, now=NOW)[0]
     some = clients(one, 4)
     uploads = [Submission.of(stored, batch(one, messages(one, some, round))) for round in (0, 9)]
-    store.set_state(stored, state)
+    store.set_state(stored, state, NOW)
     for upload in uploads:
         outcome = UploadOutcome.of(store.record([upload], NOW)[0].tolist())
         assert (outcome.accepted, {str(one) for one in outcome.reasons}) == (0, {"late"})
@@ -308,7 +336,7 @@ def test_reports_of_a_campaign_that_is_deleted_on_the_way_to_a_log_make_no_file(
     def deliver(_: Any, round: int, reports: list[bytes]) -> None:
         delivered.append((round, reports))
         for state in ("closed", "deleted"):
-            store.set_state(stored, state)
+            store.set_state(stored, state, NOW)
 
     KeptQueue(store).take(deliver)
     assert delivered == [(0, [b"kept"])]
@@ -331,8 +359,8 @@ def test_what_was_on_its_way_leaves_nothing_in_a_deleted_campaign(
 ) -> None:
     stored = store.create(one, TERMS, token=None, now=NOW)[0]
     upload = Submission.of(stored, batch(one, messages(one, clients(one, 4), 0)))
-    store.set_state(stored, "closed")
-    store.set_state(stored, "deleted")
+    store.set_state(stored, "closed", NOW)
+    store.set_state(stored, "deleted", NOW)
     assert UploadOutcome.of(store.record([upload], NOW)[0].tolist()).accepted == 0
     assert rows(store, stored) == dict.fromkeys(COUNTED, 0)
 
@@ -366,8 +394,8 @@ def test_changes_at_the_same_time_are_remembered_in_the_order_of_their_commits(
     client, paused, opened = serve(), threading.Event(), threading.Event()
     path, change = created(client, one), Store.set_state
 
-    def slow(store: Store, stored: StoredCampaign, wanted: State) -> None:
-        change(store, stored, wanted)
+    def slow(store: Store, stored: StoredCampaign, wanted: State, now: float) -> None:
+        change(store, stored, wanted, now)
         if wanted == "open":
             opened.set()
         else:
@@ -389,8 +417,8 @@ def test_a_change_whose_commit_is_uncertain_is_looked_up(
     client, change = serve(), Store.set_state
     path = created(client, one)
 
-    def cut_off(store: Store, stored: StoredCampaign, wanted: State) -> None:
-        change(store, stored, wanted)
+    def cut_off(store: Store, stored: StoredCampaign, wanted: State, now: float) -> None:
+        change(store, stored, wanted, now)
         raise StoreError("store must be reachable; try again")
 
     monkeypatch.setattr(Store, "set_state", cut_off)

@@ -90,6 +90,20 @@ COLLECTOR = [
         "collector/test_publication.py -k added_exactly",
     ),
     Mutant(
+        "late reports are counted past the end date",
+        "collector/terms.py",
+        "schedule.has_ended(now)",
+        "False",
+        "collector/test_life.py -k end_date",
+    ),
+    Mutant(
+        "pseudonyms stay past the end date",
+        "collector/terms.py",
+        "closes if schedule.expires is None else min(closes, schedule.expires)",
+        "closes",
+        "collector/test_life.py -k end_date",
+    ),
+    Mutant(
         "pseudonyms of closed rounds stay in the log of the store",
         "collector/store/store.py",
         "self._record.has_deleted and (not more)",

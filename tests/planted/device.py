@@ -276,6 +276,20 @@ SENDERS = [
         "sender/test_halted.py -k for_ever",
     ),
     Mutant(
+        "a campaign is answered past its end date",
+        "sender/sender.py",
+        "goes_on and enrolment.client.is_due(round) and not enrolment.halted",
+        "enrolment.client.is_due(round) and not enrolment.halted",
+        "sender/test_halted.py -k end_date",
+    ),
+    Mutant(
+        "what waits past the end date is sent",
+        "sender/delivery.py",
+        "schedule.expires is not None and schedule.has_ended(self.now())",
+        "False",
+        "sender/test_halted.py -k end_date",
+    ),
+    Mutant(
         "a state is not synced before it is renamed",
         "client/file.py",
         "os.fsync(file.fileno())",
@@ -391,8 +405,8 @@ SENDERS = [
     Mutant(
         "a clock that shows no time is asked for its round",
         "sender/sender.py",
-        'seconds = checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")',
-        "seconds = self._clock()",
+        'checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")',
+        "self._clock()",
         "sender/test_sender.py -k shows_no_time",
     ),
     Mutant(

@@ -8,8 +8,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
+from loloha.campaign import Schedule
 from loloha.cli import main
-from loloha.errors import StateError
+from loloha.errors import CampaignError, StateError
 from loloha.sender import Collector, Sender
 from loloha.sender.connection import Answer
 from loloha.sender.receipt import halted
@@ -159,3 +160,58 @@ def test_a_state_with_another_word_is_refused(url: str, tmp_path: Path, clock: C
     for word in ("open", "", 5, ["ended"]):
         with pytest.raises(StateError):
             Enrolment.from_plain({**plain, "halted": word})
+
+
+UNTIL = campaign("until", schedule=Schedule(START, 600, expires=START + 1500))
+
+
+def test_from_its_end_date_on_it_draws_sends_and_keeps_nothing(
+    url: str, tmp_path: Path, clock: Clock
+) -> None:
+    other = campaign("other", schedule=Schedule(START, 600))
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where, goes_on = address(url, UNTIL), address(url, other)
+        one.agree(where, goes_on)
+        one.report_all({"until": "a", "other": "a"}, round=0)
+        # Nobody answers a round that begins after the end.
+        assert one.report_all({"until": "a"}, round=3) == {"until": None}
+        end = UNTIL.schedule.expires or 0
+        clock.now = end - 1
+        assert one.deliver_all()["until"].sent == (0,)
+        one.report_all({"until": "b", "other": "b"}, round=1)
+        clock.now, loss = end, one.loss
+        assert one.report_all({"until": "c"}) == {"until": None}
+        assert one.report_all({"until": "c"}, round=1) == {"until": None}
+        assert one.loss == loss
+        told = one.deliver_all()
+        assert (told["until"].campaign, told["until"].sent) == ("ended", ())
+        assert set(told["until"].refused) == {1}
+        assert (told["other"].campaign, told["other"].sent) == ("open", (1,))
+        assert [n for _, n, _ in rounds(where)] == [1]
+        # A clock that was ahead may be set right.
+        clock.now = START + 600
+        assert one.report_all({"until": "c"}, round=2) == {"until": 2}
+        clock.now = end
+    with Sender(tmp_path / "another", clock=clock, patience=ONCE) as one:
+        with pytest.raises(CampaignError, match="must not have ended, 'until' did at 2026"):
+            one.agree(where)
+        assert not one.consent
+
+
+def test_the_collector_ends_it_as_well(url: str, tmp_path: Path, clock: Clock) -> None:
+    """A device whose clock is behind is told, and stops for ever."""
+    behind = Clock(START)
+    with Sender(tmp_path / "state", clock=behind, patience=ONCE) as one:
+        where = address(url, UNTIL)
+        one.agree(where)
+        one.report("a")
+        clock.now = UNTIL.schedule.expires or 0
+        told = one.deliver()
+        assert (told.campaign, set(told.refused)) == ("ended", {0})
+        assert one.report("a", round=1) is None
+        with Collector(where, token=ADMIN_KEY, patience=ONCE) as collector:
+            assert collector.summary()["state"] == "closed"
+            assert not collector.open_rounds()
+            with pytest.raises(CampaignError, match="it is closed"):
+                collector.set_state("open")
+            assert collector.set_state("archived")["state"] == "archived"

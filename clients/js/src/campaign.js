@@ -23,6 +23,11 @@ const ROUND = {
   start: moment,
   seconds: integer(1, 366 * 86400),
   every: (name, value, all) => (name in all ? integer(2, 2 ** 24)(name, value) : 1),
+  expires(name, value, all) {
+    const end = name in all ? moment(name, value) : undefined;
+    must(!(end <= moment("start", all.start)), "expires must be after the start");
+    return end;
+  },
 };
 
 const DOCUMENT = {
@@ -94,6 +99,12 @@ export class Campaign {
   get labels() {
     const { k, labelOf } = this.domain;
     return [...Array(k).keys()].map(labelOf);
+  }
+
+  /** Whether its end date leaves a round, and a moment in Unix seconds, to be answered. */
+  takes(round, moment) {
+    const { start, seconds, expires } = this.schedule;
+    return !expires || (moment < expires && start + round * seconds < expires);
   }
 
   /** Number of the round that holds a moment in Unix seconds; negative before the start. */

@@ -60,7 +60,7 @@ export declare class Campaign {
   readonly fingerprint: string;
   readonly protocol: Protocol;
   readonly keys: "assigned" | "drawn";
-  readonly schedule: { readonly start: number; readonly seconds: number; readonly every: number };
+  readonly schedule: { readonly start: number; readonly seconds: number; readonly every: number; readonly expires?: number };
   /** A text for each value. */
   readonly labels: string[];
   /** Index 0..k-1 of a value. */

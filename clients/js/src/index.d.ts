@@ -76,7 +76,7 @@ export declare class Sender {
   /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before. */
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign | null>;
   withdraw(): Promise<string>;
-  /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended. */
+  /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended, or its end date has passed. */
   report(value: Value, options?: { round?: number }): Promise<number | null>;
   reportAll(
     values: Record<string, Value>,

@@ -21,9 +21,10 @@ let leaving = 0;
  * @param parts.storage where the state is
  * @param parts.stateOf reads it
  * @param parts.post what asks collectors
+ * @param parts.goesOn whether the end date of a campaign has not passed
  * @param parts.settle takes reports off their queues, given as {enrolment, message, halted}
  */
-export function outbox({ storage, stateOf, post, settle }) {
+export function outbox({ storage, stateOf, post, goesOn, settle }) {
   /** What is held: it has no `state` until that is read. */
   let held;
 
@@ -62,7 +63,8 @@ export function outbox({ storage, stateOf, post, settle }) {
   function send({ enrolments }) {
     const groups = new Map();
     for (const enrolment of enrolments) {
-      const { url, token, queue } = enrolment;
+      const { url, token, queue, campaign } = enrolment;
+      if (!goesOn(campaign)) continue;
       const base = url.replace(CAMPAIGN, "");
       if (post.restOf(base) > 0) continue;
       const name = base + token;

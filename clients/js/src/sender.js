@@ -46,6 +46,7 @@ export class Sender {
       storage,
       stateOf: this.#stateOf,
       post: this.#post,
+      goesOn: (campaign) => this.#goesOn(campaign),
       settle: (reports) => this.#settle(reports),
     });
   }
@@ -110,6 +111,7 @@ export class Sender {
       const document = await this.#post.ask(`${url}/document`, { token });
       must(document.status === 200, `collector must know the campaign: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
+      must(this.#goesOn(campaign), "campaign must not have ended; ask for the address of another", CampaignError);
       found.push({ url, token, ticket: null, campaign });
     }
     must(haveNames(found), "campaigns must have different names under one agreement; use a storage for each", CampaignError);
@@ -151,7 +153,7 @@ export class Sender {
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
    *   this user's, where a campaign asks each in one round of `every`, or once the collector has said that the
-   *   campaign is paused or has ended: nothing is drawn, kept or sent
+   *   campaign is paused or has ended, or its end date has passed: nothing is drawn, kept or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
@@ -183,7 +185,7 @@ export class Sender {
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
       checkRound("round", now);
       const index = campaign.index(value);
-      rounds[name] = client.isDue(now) && !halted ? now : null;
+      rounds[name] = client.isDue(now) && !halted && this.#goesOn(campaign, now) ? now : null;
       if (rounds[name] === null || client.hasAnswered(now)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
@@ -215,8 +217,12 @@ export class Sender {
   async #deliver(enrolment) {
     const outcome = { sent: [], refused: {}, reason: "" };
     let fruitless = 0;
-    if (enrolment.halted === "paused") await this.#askOn(enrolment);
-    for (const [round, message] of enrolment.queue) {
+    const isOver = !this.#goesOn(enrolment.campaign);
+    if (isOver) {
+      // Not noted: a clock that was ahead may be set right.
+      for (const one of await this.#settle([{ enrolment, isOver }])) outcome.refused[one] = "the campaign has ended";
+    } else if (enrolment.halted === "paused") await this.#askOn(enrolment);
+    for (const [round, message] of isOver ? [] : enrolment.queue) {
       const begin = (request) => this.#whileQueued(enrolment, message, request);
       const { settled, isCounted, halted, detail, stop } = await this.#post.send(enrolment, message, begin);
       if (settled) {
@@ -234,10 +240,13 @@ export class Sender {
     // Another tab may have been told otherwise: what is stored decides.
     const { queue = [], halted = "open" } = sameIn(await this.#read(), enrolment);
     outcome.waiting = queue.map(roundOf);
-    outcome.campaign = halted;
+    outcome.campaign = isOver ? "ended" : halted;
     if (!outcome.waiting.length) outcome.reason = "";
     return outcome;
   }
+
+  /** Whether the end date of a campaign leaves this moment, and a round, to be answered. */
+  #goesOn = (campaign, round = 0) => campaign.takes(round, Number(this.#clock()));
 
   /** Ask whether a paused campaign goes on, or has ended meanwhile; no answer changes nothing. */
   async #askOn(enrolment) {
@@ -272,14 +281,15 @@ export class Sender {
   #settle(reports) {
     return this.#change((state) => {
       const dropped = [];
-      for (const { enrolment, message, halted } of reports) {
+      for (const { enrolment, message, halted, isOver } of reports) {
         const one = sameIn(state, enrolment);
         if (!one.queue) continue;
         one.queue = one.queue.filter(([, text]) => text !== message);
         // An end is for ever, whoever is told of a pause after it.
-        if (!halted || one.halted === "ended") continue;
+        if (!isOver && (!halted || one.halted === "ended")) continue;
         dropped.push(...one.queue.map(roundOf));
-        Object.assign(one, { queue: [], halted });
+        one.queue = [];
+        if (halted) one.halted = halted;
       }
       return dropped;
     });

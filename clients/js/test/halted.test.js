@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Sender, memoryStorage } from "../src/index.js";
+import { CampaignError, Sender, memoryStorage } from "../src/index.js";
 import { Collector, HOUR, START, problem, published, receipt } from "../testing/collector.js";
 
 const halt = (campaign, status = 410, kind = "late") => (message) => problem(status, kind, {}, message, { campaign });
 const is = (state) => () => Response.json({ state });
 
-async function made(answers = [receipt]) {
-  const collector = new Collector(await published());
+async function made(answers = [receipt], changes = {}) {
+  const collector = new Collector(await published(changes));
   collector.answers = answers;
   const storage = memoryStorage();
   const clock = { now: START };
@@ -158,4 +158,34 @@ test("a page that goes away is told, too", async () => {
   const [{ queue, halted }] = JSON.parse(await storage.read()).enrolments;
   assert.deepEqual([queue, halted], [[], "ended"]);
   assert.equal(collector.messages.length, 2);
+});
+
+const UNTIL = { round: { start: "2026-01-01T00:00:00Z", seconds: HOUR, expires: "2026-01-01T02:30:00Z" } };
+
+test("from its end date on it draws nothing, sends nothing, and drops what waits", async () => {
+  const { sender, collector, storage, clock } = await made([receipt], UNTIL);
+  const { start, expires } = (await sender.status()).campaigns[0].campaign.schedule;
+  assert.equal(expires, start + 2.5 * HOUR);
+  assert.equal(await sender.report("a", { round: 2 }), 2);
+  // A round that begins after the end is none.
+  assert.equal(await sender.report("a", { round: 3 }), null);
+  clock.now = expires - 1;
+  assert.deepEqual((await sender.deliver()).sent, [2]);
+  await sender.report("b", { round: 1 });
+  const sent = collector.messages.length;
+  const { loss } = await sender.status();
+  clock.now = expires;
+  assert.equal(await sender.report("c", { round: 0 }), null);
+  const outcome = await sender.deliver();
+  assert.deepEqual([outcome.campaign, outcome.sent, outcome.waiting], ["ended", [], []]);
+  assert.deepEqual(Object.keys(outcome.refused), ["1"]);
+  assert.equal(collector.messages.length, sent);
+  assert.equal((await sender.status()).loss, loss);
+  assert.ok(!("halted" in JSON.parse(await storage.read()).enrolments[0]));
+  // A clock that was ahead is set right.
+  clock.now = start;
+  assert.equal(await sender.report("c", { round: 0 }), 0);
+  await sender.withdraw();
+  clock.now = expires;
+  await assert.rejects(sender.agree(collector.url), CampaignError);
 });

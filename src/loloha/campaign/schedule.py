@@ -32,11 +32,15 @@ class Schedule:
         In how many rounds a device reports once, 1 to 2^24: users form so many panels, and a device
         belongs for life to one that it drew. Whatever its values do, any so many rounds that
         follow each other hold at most one of its reports.
+    expires : int, optional
+        Unix seconds after the start: from then on nothing is drawn, sent or counted, and the round
+        it falls into is the last one. By default the campaign goes on until somebody ends it.
     """
 
     start: int
     seconds: int
     every: int = 1
+    expires: int | None = None
 
     def __post_init__(self) -> None:
         start = checks.integer(
@@ -46,6 +50,10 @@ class Schedule:
             "seconds", self.seconds, 1, _LONGEST_ROUND, "a day has 86400 seconds"
         )
         every = checks.integer("every", self.every, 1, RAREST, "1 is a report in each round")
+        if self.expires is not None:
+            advice = "give a moment in UTC after the start"
+            expires = checks.integer("expires", self.expires, start + 1, _LAST_START, advice)
+            object.__setattr__(self, "expires", expires)
         object.__setattr__(self, "every", every)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "seconds", seconds)
@@ -53,6 +61,14 @@ class Schedule:
     def round_at(self, moment: float) -> int:
         """Number of the round that holds ``moment`` (Unix seconds); negative before the start."""
         return (math.floor(float(moment)) - self.start) // self.seconds
+
+    def has_ended(self, moment: float) -> bool:
+        """Whether ``moment`` (Unix seconds) is not before the end date; False without one."""
+        return self.expires is not None and moment >= self.expires
+
+    def takes(self, round: int, moment: float) -> bool:
+        """Whether the end date leaves a round, and ``moment`` (Unix seconds), to be answered."""
+        return self.expires is None or (moment < self.expires and round <= self.last)
 
     def begins(self, round: int) -> int:
         """First second of a round, in Unix seconds."""
@@ -64,13 +80,18 @@ class Schedule:
 
     @property
     def last(self) -> int:
-        """Number of the last round that ends before the year 9999."""
-        return self.round_at(_LAST_END) - 1
+        """The last round: it begins before the end date, and ends before the year 9999."""
+        last = self.round_at(_LAST_END) - 1
+        return last if self.expires is None else min(last, self.round_at(self.expires - 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """Start as text in UTC, seconds, and ``every`` where it is not 1."""
-        plain = {"start": to_text(self.start), "seconds": self.seconds}
-        return plain if self.every == 1 else {**plain, "every": self.every}
+        """Start as text in UTC, seconds; ``every`` where it is not 1, and the end date if any."""
+        plain: dict[str, Any] = {"start": to_text(self.start), "seconds": self.seconds}
+        if self.every != 1:
+            plain["every"] = self.every
+        if self.expires is not None:
+            plain["expires"] = to_text(self.expires)
+        return plain
 
     @classmethod
     def from_dict(cls, plain: Any) -> Self:
@@ -79,17 +100,21 @@ class Schedule:
         Raises
         ------
         CampaignError
-            If it is not an object with ``start``, ``seconds`` and perhaps ``every``.
+            If it is not an object with ``start``, ``seconds`` and perhaps ``every``, ``expires``.
         """
-        if not isinstance(plain, Mapping) or {*plain} - {"every"} != {"start", "seconds"}:
+        optional = {"every", "expires"}
+        if not isinstance(plain, Mapping) or {*plain} - optional != {"start", "seconds"}:
             raise CampaignError(
-                "round must be an object with 'start', 'seconds' and perhaps 'every', got another; "
+                "round must be an object with 'start', 'seconds' and perhaps 'every' and "
+                "'expires', got another; "
                 'for example {"start": "2026-01-01T00:00:00Z", "seconds": 86400}'
             )
         if "every" in plain:
             # One campaign, one document: 1 is left out.
             checks.integer("every", plain["every"], 2, RAREST, "leave it out for each round")
-        return cls(from_text(plain["start"]), plain["seconds"], plain.get("every", 1))
+        expires = from_text(plain["expires"], "expires") if "expires" in plain else None
+        start = from_text(plain["start"])
+        return cls(start, plain["seconds"], plain.get("every", 1), expires)
 
 
 def to_text(moment: int) -> str:
@@ -97,7 +122,7 @@ def to_text(moment: int) -> str:
     return (_EPOCH + timedelta(seconds=moment)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def from_text(text: Any) -> int:
+def from_text(text: Any, name: str = "start") -> int:
     """Unix seconds of a moment written with its offset from UTC."""
     try:
         moment = datetime.fromisoformat(text)
@@ -105,7 +130,7 @@ def from_text(text: Any) -> int:
         moment = None
     if moment is None or moment.tzinfo is None or moment.microsecond:
         raise CampaignError(
-            f"start must be a moment with its offset from UTC, in whole seconds, got "
+            f"{name} must be a moment with its offset from UTC, in whole seconds, got "
             f"{checks.shown(text)}; for example '2026-01-01T00:00:00Z'"
         )
     return (moment - _EPOCH) // timedelta(seconds=1)

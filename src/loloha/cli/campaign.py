@@ -35,6 +35,7 @@ def create(
     other: str | None = None,
     number: bool = False,
     start: str | None = None,
+    until: str | None = None,
     seconds: int = 86_400,
     every: int = 1,
     assign_keys: bool = False,
@@ -60,7 +61,9 @@ def create(
 
     agreed = _domain(domain, range_, bins, other)
     protocol = _protocol(protocol, agreed, number=number)
-    campaign = _campaign(name, protocol, parameters, agreed, start, seconds, every, assign_keys)
+    campaign = _campaign(
+        name, protocol, parameters, agreed, (start, until), seconds, every, assign_keys
+    )
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
     created: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
@@ -95,7 +98,11 @@ def show(campaign: str, *, as_json: bool = False) -> None:
     if "://" in campaign:
         _show_state(campaign)
     console.show(f"{document.protocol!r}, {len(document.labels)} values, keys {document.keys}")
-    console.show(f"rounds of {schedule['seconds']} s from {schedule['start']}\n")
+    console.show(
+        f"rounds of {schedule['seconds']} s from {schedule['start']}"
+        + (f" until {schedule['expires']}" if "expires" in schedule else "")
+        + "\n"
+    )
     if document.schedule.every > 1:
         console.show(f"each user reports in one round of {document.schedule.every}\n")
     console.show_text(str(privacy.explain(document.protocol, keys=document.keys)))
@@ -152,7 +159,7 @@ def _campaign(
     protocol: str,
     parameters: dict[str, Any],
     domain: Domain,
-    start: str | None,
+    times: tuple[str | None, str | None],
     seconds: int,
     every: int,
     assign_keys: bool,
@@ -163,12 +170,16 @@ def _campaign(
     from loloha.campaign.schedule import from_text
 
     rules = make_protocol(protocol, parameters, domain.k)
+    start, until = times
     begins = int(time.time()) if start is None else from_text(start)
+    if until is not None and len(until) == len("2026-01-01"):
+        until += "T00:00:00Z"
+    ends = None if until is None else from_text(until, "until")
     return Campaign(
         name=name,
         protocol=rules,
         domain=domain,
-        schedule=Schedule(begins, seconds, every),
+        schedule=Schedule(begins, seconds, every, ends),
         keys="assigned" if assign_keys else "drawn",
     )
 

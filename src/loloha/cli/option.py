@@ -261,6 +261,13 @@ OPTIONS = {
         Path, "Also write the true frequencies as .parquet: round, value, truth.", "FILE"
     ),
     "until_eof": Option(bool, "Also stop when standard input ends, as it does with a parent."),
+    "until": Option(
+        str,
+        "End: from this day or moment on (UTC) devices draw and send nothing, and nothing is "
+        "counted. By default the campaign goes on until it is closed.",
+        "DATE",
+        panel=ROUNDS,
+    ),
     "url": Option(str, "Another folder to download from, for mirrors."),
     "user": Option(str, "Column of users.", "COLUMN", panel=TABLE),
     "users": Option(int, "Number of users to simulate; of a table, its first ones.", least=1),

@@ -13,7 +13,7 @@ from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
-from loloha.collector.life import State
+from loloha.collector.life import State, state_at
 from loloha.collector.metric import Metrics
 from loloha.collector.open_collector import OpenCollector
 from loloha.collector.prepared import Once, Prepared
@@ -184,13 +184,14 @@ class Context:
         CampaignError
             If it cannot follow the one it is in.
         """
+        now = self.timekeeper.now()
 
         def change() -> None:
             # Together, even where nobody waits for it any more, and one after the other: what is
             # remembered is what was committed last.
             with self._changing:
                 try:
-                    self.store.set_state(stored, state)
+                    self.store.set_state(stored, state, now)
                 except StoreError:
                     # The commit may have taken place or not: only the database knows.
                     with suppress(StoreError):
@@ -200,9 +201,10 @@ class Context:
 
         await self.read(change)
 
-    def state_of(self, stored: StoredCampaign) -> State:
-        """In which state a campaign is."""
-        return self.states.get(stored.campaign.fingerprint, "open")
+    def state_of(self, stored: StoredCampaign, now: float | None = None) -> State:
+        """In which state a campaign is, by default at the time that the clock shows."""
+        state = self.states.get(stored.campaign.fingerprint, "open")
+        return state_at(state, stored.campaign.schedule, self.clock() if now is None else now)
 
     async def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
         """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
@@ -210,7 +212,9 @@ class Context:
         The store refuses them in any case. Only the collector that writes it knows the state:
         where another has taken it over, devices are asked to come back.
         """
-        state = self.state_of(stored)
+        # Devices stop for ever: not by a clock that jumped.
+        believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
+        state = self.state_of(stored, believed)
         if state != "open":
             await self.once.of("newest", lambda: self.read(self.store.must_be_newest))
             raise ended(state, whose)

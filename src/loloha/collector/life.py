@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from loloha.campaign import Schedule
 from loloha.errors import CampaignError
 
 State = Literal["open", "paused", "closed", "archived", "deleted"]
@@ -20,6 +21,11 @@ _FOLLOWS: dict[State, tuple[State, ...]] = {
     "deleted": ("closed", "archived"),
 }
 """After which states each may come."""
+
+
+def state_at(state: State, schedule: Schedule, now: float) -> State:
+    """The state at a moment: from its end date on a campaign is closed, whatever it was."""
+    return "closed" if state not in ENDED and schedule.has_ended(now) else state
 
 
 def require_next(state: State, wanted: State) -> None:

@@ -88,6 +88,7 @@ class ScheduleDocument(Struct):
     start: str
     seconds: Count
     every: Annotated[int, Meta(ge=2)] | UnsetType = UNSET
+    expires: str | UnsetType = UNSET
 
 
 class Now(Struct):

@@ -50,12 +50,15 @@ class Terms:
 
     def open_rounds(self, schedule: Schedule, now: float) -> tuple[int, int]:
         """First and last round that takes reports at ``now``; last < first if none does."""
+        if schedule.has_ended(now):
+            return schedule.last + 1, schedule.last
         first = schedule.round_at(now - self.late_seconds)
-        return max(0, first), schedule.round_at(now + self.early_seconds)
+        return max(0, first), min(schedule.last, schedule.round_at(now + self.early_seconds))
 
     def closes(self, schedule: Schedule, round: int) -> float:
         """Unix seconds at which a round takes no more reports."""
-        return schedule.start + (round + 1) * schedule.seconds + self.late_seconds
+        closes = schedule.ends(round) + self.late_seconds
+        return closes if schedule.expires is None else min(closes, schedule.expires)
 
     def first_kept(self, schedule: Schedule, now: float) -> int:
         """First round whose sums are not yet to be deleted."""

@@ -121,6 +121,8 @@ def good_documents() -> Iterator[Campaign]:
     yield campaign(two, name="n" * 200, schedule=Schedule(0, 366 * 86400))
     yield panels(two)
     yield campaign(two, schedule=Schedule(START, 1, every=1 << 24))
+    yield campaign(two, schedule=Schedule(START, 3600, 2, expires=START + 1))
+    yield campaign(two, schedule=Schedule(0, 60, expires=221_845_392_000))
     yield campaign(two, domain=Labels(("a b", "é")), schedule=Schedule(221_845_392_000, 1))
     yield campaign(two, domain=Labels((-(1 << 53), 1 << 53)))
     yield campaign(GRR(k=3, eps=1e-6), domain=Labels(("1", 2), other="else"))
@@ -228,6 +230,16 @@ def bad_documents() -> Iterator[tuple[str, str]]:
         yield f"seconds = {seconds!r}", changed(round={**good["round"], "seconds": seconds})
     for every in (1, 0, -1, (1 << 24) + 1, "2", None, True, 2.5):
         yield f"every = {every!r}", changed(round={**good["round"], "every": every})
+    for expires in (
+        None,
+        START + 60,
+        "2027-01-01",
+        "2027-01-01T00:00:00",
+        "2027-02-30T00:00:00Z",
+        good["round"]["start"],
+        "1970-01-01T00:00:00Z",
+    ):
+        yield f"expires = {expires!r}", changed(round={**good["round"], "expires": expires})
     yield "a round with more", changed(round={**good["round"], "more": 1})
     bad = ("both", "", None, True, [])
     for keys in bad:

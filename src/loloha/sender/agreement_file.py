@@ -199,6 +199,18 @@ class AgreementFile:
 
         return self.alone(step)
 
+    def drop(self, enrolment: Enrolment) -> tuple[int, ...]:
+        """Take all that waits out of a queue that is never sent; the rounds that are dropped."""
+
+        def step() -> tuple[int, ...]:
+            now = self._same(enrolment)
+            if now is None or not now.queue:
+                return ()
+            self.adopt(self.agreed().changed(now, replace(now, queue={})))
+            return tuple(sorted(now.queue))
+
+        return self.alone(step)
+
     def same(self, enrolment: Enrolment) -> Enrolment | None:
         """The enrolment as it is now, None if it is there no more."""
         return self.alone(lambda: self._same(enrolment))

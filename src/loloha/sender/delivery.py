@@ -18,6 +18,7 @@ _STATES = {
     "open": None, "paused": "paused", "closed": "ended", "archived": "ended", "deleted": "ended",
 }  # fmt: skip
 """What the state of a campaign at its collector means here."""
+_OVER = "campaign has ended by its own end date; the report was dropped"
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
 
@@ -37,9 +38,9 @@ class Delivery:
     reason : str
         Why they stay; empty if none does.
     campaign : str
-        "open"; "paused" or "ended" once the collector has said so: nothing is drawn, kept or sent
-        any more, and what waited is dropped. While it is paused each delivery asks whether it goes
-        on.
+        "open"; "paused" or "ended" once the collector has said so, "ended" also from the end date
+        of its document on: nothing is drawn, kept or sent any more, and what waited is dropped.
+        While it is paused each delivery asks whether it goes on.
     """
 
     sent: tuple[int, ...] = ()
@@ -56,11 +57,12 @@ class _Fates:
     sent: list[int] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     reason: str = ""
+    has_ended: bool = False
 
     def delivery(self, now: Enrolment | None) -> Delivery:
         """With what is stored now: others may have been told more."""
         waiting = tuple(sorted(now.queue)) if now else ()
-        campaign = (now and now.halted) or "open"
+        campaign = "ended" if self.has_ended else (now and now.halted) or "open"
         return Delivery(
             tuple(self.sent), self.refused, waiting, self.reason if waiting else "", campaign
         )
@@ -72,13 +74,26 @@ class Courier:
 
     state: AgreementFile
     connect: Callable[[Enrolment], Connection]
+    now: Callable[[], float]
 
     def deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue."""
         fates = _Fates()
-        self._ask(enrolment)
+        self._look(enrolment, fates)
         self._deliver_alone(enrolment, fates)
         return fates.delivery(self.state.same(enrolment))
+
+    def _look(self, enrolment: Enrolment, fates: _Fates) -> None:
+        """Drop what waits for a campaign whose end date has passed; ask about one that is paused.
+
+        The end is not noted: a clock that was ahead may be set right.
+        """
+        schedule = enrolment.campaign.schedule
+        if schedule.expires is not None and schedule.has_ended(self.now()):
+            fates.has_ended = True
+            fates.refused |= dict.fromkeys(self.state.drop(enrolment), _OVER)
+        else:
+            self._ask(enrolment)
 
     def _ask(self, enrolment: Enrolment) -> None:
         """Whether a campaign that was paused goes on, or has ended meanwhile."""
@@ -112,7 +127,7 @@ class Courier:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
         fates = {one.url: _Fates() for one in enrolments}
         for one in enrolments:
-            self._ask(one)
+            self._look(one, fates[one.url])
         together: dict[tuple[str, str | None], list[Enrolment]] = {}
         for one in enrolments:
             base = one.url[: one.url.index("/v1/campaigns/")]

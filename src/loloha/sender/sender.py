@@ -15,8 +15,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from loloha import checks
 from loloha.campaign import Campaign
+from loloha.campaign.schedule import to_text
 from loloha.client import Client
-from loloha.errors import ParameterError, StateError
+from loloha.errors import CampaignError, ParameterError, StateError
 from loloha.sender.agreement import Agreement, Enrolment, agreeable, fingerprint_of
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import Collector
@@ -83,7 +84,7 @@ class Sender:
         self._clock = clock
         self._line: dict[str, Any] = {"timeout": timeout, "patience": patience}
         self._state = AgreementFile(path)
-        self._courier = Courier(self._state, self._connect)
+        self._courier = Courier(self._state, self._connect, self._now)
 
     @property
     def path(self) -> Path:
@@ -180,7 +181,8 @@ class Sender:
         Raises
         ------
         CampaignError
-            If a document is not the one of its fingerprint, or the user has agreed to others.
+            If a document is not the one of its fingerprint, or the user has agreed to others, or
+            the end date of a campaign has passed.
         ParameterError
             If the limit covers too little; says what would fit. Nothing was drawn or kept.
         Unreachable
@@ -209,6 +211,7 @@ class Sender:
                 for url, token in tokens.items()
             ]
             campaigns = [collector.document() for collector in collectors]
+            self._refuse_ended(campaigns)
             limit = agreeable(campaigns, limit, ledger)
             for (url, token), collector, campaign in zip(
                 tokens.items(), collectors, campaigns, strict=True
@@ -222,6 +225,16 @@ class Sender:
                 enrolments.append(Enrolment(url, token, ticket, campaign, client))
         known = ledger.spent, ledger.committed, ledger.answered
         return Agreement(tuple(enrolments), limit, *known)
+
+    def _refuse_ended(self, campaigns: list[Campaign]) -> None:
+        """Nobody agrees to what is over."""
+        for one in campaigns:
+            expires = one.schedule.expires
+            if expires is not None and one.schedule.has_ended(self._now()):
+                raise CampaignError(
+                    f"campaign must not have ended, {one.name!r} did at {to_text(expires)}; ask "
+                    "for the address of another"
+                )
 
     @_alone
     def withdraw(self) -> str:
@@ -270,7 +283,7 @@ class Sender:
         int or None
             The round; None if nothing is drawn, kept or sent for it: it is not one of this user's,
             where the campaign asks each user in one round of ``every`` only, or the collector has
-            said that the campaign is paused or has ended.
+            said that the campaign is paused or has ended, or its end date has passed.
 
         Raises
         ------
@@ -322,26 +335,31 @@ class Sender:
             for one in before.named(values)
         ]
         after = before
-        for enrolment, index, number in asked:
-            client = enrolment.client
-            if client.is_due(number) and not client.has_answered(number) and not enrolment.halted:
+        takes = [self._takes(one, number) for one, _, number in asked]
+        for (enrolment, index, number), due in zip(asked, takes, strict=True):
+            if due and not enrolment.client.has_answered(number):
                 after = after.changed(enrolment, after.answering(enrolment, index, number))
         if after != before:
             # Memo and messages reach the disk together, before anything is sent.
             self._state.adopt(after)
-        return [
-            number if one.client.is_due(number) and not one.halted else None
-            for one, _, number in asked
-        ]
+        return [number if due else None for (_, _, number), due in zip(asked, takes, strict=True)]
+
+    def _takes(self, enrolment: Enrolment, round: int) -> bool:
+        """Whether this user answers a round: never because of the value."""
+        schedule = enrolment.campaign.schedule
+        goes_on = schedule.expires is None or schedule.takes(round, self._now())
+        return goes_on and enrolment.client.is_due(round) and not enrolment.halted
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
             return checks.round_number(round)
-        seconds = checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")
-        now = enrolment.campaign.schedule.round_at(seconds)
+        now = enrolment.campaign.schedule.round_at(self._now())
         if now < 0:
             raise StateError("campaign must have begun, it has not; report later")
         return now
+
+    def _now(self) -> float:
+        return checks.real("clock", self._clock(), -_AGES, _AGES, "give Unix seconds")
 
     @property
     @_alone

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.guard import Seen, pack
+from loloha.collector.life import state_at
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.schema import cell, waiting_cell
@@ -132,7 +133,7 @@ class Recorder:
         closed, state = connection.execute(statement.FIRST_OPEN, place).one()
         if closed < first:
             self.close_before(connection, stored, first)
-        if state != "open":
+        if state_at(state, stored.campaign.schedule, now) != "open":
             # No round takes reports: none is open, and none is yet to come.
             return LARGEST_ROUND + 1, LARGEST_ROUND + 1
         return max(closed, first), last

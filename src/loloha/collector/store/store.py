@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
-from loloha.collector.life import ENDED, STATES, State, require_next
+from loloha.collector.life import ENDED, STATES, State, require_next, state_at
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
@@ -140,7 +140,7 @@ class Store:
                 connection.execute(sql.insert(schema.campaign), row)
             return self._campaigns(connection, mine)[0], not existing
 
-    def set_state(self, stored: StoredCampaign, wanted: State) -> None:
+    def set_state(self, stored: StoredCampaign, wanted: State, now: float) -> None:
         """Let a campaign be paused, go on, or end; what that deletes is gone when this returns.
 
         Raises
@@ -152,7 +152,8 @@ class Store:
         values: dict[str, Any] = {"state": wanted}
         with self._recording, self.writing() as connection:
             select = sql.select(schema.campaign.c.state).where(mine)
-            require_next(connection.execute(select).scalar_one(), wanted)
+            state = connection.execute(select).scalar_one()
+            require_next(state_at(state, stored.campaign.schedule, now), wanted)
             if wanted in ENDED:
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
             if wanted == "deleted":
