@@ -42,6 +42,12 @@ OPTIONS = {
     "accept_weak_privacy": Option(bool, "Create it though its privacy is weak."),
     "all_values": Option(bool, "Want it for all values at once.", panel=BACKWARDS),
     "alpha": Option(float, "eps_1 / eps_inf."),
+    "append_only": Option(
+        Path,
+        "Only append (sanitised) reports to a Parquet log, and count nothing.",
+        "DIR|ADDRESS",
+        anywhere=True,
+    ),
     "archived": Option(bool, "Also those that are archived or deleted."),
     "archive": Option(str, "Data set to download.", "adult|acs"),
     "assign_keys": Option(

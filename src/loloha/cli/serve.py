@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loloha.address import Location
 from loloha.cli import console
-from loloha.errors import LolohaError
+from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -32,6 +32,7 @@ def serve(
     port: int | None = None,
     config: Path | None = None,
     keep_reports: Location | None = None,
+    append_only: Location | None = None,
     new_admin_key: bool = False,
     accept_clock: bool = False,
     accept_losses: bool = False,
@@ -40,7 +41,9 @@ def serve(
     """Collect reports over HTTP and show estimates, until it is stopped.
 
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
-    shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set.
+    shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set. With
+    --append-only, reports are only appended to a log, which `loloha tally --follow` counts: any
+    number of such collectors run side by side, and read campaigns of --store.
     """
     from loloha import checks
 
@@ -52,6 +55,7 @@ def serve(
         "host": host,
         "port": port,
         "keep_reports": keep_reports,
+        "append_only": append_only,
         "accept_clock": accept_clock or None,
         "accept_losses": accept_losses or None,
     }
@@ -63,7 +67,13 @@ def serve(
     try:
         # First of all: a key that is shown once must not be drawn for a start that fails.
         with _listen(settings) as listening:
-            _prepare_store(settings, new_admin_key)
+            if settings.append_only is None:
+                _prepare_store(settings, new_admin_key)
+            elif new_admin_key:
+                raise ParameterError(
+                    "--new-admin-key must be left out with --append-only: keys are drawn by the "
+                    "collector with the dashboard, or by `loloha admin add`"
+                )
             _run(settings, listening, until_eof)
     finally:
         os.umask(before)

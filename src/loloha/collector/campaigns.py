@@ -46,6 +46,7 @@ def routes(context: Context) -> APIRouter:
             **problems(400, 401, 403, 408, 413),
         },
         openapi_extra={**takes(shape.NewCampaign), "security": [{"admin": []}]},
+        dependencies=[Depends(context.require_sums)],
     )
     async def create(request: Request) -> Response:
         """Create a campaign; it can never be changed.
@@ -143,6 +144,7 @@ def routes(context: Context) -> APIRouter:
         summary="Pause a campaign, let it go on, or end it",
         responses={**described(shape.Summary), **problems(400, 401, 403, 404, 409, 422)},
         openapi_extra={**takes(shape.NewState), "security": [{"admin": []}]},
+        dependencies=[Depends(context.require_sums)],
     )
     async def set_state(fingerprint: str, request: Request) -> Response:
         """A paused campaign can be opened again; a closed one, only archived or deleted.

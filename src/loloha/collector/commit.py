@@ -6,15 +6,15 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from loloha.collector.metric import Metrics
 from loloha.collector.queue import FEW_REPORTS, Job, Line, Taken, Upload, UploadSlice
-from loloha.collector.store import Store, TakenOverError, UnfitError
-from loloha.collector.submission import UploadOutcome, count_codes, gather
+from loloha.collector.store import TakenOverError, UnfitError
+from loloha.collector.submission import Submission, UploadOutcome, count_codes, gather
 from loloha.collector.timekeeper import ClockError
 from loloha.collector.upkeep import SECONDS, Upkeep
 from loloha.errors import StoreError
@@ -30,18 +30,46 @@ PROBE_SECONDS = 5.0
 GATHER_SECONDS = 0.002
 
 
+class Records(Protocol):
+    """Where submissions become durable: a store, or a log."""
+
+    def record(self, submissions: Sequence[Submission], now: float) -> list[Any]:
+        """Write the submissions; what became of their reports, as `Store.record` says."""
+
+
+class Pace(NamedTuple):
+    """How large commits become.
+
+    Attributes
+    ----------
+    most : int
+        Work of a commit, in reports.
+    seconds : float
+        Uploads gather for so long after a commit of few reports.
+    reports : int or None
+        Instead, for so long from the beginning of one commit to that of the next, unless so many
+        reports wait.
+    """
+
+    most: int
+    seconds: float
+    reports: int | None = None
+
+
 class Committer:
     """One thread that writes; whoever submits waits for the commit."""
 
     def __init__(
         self,
-        store: Store,
+        store: Records,
         *,
         clock: Callable[[], float],
         metrics: Metrics,
         largest_queue: int,
         tidy: Callable[[], Any] | None = None,
+        pace: Pace | None = None,
     ) -> None:
+        self._pace_of_commits = pace or Pace(MOST_AT_ONCE, GATHER_SECONDS)
         self._store = store
         self._clock = clock
         self._metrics = metrics
@@ -114,15 +142,27 @@ class Committer:
         while True:
             taken = self._take(wait=not more)
             if taken:
+                began = monotonic()
                 self._commit(taken)
-                if sum(one.upload.size for one in taken) < FEW_REPORTS:
-                    # Small uploads come in numbers: let some gather before the next commit.
-                    sleep(GATHER_SECONDS)
+                self._gather(began, sum(one.upload.size for one in taken))
             elif self._stopping:
                 self._tidy.run()
                 return
             if more or monotonic() - tidied >= self._pause:
                 more, tidied = self._run_tidy(), monotonic()
+
+    def _gather(self, began: float, reports: int) -> None:
+        """Small uploads come in numbers: let some gather before the next commit."""
+        _, seconds, enough = self._pace_of_commits
+        if enough is None:
+            if reports < FEW_REPORTS:
+                sleep(seconds)
+            return
+        with self._arrived:
+            self._arrived.wait_for(
+                lambda: self._stopping or self._waiting() >= enough,
+                max(0.0, began + seconds - monotonic()),
+            )
 
     @property
     def _pause(self) -> float:
@@ -151,7 +191,7 @@ class Committer:
                 first, second = second, first
             line = first or second
             self._next_is_small = line is self._large
-        taken = Taken(MOST_AT_ONCE)
+        taken = Taken(self._pace_of_commits.most)
         if line is self._small:
             self._take_small(taken)
         else:

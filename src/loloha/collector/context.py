@@ -15,6 +15,7 @@ from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.life import State, state_at
 from loloha.collector.metric import Metrics
+from loloha.collector.open_appender import OpenAppender
 from loloha.collector.open_collector import OpenCollector
 from loloha.collector.prepared import Once, Prepared
 from loloha.collector.problem import Problem, ended
@@ -80,7 +81,7 @@ class Context:
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
         self._looks_again = -math.inf
-        self._open: OpenCollector | None = None
+        self._open: OpenCollector | OpenAppender | None = None
         # Of the campaigns that are not open: only this process changes them.
         self.states: dict[str, State] = {}
         self._changing = threading.Lock()
@@ -104,7 +105,17 @@ class Context:
         """Refuse while kept reports cannot be written to their log."""
         self._must_be_open().must_log()
 
-    def _must_be_open(self) -> OpenCollector:
+    def require_sums(self) -> None:
+        """Refuse what a collector that only appends to a log does not offer."""
+        if self.settings.append_only is not None:
+            raise Problem(
+                501,
+                "collector must keep sums for this, it only appends reports to a log; ask the one "
+                "with the dashboard",
+                kind="append-only",
+            )
+
+    def _must_be_open(self) -> OpenCollector | OpenAppender:
         if self._open is None:
             raise StoreError("store must be open, the service is stopped; start it")
         return self._open
@@ -112,7 +123,8 @@ class Context:
     def open(self) -> None:
         """Open the store, check everything, then take it over and begin to write, once."""
         if self._open is None:
-            self._open = OpenCollector(self.settings, self.clock, self.metrics, self._steady)
+            kind = OpenCollector if self.settings.append_only is None else OpenAppender
+            self._open = kind(self.settings, self.clock, self.metrics, self._steady)
             self.states = self._open.states
 
     def close(self) -> None:
@@ -216,7 +228,8 @@ class Context:
         believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
         state = self.state_of(stored, believed)
         if state != "open":
-            await self.once.of("newest", lambda: self.read(self.store.must_be_newest))
+            if self.settings.append_only is None:
+                await self.once.of("newest", lambda: self.read(self.store.must_be_newest))
             raise ended(state, whose)
 
     def add_known(self, fingerprint: str) -> None:

@@ -7,13 +7,14 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Any
 
 from loloha import reportlog
-from loloha.address import PARTIAL, Address, Location
+from loloha.address import PARTIAL, Address, Location, written
 from loloha.campaign import Campaign
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.errors import StorageError, StoreError
@@ -24,13 +25,27 @@ if TYPE_CHECKING:
 
 PROBE = ".loloha"
 """Hidden object that a start writes, to see that reports can be."""
+SECONDS_TO_WRITE = 3600.0
 
 
 class KeptReports:
-    """Packs reports for the store and writes them to a log."""
+    """Packs reports for the store and writes them to a log.
 
-    def __init__(self, folder: Location) -> None:
+    Parameters
+    ----------
+    folder : path or address
+    setting : str
+        Which setting names it.
+    shared : bool
+        Whether other processes write to it at the same time.
+    """
+
+    def __init__(
+        self, folder: Location, *, setting: str = "keep_reports", shared: bool = False
+    ) -> None:
         self.folder = folder
+        self._setting = setting
+        self._shared = shared
 
     def must_be_ours(self) -> None:
         """Refuse a folder of other things: it would become the owner's alone."""
@@ -42,7 +57,7 @@ class KeptReports:
             entries = [one for one in self.folder.iterdir() if one.name[0] != "."]
             if entries and not any(one.name.startswith("campaign=") for one in entries):
                 raise StoreError(
-                    f"keep_reports must be a new or empty folder, or a log of reports, got "
+                    f"{self._setting} must be a new or empty folder, or a log of reports, got "
                     f"{str(self.folder)!r} with other things in it; nothing was touched: name "
                     "another"
                 )
@@ -51,32 +66,62 @@ class KeptReports:
         """Make the folder, see that files can be written there, delete what a killed one left."""
         self.must_be_ours()
         if isinstance(self.folder, Address):
-            _prepare(self.folder)
+            self._prepare_address(self.folder)
             return
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Nobody but the owner, also where it was there before.
             self.folder.chmod(0o700)
-            with TemporaryFile(dir=self.folder):
-                pass
-            for partial in self.folder.glob(f"campaign=*/round=*/.*{PARTIAL}"):
-                partial.unlink(missing_ok=True)
+            self.probe()
+            self._tidy(self.folder.glob(f"campaign=*/round=*/.*{PARTIAL}"))
         except OSError as error:
             raise StoreError(
-                f"keep_reports must be a folder to write to, got {str(self.folder)!r}: "
+                f"{self._setting} must be a folder to write to, got {str(self.folder)!r}: "
                 f"{error.strerror}; name another"
             ) from None
+
+    def _prepare_address(self, folder: Address) -> None:
+        """As for a folder of this machine; who may write where is the service's to say."""
+        try:
+            self.probe()
+            if folder.mount.kind.renames:
+                names = (one for one in list(folder.walk()) if one.name.startswith("."))
+                self._tidy(one for one in names if one.name.endswith(PARTIAL))
+        except StorageError as error:
+            raise StoreError(f"{self._setting} must be an address to write to: {error}") from None
+
+    def _tidy(self, partials: Iterable[Location]) -> None:
+        """Delete what nobody finishes any more."""
+        for partial in partials:
+            with suppress(FileNotFoundError):
+                # Others may be writing; nobody takes so long for one file.
+                if not self._shared or time() - written(partial) > SECONDS_TO_WRITE:
+                    partial.unlink(missing_ok=True)
+
+    def probe(self) -> None:
+        """See that files can be written."""
+        if isinstance(self.folder, Address):
+            # It stays: who may write a log need not have the right to delete from it.
+            (self.folder / PROBE).write_bytes(b"loloha")
+            return
+        with TemporaryFile(dir=self.folder):
+            pass
 
     def pack(
         self, campaign: Campaign, round: int, reporters: Array, keys: Array | None, ys: Array
     ) -> bytes:
         """n reports of one round as bytes."""
-        import numpy as np
-
-        names = np.ascontiguousarray(reporters).view(np.uint8).reshape(-1, reportlog.REPORTER_BYTES)
-        batch = reportlog.to_arrow(campaign, names, keys, ys, rounds=round)
-        packed: bytes = batch.serialize().to_pybytes()
+        packed: bytes = _to_arrow(campaign, round, reporters, keys, ys).serialize().to_pybytes()
         return packed
+
+    def append(
+        self, campaign: Campaign, round: int, reporters: Array, keys: Array | None, ys: Array
+    ) -> None:
+        """Write one file with n reports of one round, as `deliver` does."""
+        import pyarrow as pa
+
+        batch = _to_arrow(campaign, round, reporters, keys, ys)
+        self._write(campaign, round, pa.Table.from_batches([batch]))
 
     def deliver(self, stored: StoredCampaign, round: int, packed: Sequence[bytes]) -> None:
         """Write one file with the reports of ``packed``, durable when this returns.
@@ -87,19 +132,18 @@ class KeptReports:
 
         form = reportlog.schema(stored.campaign, round=round)
         batches = [pa.ipc.read_record_batch(pa.py_buffer(one), form) for one in packed]
-        table = pa.Table.from_batches(batches, form).sort_by("reporter").combine_chunks()
-        with reportlog.ReportLog(self.folder, stored.campaign).writer() as writer:
-            writer.write(round, *reportlog.from_arrow(stored.campaign, table))
+        self._write(stored.campaign, round, pa.Table.from_batches(batches, form))
+
+    def _write(self, campaign: Campaign, round: int, table: Any) -> None:
+        ordered = table.sort_by("reporter").combine_chunks()
+        with reportlog.ReportLog(self.folder, campaign).writer() as writer:
+            writer.write(round, *reportlog.from_arrow(campaign, ordered))
 
 
-def _prepare(folder: Address) -> None:
-    """As for a folder of this machine; who may write where is the service's to say."""
-    try:
-        # It stays: who may write a log need not have the right to delete from it.
-        (folder / PROBE).write_bytes(b"loloha")
-        if folder.mount.kind.renames:
-            for partial in list(folder.walk()):
-                if partial.name.startswith(".") and partial.name.endswith(PARTIAL):
-                    partial.unlink(missing_ok=True)
-    except StorageError as error:
-        raise StoreError(f"keep_reports must be an address to write to: {error}") from None
+def _to_arrow(
+    campaign: Campaign, round: int, reporters: Array, keys: Array | None, ys: Array
+) -> Any:
+    import numpy as np
+
+    names = np.ascontiguousarray(reporters).view(np.uint8).reshape(-1, reportlog.REPORTER_BYTES)
+    return reportlog.to_arrow(campaign, names, keys, ys, rounds=round)

@@ -36,7 +36,7 @@ TITLES = {
     429: "Too many requests",
     431: "The headers are too large",
     500: "The collector failed",
-    501: "The request is written in a way that is not known here",
+    501: "The request is none that is answered here",
     503: "The collector cannot answer now",
 }
 STATUS_OF = {

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
@@ -74,8 +74,10 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, campaigns, results, over_rounds, dashboard):
+    for part in (upload, together, campaigns):
         app.include_router(part.routes(context))
+    for part in (results, over_rounds, dashboard):
+        app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])
     _add_operations(app, context)
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
@@ -135,7 +137,8 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         context.timekeeper.now()
         context.committer.must_work()
         context.must_log()
-        await context.check(lambda: context.store.ping())
+        if context.settings.append_only is None:
+            await context.check(lambda: context.store.ping())
         health = shape.Health("ok", __version__)
         return Json(msgspec.json.encode(health))
 

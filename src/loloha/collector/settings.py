@@ -134,6 +134,13 @@ class Settings(BaseSettings):
         are asked to come back later; one address has a quarter.
     keep_reports : path or address, optional
         Folder of a Parquet log of all reports; by default none is kept.
+    append_only : path or address, optional
+        Folder of a report log that reports are appended to, and no more: nothing is counted, and
+        of the store only campaigns are read. Any number of such collectors run side by side.
+    segment_seconds : float
+        With append_only, one file is written in so long at most, with all reports that came.
+    segment_reports : int
+        With append_only, a file is written at once where so many reports wait.
     allowed_origins : list of str
         Web pages that may send reports, e.g. "https://app.example": a list, or text with commas.
     allowed_hosts : list of str
@@ -173,6 +180,9 @@ class Settings(BaseSettings):
     largest_held: int = Field(128 << 20, ge=1024)
     largest_queue: int = Field(1_000_000, ge=1)
     keep_reports: Anywhere = None
+    append_only: Anywhere = None
+    segment_seconds: float = Field(1.0, ge=0, le=20)
+    segment_reports: int = Field(50_000, ge=1_000, le=1_000_000)
     allowed_origins: Listed = []
     allowed_hosts: Listed = []
     root_path: str = ""
@@ -182,6 +192,14 @@ class Settings(BaseSettings):
     alarm_secret: SecretStr | None = None
     accept_clock: bool = False
     accept_losses: bool = False
+
+    @model_validator(mode="after")
+    def _appends_only(self) -> Self:
+        if self.append_only is not None and (self.keep_reports is not None or self.alarms):
+            raise ValueError(
+                "append_only must be given without keep_reports and alarms: nothing is counted"
+            )
+        return self
 
     @field_validator("admin_key")
     @classmethod

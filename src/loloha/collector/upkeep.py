@@ -38,7 +38,7 @@ class Upkeep:
                 # A fault of ours, or a damaged log.
                 _log.exception("no longer on time: %s", self._what)
             elif before is None:
-                _log.warning("no longer on time: %s: %s", self._what, _cause(error))
+                _log.warning("no longer on time: %s: %s", self._what, cause_of(error))
             return False
         if before is not None:
             _log.warning("on time again: %s", self._what)
@@ -47,7 +47,7 @@ class Upkeep:
     @property
     def cause(self) -> str | None:
         """Why the last time failed, if it did; the path of a file stays out."""
-        return None if self.failed is None else _cause(self.failed)
+        return None if self.failed is None else cause_of(self.failed)
 
     def start(self) -> None:
         """Begin to do it in a thread of its own, so that no upload waits for it."""
@@ -68,7 +68,7 @@ class Upkeep:
                 self._stopping.wait(SECONDS)
 
 
-def _cause(error: Exception) -> str:
+def cause_of(error: Exception) -> str:
     """What a failure says of itself, without paths."""
     said = error.strerror if isinstance(error, OSError) else str(error)
     return said if said and isinstance(error, StoreError | OSError) else type(error).__name__

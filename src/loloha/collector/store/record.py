@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class _Fresh:
 
     round: int
     opened: Opened
-    columns: _UploadColumns
+    columns: UploadColumns
     shown: bool
 
     def remember(self) -> None:
@@ -91,12 +91,8 @@ class Recorder:
             The codes of the reports of each, valid once the transaction has committed.
         """
         codes = [submission.batch.codes.copy() for submission in submissions]
-        by_entry: dict[int, list[int]] = {}
-        for place, submission in enumerate(submissions):
-            by_entry.setdefault(submission.stored.id, []).append(place)
-        for places in by_entry.values():
-            mine = [submissions[place] for place in places]
-            self._write_entry(connection, mine, [codes[place] for place in places], now)
+        for mine, here in by_campaign(submissions, codes):
+            self._write_entry(connection, mine, here, now)
         return codes
 
     def _write_entry(
@@ -105,16 +101,10 @@ class Recorder:
         stored = mine[0].stored
         first, last = self.close_rounds(connection, stored, now)
         events: Counter[tuple[int, str]] = Counter()
-        rounds = np.concatenate([one.batch.rounds for one in mine])
-        fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
-        fates[rounds > last] = Refusal.EARLY.code
-        columns = _UploadColumns.of(mine)
+        rounds, fates = fates_by_time(mine, first, last)
+        columns = UploadColumns.of(mine)
         self._write_rounds(connection, stored, columns, rounds, fates, events)
-        start = 0
-        for one, code in zip(mine, codes, strict=True):
-            end = start + len(one.batch.index)
-            code[one.batch.index] = fates[start:end]
-            start = end
+        note_fates(mine, codes, fates)
         if first > LARGEST_ROUND:
             # Of a campaign that is deleted nothing is noted again; others take nothing either.
             return
@@ -175,7 +165,7 @@ class Recorder:
         self,
         connection: sql.Connection,
         stored: StoredCampaign,
-        columns: _UploadColumns,
+        columns: UploadColumns,
         rounds: Ints,
         fates: Any,
         events: Counter[tuple[int, str]],
@@ -256,8 +246,36 @@ class Recorder:
             connection.execute(self._add_outcomes, rows)
 
 
+def by_campaign(
+    submissions: Sequence[Submission], codes: list[Any]
+) -> Iterator[tuple[list[Submission], list[Any]]]:
+    """The submissions of each campaign, and the codes of their reports."""
+    by_entry: dict[int, list[int]] = {}
+    for place, submission in enumerate(submissions):
+        by_entry.setdefault(submission.stored.id, []).append(place)
+    for places in by_entry.values():
+        yield [submissions[place] for place in places], [codes[place] for place in places]
+
+
+def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, Any]:
+    """The rounds of the readable reports, and the codes of those that are not open, else 0."""
+    rounds = np.concatenate([one.batch.rounds for one in mine])
+    fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
+    fates[rounds > last] = Refusal.EARLY.code
+    return rounds, fates
+
+
+def note_fates(mine: list[Submission], codes: list[Any], fates: Any) -> None:
+    """Write the fates of the readable reports to their places in the uploads."""
+    start = 0
+    for one, code in zip(mine, codes, strict=True):
+        end = start + len(one.batch.index)
+        code[one.batch.index] = fates[start:end]
+        start = end
+
+
 @dataclass
-class _UploadColumns:
+class UploadColumns:
     """The columns of several uploads as one."""
 
     reporters: Any
@@ -266,7 +284,7 @@ class _UploadColumns:
     ys: Any
 
     @classmethod
-    def of(cls, submissions: Sequence[Submission]) -> _UploadColumns:
+    def of(cls, submissions: Sequence[Submission]) -> UploadColumns:
         def joined(columns: list[Any]) -> Any:
             return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
@@ -279,8 +297,8 @@ class _UploadColumns:
             joined([batch.ys for batch in batches]),
         )
 
-    def take(self, rows: Any) -> _UploadColumns:
+    def take(self, rows: Any) -> UploadColumns:
         if len(rows) == len(self.ys):
             return self
         keys = None if self.keys is None else self.keys[rows]
-        return _UploadColumns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
+        return UploadColumns(self.reporters[rows], self.digests[rows], keys, self.ys[rows])
