@@ -1,8 +1,8 @@
 """Mean, quantiles and distribution function of numbers: against enumeration and brute force."""
 
-import itertools
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.report import Report
 from loloha.server.estimate import Estimate
-from loloha.server.number import Blocks, Numbers
+from loloha.server.number import Numbers
+from loloha.server.quantile_interval import Blocks, deviance
 from loloha.server.variance import Channel
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -46,17 +47,21 @@ def test_the_mean_is_unbiased_with_the_stated_variance(target: str, values: tupl
 
         alone.append(exact_distribution(run))
     mean = square = Fraction(0)
-    for reports in itertools.product(*alone):
+    for reports in product(*alone):
         chance = math.prod(law[one] for law, one in zip(alone, reports, strict=True))
         found = Fraction(estimate_of(protocol, reports).mean)
         mean, square = mean + chance * found, square + chance * found**2
     assert float(mean) == pytest.approx(np.mean(values), abs=1e-12)
-    hidden = one_bit(3, target="mean")
-    stated = 4 * loloha.variance(hidden, len(values), np.mean(values) / 2)
-    # What the values' own spread takes off: the thresholds are drawn one a user.
-    exact = stated - np.var(values) / len(values)
+    if target == "mean":
+        stated = 4 * loloha.variance(protocol, len(values), np.mean(values) / 2)
+        # What the values' own spread takes off: the thresholds are drawn one a user.
+        exact = stated - np.var(values) / len(values)
+        assert stated <= 4 / (4 * math.tanh(0.5) ** 2) / len(values) * (1 + 1e-9)
+    else:
+        errors = {estimate_of(protocol, reports).mean_error for reports in product(*alone)}
+        exact = max(errors) ** 2
+        assert max(errors) == pytest.approx(min(errors), rel=1e-12)
     assert float(square - mean**2) == pytest.approx(exact, rel=1e-9)
-    assert stated <= 4 / (4 * math.tanh(0.5) ** 2) / len(values) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("k", [2, 5, 96, 1 << 20])
@@ -69,8 +74,10 @@ def counted(k: int, seed: int, *, gaps: bool = False) -> tuple[Any, Any, Numbers
     rng = np.random.default_rng(seed)
     eligible = rng.integers(0 if gaps else 1, 6, size=k - 1)
     ones = rng.binomial(eligible, 0.5)
-    numbers = Numbers(k, CHANNEL, int(eligible.sum()), ones, eligible, ones.sum())
-    return ones, eligible, numbers
+    tally = one_bit(k).tally()
+    bits = [np.arange(m) < y for y, m in zip(ones, eligible, strict=True)]
+    tally.update(np.repeat(np.arange(1, k), eligible), np.concatenate(bits).astype(np.int64))
+    return ones, eligible, tally.estimate().numbers
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -85,10 +92,12 @@ def test_shares_are_the_likeliest_decreasing_ones(seed: int) -> None:
     between = np.interp(np.arange(9), places, [1, *expected, 0])
     assert numbers.survival == pytest.approx(between, abs=1e-12)
     assert (np.diff(numbers.survival) <= 1e-12).all()
-    # Fewer than 129 reports smooth over one neighbour on each side: weights 5/9, 1, 5/9.
-    assert 4 < eligible.sum() < 129
-    beside = np.concatenate([[1.0], between, [0.0]])
-    smooth = (5 * beside[:-2] + 9 * between + 5 * beside[2:]) / 19
+    # Nine tenths of the way from the 10 % to the 90 % quantile, over the fifth root of n.
+    low, high = (int((between[1:] > rest).sum()) for rest in (0.9, 0.1))
+    steps = round(0.9 * (high - low) / eligible.sum() ** 0.2)
+    weights = [1 - (i / (steps + 0.5)) ** 2 for i in range(-steps, steps + 1)]
+    beside = np.concatenate([np.ones(steps), between, np.zeros(steps)])
+    smooth = [np.average(beside[v : v + len(weights)], weights=weights) for v in range(9)]
     for level in (0.1, 0.5, 0.9):
         # The least value whose next one at most 1 - level reach; but for rounding.
         v = int(numbers.quantile(level))
@@ -104,7 +113,7 @@ def test_the_interval_of_a_quantile_is_that_of_the_likelihood(seed: int) -> None
     rest = 1 - level
     grid = [i / steps for i in range(steps + 1)]
     best: dict[int | None, float] = {}
-    for shares in itertools.product(grid, repeat=k - 1):
+    for shares in product(grid, repeat=k - 1):
         if list(shares) != sorted(shares, reverse=True):
             continue
         chances = CHANNEL.q + CHANNEL.contrast * np.array(shares)
@@ -118,10 +127,10 @@ def test_the_interval_of_a_quantile_is_that_of_the_likelihood(seed: int) -> None
         for v in [None, *allowed]:
             best[v] = max(best.get(v, -math.inf), value)
     for confidence in (0.6, 0.8, 0.95):
-        z = loloha.server.estimate.normal_quantile(confidence)
+        most = deviance(confidence) / 2
         # A grid finds a little less than the most.
-        inner = [v for v in range(k) if best[None] - best[v] <= z * z / 2 - 0.02]
-        outer = [v for v in range(k) if best[None] - best[v] <= z * z / 2 + 0.02]
+        inner = [v for v in range(k) if best[None] - best[v] <= most - 0.02]
+        outer = [v for v in range(k) if best[None] - best[v] <= most + 0.02]
         low, high = numbers.quantile_interval(level, confidence)
         assert min(outer) <= low <= min(inner, default=low)
         assert max(inner, default=high) <= high <= max(outer)
@@ -133,10 +142,6 @@ def test_pooled_neighbours_know_their_likelihood() -> None:
     assert blocks.likelihood == 0
     for ones, reports in ((1, 4), (3, 4), (2, 5)):
         blocks.add(ones, reports)
-    first, last = blocks.shares()[0], blocks.shares()[-1]
-    assert blocks.shares() == [first, first, last]
-    chance = CHANNEL.q + CHANNEL.contrast * first
-    assert chance == pytest.approx(1 / 2)
     pooled = 8 * math.log(0.5)
     assert blocks.likelihood == pytest.approx(pooled + 2 * math.log(0.4) + 3 * math.log(0.6))
 
@@ -185,6 +190,63 @@ def test_what_cannot_be_estimated_is_refused() -> None:
     for level in (0, 1, -0.5, math.nan, "0.5", True):
         with pytest.raises(ParameterError, match="level must be"):
             known.quantile(level)  # type: ignore[arg-type]
+
+
+def outcomes(values: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """All that can be counted at the two thresholds of k = 3: chances, ones, eligible users."""
+    size = len(values) + 1
+    chances = np.zeros((size, size, size))  # by users and ones of t = 1, and ones of t = 2
+    chances[0, 0, 0] = 1.0
+    for v in values:
+        low, high = (CHANNEL.q + CHANNEL.contrast * (v >= t) for t in (1, 2))
+        after = np.zeros_like(chances)
+        after[1:] += chances[:-1] * (1 - low) / 2
+        after[1:, 1:] += chances[:-1, :-1] * low / 2
+        after += chances * (1 - high) / 2
+        after[:, :, 1:] += chances[:, :, :-1] * high / 2
+        chances = after
+    users, first, second = np.nonzero(chances)
+    eligible = np.stack([users, len(values) - users], axis=-1)
+    return chances[users, first, second], np.stack([first, second], axis=-1), eligible
+
+
+@pytest.mark.parametrize("values", [(0,) * 24, (1,) * 24, (0, 2) * 12, (0, 1, 2) * 8, (2,) * 24])
+def test_intervals_of_few_users_cover(values: tuple[int, ...]) -> None:
+    """Every outcome of 24 users: mean, shares and median, by the exact distribution."""
+    chances, ones, eligible = outcomes(values)
+    assert chances.sum() == pytest.approx(1)
+    protocol = one_bit(3)
+    with np.errstate(invalid="ignore"):
+        shares = (ones / eligible - CHANNEL.q) / CHANNEL.contrast
+    numbers = Numbers.of(protocol, shares, eligible, len(values))
+    low, high = numbers.mean_interval()
+    at = np.mean(values)
+    covered = chances[(low <= at) & (at <= high)].sum()
+    # At an end of the range it can miss on one side alone.
+    assert 0.945 < covered < (0.98 if 0 < at < 2 else 0.985)
+    mean = (chances * numbers.mean).sum()
+    assert mean == pytest.approx(at, abs=1e-12)
+    scatter = (chances * (numbers.mean - at) ** 2).sum()
+    assert numbers.mean_error**2 == pytest.approx(np.full(len(chances), scatter))
+    low, high = loloha.server.estimate.inversion(protocol, len(values), shares, eligible).interval(
+        0.95
+    )
+    for j in (1, 2):
+        share = np.mean([v >= j for v in values])
+        known = eligible[:, j - 1] > 0
+        inside = (low[:, j - 1] <= share) & (share <= high[:, j - 1])
+        assert chances[known & inside].sum() > 0.945 * chances[known].sum()
+        assert (chances * np.where(known, shares[:, j - 1] - share, 0)).sum() == pytest.approx(
+            0, abs=1e-12
+        )
+    some = np.flatnonzero(chances > 1e-5)
+    median = np.quantile(values, 0.5, method="inverted_cdf")
+    few = Numbers.of(protocol, shares[some], eligible[some], len(values))
+    low, high = few.quantile_interval(0.5)
+    covered = chances[some][(low <= median) & (median <= high)].sum() / chances[some].sum()
+    # The least favourable case: all values from 0 to 2 are a median.
+    even = [v for v in values if v == 1] == [] and at == 1
+    assert covered > (0.9 if even else 0.93)
 
 
 @pytest.mark.parametrize("spread", [pytest.param(2, marks=pytest.mark.long), 8])

@@ -74,7 +74,8 @@ def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
     seen = prospect(protocol, n, protocol.asked_memo, protocol.asked_first)
     error, visible = seen.error_one, seen.visible_one
     warnings = list(weaknesses(protocol))
-    mean = mean_error(protocol, n) if not protocol.histogram else None
+    every = campaign.schedule.every
+    mean = mean_error(protocol, n, every=every) if not protocol.histogram else None
     if mean is not None:
         # Errors of single thresholds are no errors of what is asked for.
         pass

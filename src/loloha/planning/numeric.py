@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from loloha.protocols import OneBit, Protocol
 from loloha.server.frame import normal_quantile
-from loloha.server.variance import variance
+from loloha.server.number import mean_scatter
+from loloha.server.variance import Channel, variance
 
 WANTED = 0.01
 """Error of a mean, as a share of the range, for which plans say how many users it takes."""
@@ -34,14 +35,13 @@ class MeanPlan(NamedTuple):
     level: float
 
 
-def mean_error(protocol: Protocol, n: int, level: float = 0.95) -> float:
-    """Half-width, at most, of the interval of a mean by `OneBit`, as a share of the range."""
-    return normal_quantile((1 + level) / 2) * math.sqrt(one_bit_noise(protocol) / n)
+def mean_error(protocol: Protocol, n: int, level: float = 0.95, every: int = 1) -> float:
+    """Half-width, at most, of the interval of a mean by `OneBit`, as a share of the range.
 
-
-def one_bit_noise(protocol: Protocol) -> float:
-    """n times the variance of the mean in squared ranges, at most: 1 / (4 (p-q)^2)."""
-    return float(variance(OneBit.from_params({**protocol.get_params(), "target": "mean"}), 1, 0.5))
+    Of all users, where those who report are one panel of ``every``.
+    """
+    scatter = mean_scatter(protocol, Channel.formula(protocol), float(n), n * every)
+    return normal_quantile((1 + level) / 2) * math.sqrt(scatter.at(0.5))
 
 
 def histogram_noise(protocol: Protocol) -> float:
@@ -61,5 +61,5 @@ def plan_mean(
     one_bit = OneBit(k=k, eps_inf=eps_inf, eps_1=eps_1)
     scale = (normal_quantile((1 + level) / 2) / WANTED) ** 2
     other = None if histogram is None else math.ceil(scale * histogram_noise(histogram))
-    users = math.ceil(scale * one_bit_noise(one_bit))
-    return MeanPlan(mean_error(one_bit, n, level), users, other, level)
+    error = mean_error(one_bit, n, level)
+    return MeanPlan(error, math.ceil(n * (error / WANTED) ** 2), other, level)

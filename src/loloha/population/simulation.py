@@ -68,15 +68,15 @@ class Simulation(Numeric):
     reach = _moved.renamed("reach", "eligible")
 
     @property
-    def _users(self) -> Ints:
-        """Of whom those of a round are drawn, int64[tau, 1]."""
+    def users(self) -> Ints:
+        """Of whom those of each round are drawn, int64[tau, 1]."""
         users: Ints = self.n[:, None] * self.every
         return users
 
     @cached_property
     def standard_errors(self) -> Floats:
         """Of each estimate, float64[tau, bins]; NaN where there is none."""
-        return standard_errors(self.protocol, self._users, self.estimates, self.eligible)
+        return standard_errors(self.protocol, self.users, self.estimates, self.eligible)
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -110,7 +110,7 @@ class Simulation(Numeric):
         simultaneous : bool
             Whether those of all bins of a round hold at once: for bins picked by their estimates.
         """
-        test = inversion(self.protocol, self._users, self.estimates, self.eligible)
+        test = inversion(self.protocol, self.users, self.estimates, self.eligible)
         return test.interval(level, simultaneous=simultaneous)
 
     def coverage(self, level: float = 0.95) -> float:

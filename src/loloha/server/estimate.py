@@ -148,11 +148,15 @@ class Estimate(Numeric):
 
         return ranks(self, count, level)
 
+    @property
+    def users(self) -> int:
+        """Of whom the n were drawn: the population, or these."""
+        return drawn_from(self.population, self.n)
+
     @cached_property
     def inversion(self) -> Inversion:
         """What the test behind the intervals needs."""
-        users = drawn_from(self.population, self.n)
-        return inversion(self.protocol, users, self.frequencies, self.eligible)
+        return inversion(self.protocol, self.users, self.frequencies, self.eligible)
 
     def table(
         self,

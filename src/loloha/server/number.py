@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,13 @@ from loloha.encodings import HiddenThreshold, Threshold
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.server.interval import Inversion, Scatter
+from loloha.server.projection import decreasing
+from loloha.server.quantile_interval import deviance, quantile_ends
 from loloha.server.variance import Channel, plain
 
 QUANTILES = (0.1, 0.5, 0.9)
 """Those that summaries show."""
-_HALF_WIDTH = 0.22
+_HALF_WIDTH = 0.9
 MOST_VALUES = 1 << 14
 """Of a larger domain summaries leave them out: they take seconds."""
 
@@ -34,71 +34,68 @@ class Numbers:
     k : int
     channel : Channel
         Chances that the bit is 1: of users at or above their threshold, and below it.
-    n : int64[...]
-        Reports.
-    ones, eligible : int64[..., k-1] or None
+    share : Inversion
+        The mean as a share of the range 0..k-1, float64[..., 1], with the test of its interval.
+    ones, eligible : float64[..., k-1] or None
         Bits that are 1, and all, at each threshold; None where no threshold is sent.
-    total : int64[...]
-        Bits that are 1.
     """
 
     k: int
     channel: Channel
-    n: Any
-    ones: Ints | None
-    eligible: Ints | None
-    total: Any
+    share: Inversion
+    ones: Any
+    eligible: Any
 
     @classmethod
-    def of(cls, protocol: Protocol, frequencies: Floats, eligible: Ints, n: Any) -> Numbers:
-        """Of the estimates of a protocol that asks for numbers; others are refused."""
+    def of(cls, protocol: Protocol, frequencies: Floats, eligible: Ints, users: Any) -> Numbers:
+        """Of the estimates of a protocol that asks for numbers; others are refused.
+
+        ``users``, one a round, are those of whom the reporting ones are a sample, or these.
+        """
         if not isinstance(protocol.encoding, Threshold):
             raise ParameterError(
                 f"protocol must ask for numbers, got {protocol.name}; use OneBit (onebit), or take "
                 "the mean of its projected frequencies"
             )
-        channel = Channel.realised(protocol)
-        shares = channel.q + np.nan_to_num(frequencies) * channel.contrast
-        # What was counted, but for rounding.
-        ones = np.rint(shares * eligible).astype(np.int64)
-        total = ones.sum(axis=-1)
+        channel, k = Channel.realised(protocol), protocol.k
+        n = np.asarray(eligible.sum(axis=-1), dtype=np.float64)[..., None]
+        known = np.where(n > 0, n, np.nan)
+        skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
+        scatter, unit = (
+            mean_scatter(protocol, channel, known, users),
+            1 / (known * channel.contrast),
+        )
         if isinstance(protocol.encoding, HiddenThreshold):
-            return cls(protocol.k, channel, n, None, None, total)
-        return cls(protocol.k, channel, n, ones, np.asarray(eligible), total)
+            return cls(k, channel, Inversion(frequencies, scatter, unit, skew), None, None)
+        reported = np.nan_to_num(frequencies)
+        # A low threshold is reached by more users than a high one: (t - k/2) / (k-1) is added.
+        added = (np.arange(1, k) - k / 2) / (k - 1)
+        share = ((reported + added) * eligible).sum(axis=-1, keepdims=True) / known
+        # What was counted, but for rounding.
+        ones = np.rint((channel.q + reported * channel.contrast) * eligible)
+        return cls(k, channel, Inversion(share, scatter, unit, skew), ones, np.asarray(eligible))
 
     # -- mean
 
     @property
     def mean(self) -> Any:
-        """Unbiased, float64[...]: (k-1) times the mean of (bit - q) / (p - q)."""
-        return plain((self.k - 1) * self._mean_test.frequencies[..., 0])
+        """Unbiased, float64[...]: (k-1) times the mean of (bit - q) / (p - q), plus t - k/2.
+
+        Of the threshold t of each report, where it is sent: the variance is then the same whatever
+        the values are. Source: docs/maths.md, section 20.
+        """
+        return plain((self.k - 1) * self.share.frequencies[..., 0])
 
     @property
     def mean_error(self) -> Any:
-        """Standard error of the mean, float64[...]: at most (k-1) / (2 (p-q) sqrt(n))."""
-        share = np.clip(self._mean_test.frequencies, 0, 1)
-        return plain((self.k - 1) * np.sqrt(self._mean_test.scatter.at(share))[..., 0])
+        """Standard error of the mean, float64[...]: with thresholds the same for all values."""
+        share = np.clip(self.share.frequencies, 0, 1)
+        return plain((self.k - 1) * np.sqrt(self.share.scatter.at(share))[..., 0])
 
     def mean_interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Lower and upper end of an interval of the mean, within 0..k-1; float64[...] each."""
-        low, high = self._mean_test.interval(level)
+        low, high = self.share.interval(level)
         return plain((self.k - 1) * low[..., 0]), plain((self.k - 1) * high[..., 0])
-
-    @cached_property
-    def _mean_test(self) -> Inversion:
-        """Of the mean as a share of the range: all bits are those of one threshold drawn anew."""
-        p, q, contrast = self.channel
-        n = np.asarray(self.n, dtype=np.float64)[..., None]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            known = np.where(n > 0, n, np.nan)
-            shares = (np.asarray(self.total)[..., None] / known - q) / contrast
-
-        def variance(f: float) -> Any:
-            chance = q + f * contrast
-            return chance * (1 - chance) / contrast**2 / known
-
-        skew = max(0.0, 1 - 2 * q), max(0.0, 2 * p - 1)
-        return Inversion(shares, Scatter.through(variance), 1 / (known * contrast), skew)
 
     # -- distribution
 
@@ -110,7 +107,7 @@ class Numbers:
         """
         ones, eligible = self._thresholds()
         rows = [_fit(*row, self.channel) for row in zip(ones, eligible, strict=True)]
-        fitted: Floats = np.array(rows).reshape(*np.shape(self.n), self.k)
+        fitted: Floats = np.array(rows).reshape(*np.shape(self.eligible)[:-1], self.k)
         return fitted
 
     def quantile(self, level: Any) -> Any:
@@ -129,18 +126,20 @@ class Numbers:
         Notes
         -----
         Of `survival` smoothed by the kernel 1 - x^2 (Epanechnikov) with a half-width of
-        0.22 n^(-1/5) of the range, 3 % at n = 20 000; less than half a step smooths nothing.
+        0.9 n^(-1/5) times the distance of its 10 % and 90 % quantiles, an eighth of it at
+        n = 20 000; less than half a step smooths nothing.
         """
         rest = 1 - checks.level(level)
-        above = (self._smoothed[..., 1:] > rest).sum(axis=-1).astype(np.float64)
-        return plain(np.where(np.isnan(self.survival[..., 0]), np.nan, above))
+        return plain(_reached(self._smoothed, rest))
 
     @cached_property
     def _smoothed(self) -> Floats:
-        """`survival`, smoothed over neighbours, fewer the more reports there are."""
+        """`survival`, smoothed over neighbours: fewer, the more reports and the nearer values."""
         rounds = self.survival.reshape(-1, self.k)
-        sizes = np.broadcast_to(self.n, np.shape(self.survival)[:-1]).ravel()
-        rows = [_smooth(row, _steps(self.k, int(n))) for row, n in zip(rounds, sizes, strict=True)]
+        low, high = (_reached(rounds, rest) for rest in (0.9, 0.1))
+        n = np.maximum(self.eligible.sum(axis=-1).ravel(), 1)
+        steps = np.rint(np.nan_to_num(high - low) * _HALF_WIDTH / n**0.2).astype(int).tolist()
+        rows = [_smooth(row, most) for row, most in zip(rounds, steps, strict=True)]
         smoothed: Floats = np.array(rows).reshape(self.survival.shape)
         return smoothed
 
@@ -162,15 +161,19 @@ class Numbers:
         Notes
         -----
         All values v are in it for which the likelihood, largest under S(j) >= 1 - level up to j = v
-        and S(j) <= 1 - level beyond, is within z^2 / 2 of the largest of any decreasing S (its
-        logarithm), z the one-sided normal deviate. docs/numbers.md has the coverage.
+        and S(j) <= 1 - level beyond, is not far below the largest of any decreasing S: by what its
+        ratio is as a rule (Banerjee and Wellner 2001). docs/numbers.md has the coverage: more than
+        is asked where one value surely holds the quantile.
         """
         rest = 1 - checks.level(level)
-        most = NormalDist().inv_cdf(checks.level(confidence)) ** 2 / 2
+        most = deviance(checks.level(confidence)) / 2
         ones, eligible = self._thresholds()
         ends = np.array(
-            [_ends(*row, self.channel, rest, most) for row in zip(ones, eligible, strict=True)]
-        ).reshape(*np.shape(self.n), 2)
+            [
+                quantile_ends(*row, self.channel, rest, most)
+                for row in zip(ones, eligible, strict=True)
+            ]
+        ).reshape(*np.shape(self.eligible)[:-1], 2)
         return plain(ends[..., 0]), plain(ends[..., 1])
 
     def summary(self, level: float = 0.95, scale: Any = None) -> dict[str, Any]:
@@ -208,7 +211,7 @@ class Numbers:
             columns[f"{name}_upper"] = start + step * high + half
         return columns
 
-    def _thresholds(self) -> tuple[Ints, Ints]:
+    def _thresholds(self) -> tuple[Floats, Floats]:
         """Ones and eligible, a row a round."""
         if self.ones is None or self.eligible is None:
             raise ParameterError(
@@ -230,7 +233,7 @@ class Numeric:
         """Mean, quantiles and distribution function; refused for other protocols."""
         one: Any = self
         frequencies = one.frequencies if hasattr(one, "frequencies") else one.estimates
-        return Numbers.of(one.protocol, frequencies, one.eligible, one.n)
+        return Numbers.of(one.protocol, frequencies, one.eligible, one.users)
 
     @property
     def mean(self) -> Any:
@@ -265,23 +268,42 @@ class Numeric:
         return self.numbers.quantile_interval(level, confidence)
 
 
-def _fit(ones: Ints, eligible: Ints, channel: Channel) -> Floats:
+def mean_scatter(protocol: Protocol, channel: Channel, n: Any, users: Any) -> Scatter:
+    """Variance of the mean, as a share of the range, of n reports through this channel.
+
+    Parameters
+    ----------
+    n : float64[..., 1]
+    users : int or int64[..., 1]
+        Of whom they are drawn: what their values' own variance f (1 - f), at most, adds.
+    """
+    p, q, contrast = channel
+    noise = np.array([q * (1 - q), p * (1 - p)]) / contrast**2
+    if isinstance(protocol.encoding, HiddenThreshold):
+        bits, bend = 0.0, 1.0
+    else:
+        # Of 1{v >= t} + t / (k-1): uniform about the value, whatever it is.
+        bits = (1 - 1 / (protocol.k - 1) ** 2) / 12
+        bend = np.maximum(users - n, 0) / np.maximum(users - 1, 1)
+    return Scatter((noise[0] + bits) / n, (noise[1] - noise[0]) / n, bend / n)
+
+
+def _reached(survival: Floats, rest: float) -> Any:
+    """The last value that more than ``rest`` of the users reach; NaN where nothing is known."""
+    above = (survival[..., 1:] > rest).sum(axis=-1)
+    return np.where(np.isnan(survival[..., 0]), np.nan, above.astype(np.float64))
+
+
+def _fit(ones: Floats, eligible: Floats, channel: Channel) -> Floats:
     """The likeliest decreasing shares S(0) = 1, S(1), ..., S(k-1) of one round."""
     k = len(ones) + 1
     if not eligible.any():
         return np.full(k, np.nan)
     drawn = np.flatnonzero(eligible)
-    blocks = Blocks(channel, 0.0, 1.0)
-    for j in drawn:
-        blocks.add(int(ones[j]), int(eligible[j]))
-    places, shares = [0, *(drawn + 1), k], [1.0, *blocks.shares(), 0.0]
-    fitted: Floats = np.interp(np.arange(k), places, shares)
+    reports = eligible[drawn]
+    shares = decreasing((ones[drawn] / reports - channel.q) / channel.contrast, reports)
+    fitted: Floats = np.interp(np.arange(k), [0, *(drawn + 1), k], [1.0, *shares, 0.0])
     return fitted
-
-
-def _steps(k: int, n: int) -> int:
-    """Half-width of the kernel that smooths the distribution function."""
-    return round((k - 1) * _HALF_WIDTH / math.pow(max(n, 1), 0.2))
 
 
 def _smooth(survival: Floats, steps: int) -> Floats:
@@ -292,72 +314,3 @@ def _smooth(survival: Floats, steps: int) -> Floats:
     padded = np.concatenate([np.ones(steps), survival, np.zeros(steps)])
     smoothed: Floats = np.convolve(padded, weights / weights.sum(), "valid")
     return smoothed
-
-
-def _ends(
-    ones: Ints, eligible: Ints, channel: Channel, rest: float, most: float
-) -> tuple[float, float]:
-    """The least and the greatest value that the quantile may be."""
-    if not eligible.any():
-        return math.nan, math.nan
-    drawn = [(int(y), int(m)) for y, m in zip(ones, eligible, strict=True)]
-    free = _likelihoods(drawn, Blocks(channel, 0.0, 1.0))[-1]
-    left = np.array(_likelihoods(drawn, Blocks(channel, rest, 1.0)))
-    # From the other end shares rise: those of bits that are 0 fall.
-    turned = [(m - y, m) for y, m in reversed(drawn)]
-    mirrored = Channel(1 - channel.q, 1 - channel.p, channel.contrast)
-    right = np.array(_likelihoods(turned, Blocks(mirrored, 1 - rest, 1.0)))[::-1]
-    held = np.flatnonzero(free - left - right <= most)
-    return float(held[0]), float(held[-1])
-
-
-def _likelihoods(rows: list[tuple[int, int]], blocks: Blocks) -> list[float]:
-    """Of none, the first, the first two, ... of these thresholds."""
-    values = [0.0]
-    for y, m in rows:
-        if m:
-            blocks.add(y, m)
-        values.append(blocks.likelihood)
-    return values
-
-
-class Blocks:
-    """The likeliest decreasing shares within bounds, as thresholds are added: pooled neighbours.
-
-    Where shares must lie within bounds, the likeliest ones are those without bounds, clipped.
-    """
-
-    def __init__(self, channel: Channel, least: float, most: float) -> None:
-        self.channel, self.least, self.most = channel, least, most
-        # Ones, reports, thresholds, and the likelihood of all blocks up to this one.
-        self._stack: list[tuple[int, int, int, float]] = []
-
-    def add(self, ones: int, reports: int) -> None:
-        """One more threshold, above all others."""
-        stack, count = self._stack, 1
-        while stack and stack[-1][0] * reports <= ones * stack[-1][1]:
-            earlier = stack.pop()
-            ones, reports, count = ones + earlier[0], reports + earlier[1], count + earlier[2]
-        before = stack[-1][3] if stack else 0.0
-        stack.append((ones, reports, count, before + self._of(ones, reports)))
-
-    @property
-    def likelihood(self) -> float:
-        """Its logarithm, of all that was added."""
-        return self._stack[-1][3] if self._stack else 0.0
-
-    def shares(self) -> list[float]:
-        """Of each threshold that was added."""
-        return [
-            self._share(ones, reports)
-            for ones, reports, count, _ in self._stack
-            for _ in range(count)
-        ]
-
-    def _share(self, ones: int, reports: int) -> float:
-        share = (ones / reports - self.channel.q) / self.channel.contrast
-        return min(self.most, max(self.least, share))
-
-    def _of(self, ones: int, reports: int) -> float:
-        chance = self.channel.q + self.channel.contrast * self._share(ones, reports)
-        return ones * math.log(chance) + (reports - ones) * math.log1p(-chance)

@@ -42,6 +42,41 @@ def project_simplex(frequencies: Any) -> Floats:
     return projected
 
 
+def decreasing(shares: Any, weights: Any = 1.0) -> Floats:
+    """The nearest shares in [0, 1] that never rise along the last axis (isotonic regression).
+
+    Parameters
+    ----------
+    shares : float64[..., m]
+        Unbiased estimates, all finite.
+    weights : float64[..., m] or float
+        Of their squared distances, > 0.
+
+    Returns
+    -------
+    float64[..., m]
+    """
+    unbiased = finite(shares)
+    each = np.broadcast_to(weights, unbiased.shape)
+    rows = unbiased.reshape(-1, unbiased.shape[-1])
+    fitted = [_pooled(*row) for row in zip(rows, each.reshape(rows.shape), strict=True)]
+    nearest: Floats = np.clip(np.array(fitted).reshape(unbiased.shape), 0.0, 1.0)
+    return nearest
+
+
+def _pooled(shares: Floats, weights: Floats) -> Floats:
+    """One row: neighbours that rise are pooled (pool adjacent violators)."""
+    blocks: list[tuple[float, float, int]] = []
+    for share, weight in zip(shares.tolist(), weights.tolist(), strict=True):
+        count = 1
+        while blocks and blocks[-1][0] <= share:
+            before, heavy, more = blocks.pop()
+            share = (before * heavy + share * weight) / (heavy + weight)
+            weight, count = weight + heavy, count + more
+        blocks.append((share, weight, count))
+    return np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+
+
 def clip_and_renormalise(frequencies: Any) -> Floats:
     """Negative frequencies set to 0, the others scaled to add up to 1.
 
