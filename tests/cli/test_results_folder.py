@@ -1,5 +1,6 @@
 """A folder of results is there as a whole or not at all."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ def fill(folder: Path, text: str) -> None:
         (folder / name).write_text(text)
 
 
-def cut_short(out: Path, failure: type[BaseException], force: bool = False) -> None:
+def cut_short(out: Path, failure: type[BaseException] | BaseException, force: bool = False) -> None:
     with new_folder(out, NAMES, force=force) as draft:
         fill(draft, "half")
         raise failure
@@ -121,3 +122,28 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
         fill(draft, "new")
     assert link.is_symlink()
     assert contents(real) == dict.fromkeys(NAMES, "new")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_with_what_to_do(tmp_path: Path, number: int) -> None:
+    """It was "output: No space left on device"."""
+    out = tmp_path / "out"
+    with pytest.raises(LolohaError, match=r"--out must be writable.*out'.*free some"):
+        cut_short(out, OSError(number, "full"))
+    assert list(tmp_path.iterdir()) == []
+    # What is read may fail, too: that is not said of --out.
+    with pytest.raises(FileNotFoundError):
+        cut_short(out, OSError(errno.ENOENT, "missing"))
+
+
+def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Path) -> None:
+    from loloha.cli import compare
+
+    class Table:
+        def to_frame(self, backend: str) -> None:
+            raise OSError(errno.ENOSPC, "full")
+
+    (tmp_path / "comparison.csv").write_text("old")
+    with pytest.raises(LolohaError, match="free some"):
+        compare._save(Table(), tmp_path)  # type: ignore[arg-type]
+    assert contents(tmp_path) == {"comparison.csv": "old"}

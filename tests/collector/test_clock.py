@@ -198,3 +198,42 @@ def test_a_start_that_closes_rounds_says_so(
     context.open()
     context.close()
     assert ("closed for good" in caplog.text) == told
+
+
+@pytest.mark.parametrize("back", [150, 10 * HOUR])
+def test_what_is_closed_is_shown_so_after_the_clock_went_back(
+    serve: Any, clock: Clock, back: float
+) -> None:
+    """The rounds said to be open were those of the clock: reports in them were refused late."""
+    one = campaign()
+    first = serve(steady=lambda: clock.now)
+    path = created(first, one, terms={"late_seconds": 0, "early_seconds": 60, "minimum_cohort": 1})
+    some, at = clients(one, 6), 11
+    clock.now = START + at * HOUR + 60
+
+    def send(client: Any, round: int, place: int) -> str:
+        (sent,) = messages(one, [some[place]], round)
+        headers = {"content-type": "application/json"}
+        answer = client.post(f"{path}/reports", content=sent, headers=headers)
+        return str(answer.json().get("reason", "accepted"))
+
+    def states(client: Any) -> list[str]:
+        rounds = [at - 2, at - 1, at, at + 1]
+        return [client.get(f"{path}/rounds/{each}/estimates").json()["state"] for each in rounds]
+
+    assert (send(first, at, 0), send(first, at - 1, 1)) == ("accepted", "late")
+    clock.now -= back
+    second = serve(steady=lambda: clock.now, accept_clock=True)
+    for client in (first, second) if back < HOUR else (second,):
+        shown = client.get(path).json()["now"]
+        assert shown["first_open"] == at
+        open_rounds = range(shown["first_open"], shown["last_open"] + 1)
+        assert list(open_rounds) == []
+        assert states(client)[:2] == ["closed", "closed"]
+        assert states(client)[3] == "future"
+    # What is closed is late, not early: a device would keep it for ever.
+    assert send(second, at - 1, 2) == "late"
+    assert send(second, at, 3) == "early"
+    assert states(second)[2] == "future"
+    clock.now += back
+    assert (send(second, at, 4), states(second)[2]) == ("accepted", "open")

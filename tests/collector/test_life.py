@@ -223,7 +223,7 @@ def test_what_is_counted_is_kept_at_the_end_and_gone_once_deleted(
     store.set_state(stored, "deleted", NOW)
     assert rows(store, stored) == dict.fromkeys(COUNTED, 0)
     assert rows(store, other)["guard"] > 0
-    assert store.states() == {one.fingerprint: "deleted"}
+    assert store.life(stored).state == "deleted"
     # The document stays: devices are told that it has ended.
     assert store.campaign(one.fingerprint).campaign == one  # type: ignore[union-attr]
     assert not store.tally(stored, 0).n
@@ -407,20 +407,59 @@ def test_changes_at_the_same_time_are_remembered_in_the_order_of_their_commits(
         first = pool.submit(become, client, one, "paused")
         assert paused.wait(10)
         second = pool.submit(become, client, one, "open")
-        assert (first.result(10)["state"], second.result(10)["state"]) == ("paused", "open")
+        assert second.result(10)["state"] == "open"
+        # What it says is so by now.
+        assert first.result(10)["state"] == "open"
     assert client.get(path).json()["state"] == "open"
 
 
 def test_a_change_whose_commit_is_uncertain_is_looked_up(
     serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, change = serve(), Store.set_state
+    client = serve()
     path = created(client, one)
+    database = client.app.state.context.store.database
 
-    def cut_off(store: Store, stored: StoredCampaign, wanted: State, now: float) -> None:
-        change(store, stored, wanted, now)
+    def cut_off() -> None:
+        monkeypatch.undo()
         raise StoreError("store must be reachable; try again")
 
-    monkeypatch.setattr(Store, "set_state", cut_off)
+    monkeypatch.setattr(database, "must_be_in_place", cut_off)
     become(client, one, "paused", 503)
     assert client.get(path).json()["state"] == "paused"
+    sent = messages(one, clients(one, 1), 0)
+    told = client.post(f"{path}/reports", content=sent[0], headers=JSON)
+    assert (told.status_code, told.json()["campaign"]) == (410, "paused")
+
+
+@pytest.mark.parametrize(("state", "says"), [("paused", "paused"), ("closed", "ended")])
+def test_an_upload_on_its_way_is_told_what_became_of_the_campaign(
+    serve: Any, one: Campaign, monkeypatch: pytest.MonkeyPatch, state: State, says: str
+) -> None:
+    client, record = serve(), Store.record
+    path = created(client, one)
+    sent = messages(one, clients(one, 6), 0)
+
+    def change_before(store: Store, submissions: Any, now: float) -> Any:
+        store.set_state(submissions[0].stored, state, now)
+        return record(store, submissions, now)
+
+    monkeypatch.setattr(Store, "record", change_before)
+    ways = [
+        (f"{path}/reports", sent[1], JSON),
+        (f"{path}/reports", b"\n".join(sent), LINES),
+        ("/v1/reports", b"[%s]" % sent[2], JSON),
+    ]
+    for where, body, headers in ways:
+        store = client.app.state.context.store
+        with store.writing() as connection:
+            connection.execute(sql.update(schema.campaign).values(state="open", first_open=0))
+        store.read_lives()
+        assert client.get(path).json()["state"] == "open"
+        answer = client.post(where, content=body, headers=headers)
+        told = answer.json()
+        if "answers" in told:
+            ((status, told),) = [(each["status"], each["body"]) for each in told["answers"]]
+        else:
+            status = answer.status_code
+        assert (status, told["campaign"], told["reason"]) == (410, says, "late")

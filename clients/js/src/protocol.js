@@ -153,8 +153,16 @@ export class Protocol {
     const rest = m0 === undefined ? g - 2 + g * q : (g * q - m0) / q;
     const terms = [loss, Math.log(-Math.expm1(-loss)), -Math.log(rest)];
     for (let i = 0; i < answers; i++) terms.push(Math.log(g - i));
-    const off = 2 ** -52 * (terms.length + 8) * (sum(terms.map(Math.abs)) + g / rest);
-    const odds = sum(terms);
+    const off = 2 ** -49 * (sum(terms.map(Math.abs)) + g / rest);
+    // Compensated: with thousands of terms a limit would cover in Python what it does not here.
+    let odds = 0;
+    let lost = 0;
+    for (const term of terms) {
+      const next = odds + term;
+      lost += Math.abs(odds) < Math.abs(term) ? term - next + odds : odds - next + term;
+      odds = next;
+    }
+    odds += lost;
     const spent = Math.max(odds, 0) + Math.log1p(Math.exp(-Math.abs(odds)));
     return Math.max(loss, spent * (1 + 2 ** -50) + Math.min(1, spent) * off);
   }

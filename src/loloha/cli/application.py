@@ -35,6 +35,7 @@ from loloha.cli import (
     tally,
 )
 from loloha.cli.command import Commands
+from loloha.cli.results_folder import FULL
 from loloha.errors import LolohaError, ParameterError
 
 COMMANDS: tuple[Any, ...] = (
@@ -93,7 +94,8 @@ class CommandLine(TyperGroup):
         except OSError as error:
             named = error.filename or ("output" if error.errno else "")
             where = f"{named}: " if named else ""
-            console.fail(f"{where}{error.strerror or type(error).__name__}")
+            advice = "; free some, or write elsewhere" if error.errno in FULL else ""
+            console.fail(f"{where}{error.strerror or type(error).__name__}{advice}")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as error:
             console.fail(f"interrupted; {str(error) or 'nothing was left half-written'}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console, input_table
-from loloha.cli.results_folder import unwritable
+from loloha.cli.results_folder import unwritable, writing_to
 
 if TYPE_CHECKING:
     from loloha.population.comparison import Comparison
@@ -49,7 +51,8 @@ def compare(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(out, error) from error
-    with console.working("simulating") as progress:
+    place = nullcontext() if out is None else writing_to(out)
+    with place, console.working("simulating") as progress:
         comparison = loloha.compare(
             dataset,
             protocol or PROTOCOLS,
@@ -81,11 +84,16 @@ def compare(
 def _save(comparison: Comparison, out: Path) -> None:
     from loloha.server.frame import written
 
-    for form in ("csv", "parquet"):
-        with (out / f"comparison.{form}").open("wb") as file:
-            file.writelines(written([comparison.to_frame(backend="pyarrow")], form))
-    with console.drawing():
-        _draw(comparison, out)
+    with writing_to(out), TemporaryDirectory(dir=out, prefix=".comparison.") as near:
+        draft = Path(near)
+        for form in ("csv", "parquet"):
+            with (draft / f"comparison.{form}").open("wb") as file:
+                file.writelines(written([comparison.to_frame(backend="pyarrow")], form))
+        with console.drawing():
+            _draw(comparison, draft)
+        # None gets its name before all are whole.
+        for whole in draft.iterdir():
+            whole.replace(out / whole.name)
 
 
 def _draw(comparison: Comparison, out: Path) -> None:

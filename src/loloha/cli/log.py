@@ -11,6 +11,8 @@ from loloha.address import Address, Location, at, snapshot
 from loloha.cli import campaign_file, console
 from loloha.cli.command import Commands
 from loloha.cli.input_table import load, load_for
+from loloha.cli.results_folder import writing_to
+from loloha.cli.table_file import new_file
 from loloha.errors import LolohaError, ParameterError
 
 MOST_UNASKED = 20_000_000
@@ -50,7 +52,7 @@ def generate(
         raise LolohaError(f"--truth must be new, got {str(truth)!r}; name another file")
     values = _values(agreed, table, reading)
     _refuse_unasked(values, users, rounds)
-    with console.working("generating") as progress:
+    with writing_to(out), console.working("generating") as progress:
         counts = reportlog.generate(
             log,
             values,
@@ -108,7 +110,9 @@ def _write_truth(path: Path, counts: Any) -> None:
     rounds, values = np.nonzero(counts)
     users = counts[rounds, values]
     share = users / counts.sum(axis=1)[rounds]
-    parquet.write_table(pyarrow.table({"round": rounds, "value": values, "truth": share}), path)
+    with new_file(path, "--truth") as draft:
+        columns = {"round": rounds, "value": values, "truth": share}
+        parquet.write_table(pyarrow.table(columns), draft)
 
 
 @group.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -21,6 +22,8 @@ FILES = (
     "frequencies.svg",
 )
 """What a run leaves in its folder."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Failures of a disk that takes no more, of which a message says what to do."""
 
 
 @contextmanager
@@ -46,8 +49,9 @@ def new_folder(
     except OSError as error:
         raise unwritable(out, error) from error
     try:
-        yield draft
-        _swap(draft, out, earlier)
+        with writing_to(out):
+            yield draft
+            _swap(draft, out, earlier)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(earlier, ignore_errors=True)
@@ -94,8 +98,20 @@ def _swap(draft: Path, out: Path, earlier: Path) -> None:
         raise
 
 
-def unwritable(out: Path, error: OSError) -> LolohaError:
+def unwritable(out: Location, error: OSError, name: str = "--out") -> LolohaError:
     """That results cannot go there."""
     # A library's own text may name the draft.
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    return LolohaError(f"--out must be writable, got {str(out)!r}: {reason}; name another place")
+    advice = "free some, or name another place" if error.errno in FULL else "name another place"
+    return LolohaError(f"{name} must be writable, got {str(out)!r}: {reason}; {advice}")
+
+
+@contextmanager
+def writing_to(out: Location) -> Iterator[None]:
+    """Name the place whose disk is full; other errors may come from what is read."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise unwritable(out, error) from error
+        raise

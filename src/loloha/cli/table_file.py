@@ -47,7 +47,7 @@ def write(tables: Iterable[Any], out: Location) -> int:
 
 
 @contextmanager
-def new_file(out: Location) -> Iterator[Path]:
+def new_file(out: Location, name: str = "--out") -> Iterator[Path]:
     """A draft that takes the place of ``out`` if all goes well; folders above it are made."""
     if isinstance(out, Address):
         with TemporaryDirectory(prefix="loloha-") as near:
@@ -61,7 +61,7 @@ def new_file(out: Location) -> Iterator[Path]:
         yield draft
         draft.replace(out)
     except OSError as error:
-        raise unwritable(out, error) from error
+        raise unwritable(out, error, name) from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -80,8 +80,10 @@ class AlarmWatch:
         if stored is None:
             return
         self._known[fingerprint] = stored
-        first_open, _ = stored.terms.open_rounds(stored.campaign.schedule, now)
-        last, marks = first_open - 1, self._alarms.marks(stored.id)
+        last, marks = (
+            self._store.life(stored).last_closed(stored, now),
+            self._alarms.marks(stored.id),
+        )
         rules = self._rules(stored)
         begun = {name: last for name in rules if name not in marks}
         behind = [name for name in rules if name not in begun and marks[name] < last]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from loloha.address import Location
 from loloha.collector.kept_reports import KeptReports
+from loloha.collector.life import Life
 from loloha.collector.store.record import UploadColumns, by_campaign, fates_by_time, note_fates
+from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.upkeep import cause_of
 from loloha.collector.work import by_round
@@ -27,7 +29,8 @@ class Appender:
     accepted again, and counts once.
     """
 
-    def __init__(self, folder: Location) -> None:
+    def __init__(self, folder: Location, life: Callable[[StoredCampaign], Life]) -> None:
+        self._life = life
         self._log = KeptReports(folder, setting="append_only", shared=True)
         self._pool = ThreadPoolExecutor(WRITERS, "appender")
 
@@ -51,12 +54,12 @@ class Appender:
         codes = [submission.batch.codes.copy() for submission in submissions]
         segments = []
         for mine, here in by_campaign(submissions, codes):
-            campaign, terms = mine[0].stored.campaign, mine[0].stored.terms
-            rounds, fates = fates_by_time(mine, *terms.open_rounds(campaign.schedule, now))
+            stored = mine[0].stored
+            rounds, fates = fates_by_time(mine, *self._life(stored).open_rounds(stored, now))
             columns = UploadColumns.of(mine)
             for round, rows in by_round(rounds, np.flatnonzero(fates == 0)):
                 few = columns.take(rows)
-                segments.append((campaign, round, few.reporters, few.keys, few.ys))
+                segments.append((stored.campaign, round, few.reporters, few.keys, few.ys))
             note_fates(mine, here, fates)
         try:
             list(self._pool.map(lambda segment: self._log.append(*segment), segments))

@@ -14,7 +14,7 @@ from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
-from loloha.collector.life import LISTED, STATES, State
+from loloha.collector.life import LISTED, STATES, Life
 from loloha.collector.openapi import described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
@@ -63,7 +63,7 @@ def routes(context: Context) -> APIRouter:
         )
         context.add_known(campaign.fingerprint)
         answer = shape.CreatedDocument(
-            show_campaign(stored, context.state_of(stored), context.clock()),
+            show_campaign(stored, context.life_of(stored), context.clock()),
             new,
             accuracy,
             accuracy,
@@ -155,7 +155,8 @@ def routes(context: Context) -> APIRouter:
         asked = _read(request.scope["admitted"].body, shape.NewState, "a state")
         stored = await context.known(fingerprint)
         try:
-            await context.set_state(stored, asked.state)
+            now = context.timekeeper.now()
+            await context.read(context.store.set_state, stored, asked.state, now)
         except CampaignError as error:
             raise Problem(409, str(error), kind="state") from None
         return tagged(request, _summary(context, stored, context.clock()))
@@ -164,7 +165,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _summary(context: Context, stored: StoredCampaign, now: float) -> shape.Summary:
-    return shape.Summary(**summary(stored, context.state_of(stored), now))
+    return shape.Summary(**summary(stored, context.life_of(stored), now))
 
 
 async def _document(context: Context, stored: StoredCampaign) -> bytes:
@@ -191,11 +192,11 @@ def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Te
         raise Problem(422, str(error), kind="campaign") from None
 
 
-def summary(stored: StoredCampaign, state: State, now: float) -> dict[str, Any]:
+def summary(stored: StoredCampaign, life: Life, now: float) -> dict[str, Any]:
     """What is told of a campaign in a list."""
     campaign = stored.campaign
-    first, last = stored.terms.open_rounds(campaign.schedule, now)
-    if state != "open":
+    first, last = life.open_rounds(stored, now)
+    if life.state != "open":
         first = last + 1
     return {
         "fingerprint": campaign.fingerprint,
@@ -207,7 +208,7 @@ def summary(stored: StoredCampaign, state: State, now: float) -> dict[str, Any]:
         "terms": stored.terms.to_dict(),
         "needs_token": stored.token is not None,
         "created": to_text(stored.created),
-        "state": state,
+        "state": life.state,
         "now": {
             "round": campaign.schedule.round_at(now),
             "first_open": first,
@@ -216,9 +217,9 @@ def summary(stored: StoredCampaign, state: State, now: float) -> dict[str, Any]:
     }
 
 
-def show_campaign(stored: StoredCampaign, state: State, now: float) -> shape.CampaignDocument:
+def show_campaign(stored: StoredCampaign, life: Life, now: float) -> shape.CampaignDocument:
     """A campaign with its document."""
-    return shape.CampaignDocument(**summary(stored, state, now), document=stored.campaign.to_dict())
+    return shape.CampaignDocument(**summary(stored, life, now), document=stored.campaign.to_dict())
 
 
 def _read(body: bytes, kind: type[Asked], name: str) -> Asked:

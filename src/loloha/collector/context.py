@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.body import Bodies
 from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
-from loloha.collector.life import State, state_at
+from loloha.collector.life import Life
 from loloha.collector.metric import Metrics
 from loloha.collector.open_appender import OpenAppender
 from loloha.collector.open_collector import OpenCollector
@@ -82,9 +80,6 @@ class Context:
         self._fingerprints: set[str] = set()
         self._looks_again = -math.inf
         self._open: OpenCollector | OpenAppender | None = None
-        # Of the campaigns that are not open: only this process changes them.
-        self.states: dict[str, State] = {}
-        self._changing = threading.Lock()
 
     @property
     def store(self) -> Store:
@@ -125,7 +120,6 @@ class Context:
         if self._open is None:
             kind = OpenCollector if self.settings.append_only is None else OpenAppender
             self._open = kind(self.settings, self.clock, self.metrics, self._steady)
-            self.states = self._open.states
 
     def close(self) -> None:
         """Write what waits, then close the store."""
@@ -188,35 +182,9 @@ class Context:
     def _every_fingerprint(self) -> set[str]:
         return set(self.store.fingerprints())
 
-    async def set_state(self, stored: StoredCampaign, state: State) -> None:
-        """Change the state of a campaign, durably.
-
-        Raises
-        ------
-        CampaignError
-            If it cannot follow the one it is in.
-        """
-        now = self.timekeeper.now()
-
-        def change() -> None:
-            # Together, even where nobody waits for it any more, and one after the other: what is
-            # remembered is what was committed last.
-            with self._changing:
-                try:
-                    self.store.set_state(stored, state, now)
-                except StoreError:
-                    # The commit may have taken place or not: only the database knows.
-                    with suppress(StoreError):
-                        self.states = self.store.states()
-                    raise
-                self.states[stored.campaign.fingerprint] = state
-
-        await self.read(change)
-
-    def state_of(self, stored: StoredCampaign, now: float | None = None) -> State:
-        """In which state a campaign is, by default at the time that the clock shows."""
-        state = self.states.get(stored.campaign.fingerprint, "open")
-        return state_at(state, stored.campaign.schedule, self.clock() if now is None else now)
+    def life_of(self, stored: StoredCampaign, now: float | None = None) -> Life:
+        """Where a campaign is in its life, by default at the time that the clock shows."""
+        return self.store.life(stored).at(stored, self.clock() if now is None else now)
 
     async def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
         """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
@@ -226,7 +194,7 @@ class Context:
         """
         # Devices stop for ever: not by a clock that jumped.
         believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
-        state = self.state_of(stored, believed)
+        state = self.life_of(stored, believed).state
         if state != "open":
             if self.settings.append_only is None:
                 await self.once.of("newest", lambda: self.read(self.store.must_be_newest))

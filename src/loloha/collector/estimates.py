@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from loloha import postprocess
 from loloha.campaign.schedule import to_text
 from loloha.collector import result_shape
-from loloha.collector.life import ENDED, State
+from loloha.collector.life import ENDED, Life
 from loloha.collector.recent import Recent
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
@@ -103,14 +103,12 @@ def frame(
     )
 
 
-def round_state(stored: StoredCampaign, campaign: State, round: int, now: float) -> RoundState:
+def round_state(stored: StoredCampaign, life: Life, round: int, now: float) -> RoundState:
     """Whether a round takes reports, will, or never will again; one of a paused campaign may."""
-    if campaign in ENDED:
+    first, last = life.open_rounds(stored, now)
+    if life.state in ENDED or round < first:
         return "closed"
-    first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
-    if round > last:
-        return "future"
-    return "open" if round >= first else "closed"
+    return "open" if round <= last else "future"
 
 
 class Selection(NamedTuple):

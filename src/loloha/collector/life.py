@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from loloha.campaign import Schedule
 from loloha.errors import CampaignError
+
+if TYPE_CHECKING:
+    from loloha.collector.stored_campaign import StoredCampaign
 
 State = Literal["open", "paused", "closed", "archived", "deleted"]
 STATES: tuple[State, ...] = get_args(State)
@@ -23,9 +25,27 @@ _FOLLOWS: dict[State, tuple[State, ...]] = {
 """After which states each may come."""
 
 
-def state_at(state: State, schedule: Schedule, now: float) -> State:
-    """The state at a moment: from its end date on a campaign is closed, whatever it was."""
-    return "closed" if state not in ENDED and schedule.has_ended(now) else state
+class Life(NamedTuple):
+    """Where a campaign is in its life, as the store has it."""
+
+    state: State = "open"
+    first_open: int = 0
+    """Rounds below it are closed for ever, wherever the clock goes back to."""
+
+    def at(self, stored: StoredCampaign, now: float) -> Life:
+        """The same at a moment: from its end date on a campaign is closed, whatever it was."""
+        has_ended = self.state not in ENDED and stored.campaign.schedule.has_ended(now)
+        return self._replace(state="closed") if has_ended else self
+
+    def open_rounds(self, stored: StoredCampaign, now: float) -> tuple[int, int]:
+        """First and last round that takes reports while the campaign is open."""
+        first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
+        return max(first, self.first_open), last
+
+    def last_closed(self, stored: StoredCampaign, now: float) -> int:
+        """The newest round that has begun and takes no more reports; -1 if there is none."""
+        first, last = self.open_rounds(stored, now)
+        return min(first - 1, last)
 
 
 def require_next(state: State, wanted: State) -> None:

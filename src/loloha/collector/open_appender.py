@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from loloha.collector.appender import Appender
 from loloha.collector.commit import Committer, Pace
@@ -11,9 +10,6 @@ from loloha.collector.metric import Metrics
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.timekeeper import Timekeeper
-
-if TYPE_CHECKING:
-    from loloha.collector.life import State
 
 
 class OpenAppender:
@@ -34,14 +30,14 @@ class OpenAppender:
         metrics: Metrics,
         steady: Callable[[], float],
     ) -> None:
-        self._appender = Appender(settings.append_only)
+        self._appender = Appender(settings.append_only, lambda stored: self.store.life(stored))
         self._appender.prepare()
         self.store = Store(settings.store, take_over=False, accept_losses=settings.accept_losses)
         try:
             self.timekeeper = Timekeeper(
                 clock, steady, seen=self.store.seen(), accepted=settings.accept_clock
             )
-            self.states: dict[str, State] = self.store.states()
+            self.store.read_lives()
         except BaseException:
             self.store.close()
             raise
@@ -67,7 +63,4 @@ class OpenAppender:
     def _look(self) -> None:
         """See that the log can be written, and what was paused or ended elsewhere."""
         self._appender.probe()
-        states = self.store.states()
-        for fingerprint in self.states.keys() - states.keys():
-            del self.states[fingerprint]
-        self.states.update(states)
+        self.store.read_lives()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loloha.collector.alarm_watch import AlarmWatch
 from loloha.collector.commit import Committer
@@ -17,9 +17,6 @@ from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
 from loloha.errors import StoreError
-
-if TYPE_CHECKING:
-    from loloha.collector.life import State
 
 _log = logging.getLogger(__name__)
 SECONDS_TO_DROP = 3600.0
@@ -72,8 +69,6 @@ class OpenCollector:
                     lambda: KeptQueue(store).take(kept.deliver), "reports are logged", metrics
                 )
             store.take_over()
-            # Nobody else changes them any more.
-            self.states: dict[str, State] = store.states()
             _warn_of_another(store, clock(), seen)
             if settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))

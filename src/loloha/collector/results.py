@@ -11,7 +11,7 @@ from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, form, result_shape
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
-from loloha.collector.life import State
+from loloha.collector.life import Life
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import Bound, Level, Newest, Number, RoundsQuery, Top, known_parameters
@@ -50,7 +50,7 @@ def routes(context: Context) -> APIRouter:
         rounds = await context.read(_rounds, context, stored, first, last, newest)
         context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
-        life = context.state_of(stored)
+        life = context.life_of(stored)
         shown = [_show_round(stored, life, one, now) for one in rounds]
         panels = await _panels(context, stored, now)
         return tagged(request, result_shape.RoundsDocument(fingerprint, shown, panels))
@@ -85,7 +85,7 @@ def routes(context: Context) -> APIRouter:
         at = await context.read(_rounds, context, stored, round, round, 1)
         one = at[0] if at else Round(round)
         why = estimates.suppressed_because(stored, one)
-        life = context.state_of(stored)
+        life = context.life_of(stored)
         state = estimates.round_state(stored, life, round, context.clock())
         asked = (fingerprint, round, level, projected, top, format, state, why)
         n = one.n if why else one.published
@@ -169,7 +169,7 @@ async def _panels(
 ) -> result_shape.PanelSizes | msgspec.UnsetType:
     """How even the last panels are; unset where there are none, or too many or too small ones."""
     schedule = stored.campaign.schedule
-    last = stored.terms.open_rounds(schedule, now)[0] - 1
+    last = context.life_of(stored).last_closed(stored, now)
     if not 1 < schedule.every <= min(last + 1, LONGEST_WINDOW):
         return msgspec.UNSET
     first = last - schedule.every + 1
@@ -181,7 +181,7 @@ async def _panels(
 
 
 def _show_round(
-    stored: StoredCampaign, life: State, one: Round, now: float
+    stored: StoredCampaign, life: Life, one: Round, now: float
 ) -> result_shape.RoundDocument:
     schedule = stored.campaign.schedule
     before = one.number < 0

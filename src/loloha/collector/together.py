@@ -17,7 +17,7 @@ from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem, refused, response
 from loloha.collector.query import known_parameters
 from loloha.collector.submission import SmallUpload
-from loloha.collector.upload import REPORTS_A_REQUEST, answer_alone, counted, named
+from loloha.collector.upload import REPORTS_A_REQUEST, answer_alone, counted
 from loloha.collector.work import ROUND_WORK
 from loloha.wire import Refusal, text
 from loloha.wire.message import MOST_TOGETHER
@@ -110,7 +110,6 @@ async def _count(context: Context, admitted: Admitted, part: bytes) -> Response:
         raise refused(Refusal.MALFORMED, {})
     stored = await context.known(rows[0].campaign.lower())
     context.require_token(admitted.text(b"authorization"), stored)
-    await context.require_open(stored, named(rows[0].reporter))
     upload = SmallUpload(stored, rows, bytearray(codes))
-    receipt = await counted(context, admitted.address, upload)
+    receipt = await counted(context, admitted.address, upload, rows[0].reporter)
     return answer_alone(receipt, rows[0].reporter)

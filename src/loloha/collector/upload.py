@@ -23,7 +23,7 @@ from loloha.collector.submission import SmallUpload, Submission, UploadOutcome
 from loloha.errors import CampaignError, StoreError, WireError
 from loloha.planning.accuracy_check import require_fit_keys
 from loloha.rng import SecureRng
-from loloha.wire import text
+from loloha.wire import Refusal, text
 from loloha.wire.message import key_text
 
 if TYPE_CHECKING:
@@ -66,12 +66,11 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
         )
         upload = Submission(stored, batch, digests)
         reporter = _reporter(body) if single else UNSET
-    await context.require_open(stored, named(reporter))
     del body
     admitted.release()
     # Rounds count too: each has a guard and counts of its own to be read and written.
     context.rate.charge(admitted.scope, upload.work / REPORTS_A_REQUEST - admitted.charged)
-    receipt = await counted(context, admitted.address, upload)
+    receipt = await counted(context, admitted.address, upload, reporter)
     if single and receipt.size == 1:
         return answer_alone(receipt, reporter)
     listed = [shape.Refused(i, str(reason)) for i, reason in receipt.refused]
@@ -94,16 +93,25 @@ def named(reporter: str | UnsetType) -> dict[str, str]:
 
 
 async def counted(
-    context: Context, address: str, upload: SmallUpload | Submission
+    context: Context,
+    address: str,
+    upload: SmallUpload | Submission,
+    reporter: str | UnsetType,
 ) -> UploadOutcome:
-    """Commit an upload."""
+    """Commit an upload, of a campaign that is open before and, where all is refused, after."""
+    whose = named(reporter)
+    await context.require_open(upload.stored, whose)
     try:
         with context.deadlines.within(SECONDS_TO_COMMIT):
-            return await context.committer.commit(upload, address)
+            receipt = await context.committer.commit(upload, address)
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:
         raise unavailable(str(error)) from None
+    if receipt.reasons.get(Refusal.LATE) and not receipt.accepted + receipt.duplicates:
+        # It may have been paused, or ended, while the upload was on its way.
+        await context.require_open(upload.stored, whose)
+    return receipt
 
 
 QUICK: dict[str, Quick] = {_PATH: receive_reports}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.guard import Seen, pack
-from loloha.collector.life import state_at
+from loloha.collector.life import Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.schema import cell, waiting_cell
@@ -59,6 +59,10 @@ class Recorder:
         self.keeps = keeps
         self._guards: OrderedDict[tuple[int, int], Opened] = OrderedDict()
         self._fresh: list[_Fresh] = []
+        # By campaign, as committed; None where only the database knows. Then what is to follow.
+        self.lives: dict[int, Life] = {}
+        self._changed: dict[int, Life] = {}
+        self.is_unsure = True
         self.has_deleted = False
         # When the first round of each campaign with a guard closes; None before it was looked up.
         self.due: dict[int, float] | None = None
@@ -69,16 +73,30 @@ class Recorder:
         """Drop everything in memory: after a failure only the database knows what is counted."""
         self._guards.clear()
         self._fresh.clear()
+        self._changed.clear()
+        self.is_unsure = True
 
     def remember(self) -> None:
         """The transaction has committed."""
         for one in self._fresh:
             one.remember()
         self._fresh.clear()
+        self.lives |= self._changed
+        self._changed.clear()
         rows = sum(one.guard.room for one in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
             _, dropped = self._guards.popitem(last=False)
             rows -= dropped.guard.room
+
+    def read_lives(self, connection: sql.Connection) -> None:
+        """Learn where campaigns are in their lives."""
+        rows = connection.execute(statement.LIVES)
+        self.lives = {id: Life(state, first_open) for id, state, first_open in rows}
+        self.is_unsure = False
+
+    def life(self, stored: StoredCampaign) -> Life:
+        """Where a campaign will be once the transaction has committed."""
+        return self._changed.get(stored.id) or self.lives.get(stored.id, Life())
 
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float
@@ -118,20 +136,23 @@ class Recorder:
         self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
         """First and last open round; what is closed is closed for ever, and its guard deleted."""
-        first, last = stored.terms.open_rounds(stored.campaign.schedule, now)
-        place = {"entry": stored.id}
-        closed, state = connection.execute(statement.FIRST_OPEN, place).one()
-        if closed < first:
+        life = self.life(stored)
+        first, last = life.open_rounds(stored, now)
+        if life.first_open < first:
             self.close_before(connection, stored, first)
-        if state_at(state, stored.campaign.schedule, now) != "open":
-            # No round takes reports: none is open, and none is yet to come.
-            return LARGEST_ROUND + 1, LARGEST_ROUND + 1
-        return max(closed, first), last
+        # Where no round takes reports none is open, and none is yet to come.
+        is_open = life.at(stored, now).state == "open"
+        return (first if is_open else LARGEST_ROUND + 1), last
+
+    def change(self, stored: StoredCampaign, life: Life) -> None:
+        """Remember where a campaign is, once the transaction has committed."""
+        self._changed[stored.id] = life
 
     def close_before(self, connection: sql.Connection, stored: StoredCampaign, first: int) -> None:
         """Close all rounds before one, for ever: what waits is shown if it may, guards are gone."""
         closing = {"entry": stored.id, "first": first}
         connection.execute(statement.SET_FIRST_OPEN, closing)
+        self.change(stored, self.life(stored)._replace(first_open=first))
         if stored.terms.publish_every == 0:
             for round in connection.execute(statement.WAITING_ROUNDS, closing).scalars().all():
                 self._publish_closed(connection, stored, round)
@@ -260,8 +281,9 @@ def by_campaign(
 def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, Any]:
     """The rounds of the readable reports, and the codes of those that are not open, else 0."""
     rounds = np.concatenate([one.batch.rounds for one in mine])
-    fates = np.where(rounds < first, Refusal.LATE.code, 0).astype(np.int8)
-    fates[rounds > last] = Refusal.EARLY.code
+    fates = np.where(rounds > last, Refusal.EARLY.code, 0).astype(np.int8)
+    # What is closed is never open again, wherever the clock has gone back to.
+    fates[rounds < first] = Refusal.LATE.code
     return rounds, fates
 
 

@@ -40,7 +40,7 @@ def _number(name: str, kind: Any = sql.BigInteger) -> sql.BindParameter[int]:
 
 EPOCH = sql.select(writer.c.epoch).with_for_update()
 
-FIRST_OPEN = sql.select(campaign.c.first_open, campaign.c.state).where(campaign.c.id == _entry)
+LIVES = sql.select(campaign.c.id, campaign.c.state, campaign.c.first_open)
 SET_FIRST_OPEN = (
     sql.update(campaign).where(campaign.c.id == _entry).values(first_open=sql.bindparam("first"))
 )

@@ -7,13 +7,13 @@ import math
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
-from loloha.collector.life import ENDED, STATES, State, require_next, state_at
+from loloha.collector.life import ENDED, STATES, Life, State, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
@@ -24,7 +24,7 @@ from loloha.collector.store.upgrade import upgrade
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
-from loloha.errors import StoreError
+from loloha.errors import CampaignError, StoreError
 from loloha.server.tally import Tally
 
 PROBE_BYTES = 1 << 20
@@ -78,6 +78,7 @@ class Store:
         with self.database.write() as connection:
             connection.execute(sql.update(schema.writer).values(epoch=epoch + 1))
             self._epoch = connection.execute(sql.select(epoch)).scalar_one()
+            self._record.read_lives(connection)
 
     def give_back(self) -> None:
         """Let the one that wrote before go on; only right while nothing was counted here."""
@@ -106,16 +107,8 @@ class Store:
         StoreError
             If the database fails. Nothing was half-applied: sending the same again is safe.
         """
-        with self._recording:
-            try:
-                with self.writing() as connection:
-                    codes = self._record.write(connection, submissions, now)
-            except BaseException:
-                # The commit may have taken place or not: only the database knows.
-                self._record.forget()
-                raise
-            self._record.remember()
-        return codes
+        with self._remembered() as connection:
+            return self._record.write(connection, submissions, now)
 
     def create(
         self, campaign: Campaign, terms: Terms, *, token: bytes | None, now: float
@@ -150,10 +143,8 @@ class Store:
         """
         mine = schema.campaign.c.id == stored.id
         values: dict[str, Any] = {"state": wanted}
-        with self._recording, self.writing() as connection:
-            select = sql.select(schema.campaign.c.state).where(mine)
-            state = connection.execute(select).scalar_one()
-            require_next(state_at(state, stored.campaign.schedule, now), wanted)
+        with self._remembered() as connection:
+            require_next(self._record.life(stored).at(stored, now).state, wanted)
             if wanted in ENDED:
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
             if wanted == "deleted":
@@ -162,13 +153,16 @@ class Store:
                 self._record.has_deleted = True
                 values |= {"secret": secrets.token_bytes(32)}
             connection.execute(sql.update(schema.campaign).where(mine).values(values))
+            self._record.change(stored, self._record.life(stored)._replace(state=wanted))
 
-    def states(self) -> dict[str, State]:
-        """Of the campaigns that are not open, by their fingerprints."""
-        table = schema.campaign
-        select = sql.select(table.c.fingerprint, table.c.state).where(table.c.state != "open")
+    def life(self, stored: StoredCampaign) -> Life:
+        """Where a campaign is in its life, from memory: as who writes the store left it."""
+        return self._record.lives.get(stored.id, Life())
+
+    def read_lives(self) -> None:
+        """Learn where campaigns are in their lives, which another collector may change."""
         with self.database.read() as connection:
-            return by_first(connection.execute(select))
+            self._record.read_lives(connection)
 
     def drop_old_sums(self, now: float) -> None:
         """Forget the closed rounds that are older than the terms of their campaigns keep them."""
@@ -196,7 +190,7 @@ class Store:
             self._record.due = dict.fromkeys(guarded, -math.inf)
         due = [each for each, moment in self._record.due.items() if moment <= now]
         if due:
-            with self._recording, self.writing() as connection:
+            with self._remembered() as connection:
                 few = schema.campaign.c.id.in_(due[:most])
                 for stored in self._campaigns(connection, few):
                     self._record.close_rounds(connection, stored, now)
@@ -278,6 +272,26 @@ class Store:
         with self.database.write() as connection:
             self._must_be_newest(connection)
             yield connection
+
+    @contextmanager
+    def _remembered(self) -> Iterator[sql.Connection]:
+        """A transaction that changes what the recorder remembers, once it has committed."""
+        with self._recording:
+            try:
+                with self.writing() as connection:
+                    if self._record.is_unsure:
+                        self._record.read_lives(connection)
+                    yield connection
+            except CampaignError:
+                # Refused before anything was written.
+                raise
+            except BaseException:
+                # The commit may have taken place or not: only the database knows.
+                self._record.forget()
+                with suppress(StoreError):
+                    self.read_lives()
+                raise
+            self._record.remember()
 
     def _must_be_newest(self, connection: sql.Connection, epoch: Any = EPOCH) -> None:
         if connection.execute(epoch).scalar_one() != self._epoch:
