@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from loloha.client.seal import checksum
-from loloha.protocols import (
-    GRR,
-    LGRR,
-    OLOLOHA,
-    OUE,
-    RAPPOR,
-    BiLOLOHA,
-    DBitFlipPM,
-    Protocol,
-)
+from loloha.protocols import GRR, LGRR, OLOLOHA, OUE, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
 
 BI = BiLOLOHA(k=5, eps_inf=2.0, eps_1=1.0)
 JOINT = OLOLOHA(k=20, eps_inf=2.0, eps_1=1.0, g=3, memo="joint")

@@ -22,15 +22,7 @@ from loloha.channels import BitChannel, SymbolChannel, TableChannel
 from loloha.client import Client
 from loloha.errors import ParameterError
 from loloha.hashing import FAMILIES, MERSENNE_31, HashFamily
-from loloha.protocols import (
-    GRR,
-    LGRR,
-    OLH,
-    OLOLOHA,
-    REGISTRY,
-    DBitFlipPM,
-    protocol_from_dict,
-)
+from loloha.protocols import GRR, LGRR, OLH, OLOLOHA, REGISTRY, DBitFlipPM, protocol_from_dict
 from loloha.report import Answer, Key
 from loloha.rng import SCALE, Rng
 from message_vectors import message_vectors

@@ -16,16 +16,7 @@ from collecting import campaign
 from loloha.campaign import Campaign
 from loloha.client import Client
 from loloha.errors import ParameterError
-from loloha.protocols import (
-    GRR,
-    LGRR,
-    OLH,
-    OLOLOHA,
-    RAPPOR,
-    BiLOLOHA,
-    DBitFlipPM,
-    Protocol,
-)
+from loloha.protocols import GRR, LGRR, OLH, OLOLOHA, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
 from loloha.rng import SCALE, Rng
 from loloha.sender.agreement import Agreement, Enrolment
 from loloha.sender.ledger import Ledger

@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from collecting import (
-    clients,
-    messages,
-)
+from collecting import clients, messages
 
 JSON, LINES = "application/json", "application/x-ndjson"
 

@@ -14,12 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loloha
-from loloha.campaign import (
-    Campaign,
-    Labels,
-    Range,
-    Schedule,
-)
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.campaign.schedule import from_text, to_text
 from loloha.errors import CampaignError, DomainError, ParameterError
 from loloha.planning.accuracy_check import check_accuracy, require_strong_privacy, weaknesses

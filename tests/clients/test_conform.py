@@ -14,7 +14,7 @@ from javascript import CLIENT, node
 from loloha.campaign import Campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
-from loloha.conform import PortError, case, conform, connect
+from loloha.conform import PortError, case, conform, connect, document_case
 from loloha.conform.suite import GROUPS
 from loloha.errors import CampaignError, ParameterError
 from loloha.protocols import REGISTRY
@@ -38,9 +38,9 @@ def test_the_javascript_client_conforms(group: str) -> None:
 
 def test_this_library_agrees_with_the_cases() -> None:
     """What must be refused is refused here too; what must be read is what was written."""
-    for one in case.good_documents():
+    for one in document_case.good_documents():
         assert Campaign.from_json(case.text(one), fingerprint=one.fingerprint) == one
-    for wrong, document in case.bad_documents():
+    for wrong, document in document_case.bad_documents():
         with pytest.raises(CampaignError):
             pytest.fail(f"{wrong}: {Campaign.from_json(document, fingerprint='0' * 64)}")
     assert {one.name for one in case.variants()} == set(REGISTRY)

@@ -9,7 +9,7 @@ import pytest
 
 from collecting import ADMIN_KEY, START, Clock, campaign, clients, messages
 from loloha.collector.settings import Settings
-from loloha.conform import SCHEMAS, case, schema
+from loloha.conform import SCHEMAS, case, document_case, schema
 from loloha.errors import ParameterError
 from loloha.rng import SimulationRng
 from loloha.sender.connection import Connection
@@ -24,10 +24,10 @@ def is_valid(name: str, plain: Any) -> bool:
 
 
 def test_documents() -> None:
-    for one in case.good_documents():
+    for one in document_case.good_documents():
         assert is_valid("campaign", one.to_dict()), one.name
     bad = []
-    for wrong, document in case.bad_documents():
+    for wrong, document in document_case.bad_documents():
         try:
             plain = json.loads(document)
         except (ValueError, RecursionError):

@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from collecting import (
-    ADMIN,
-    ADMIN_KEY,
-    campaign,
-    clients,
-    created,
-    messages,
-)
+from collecting import ADMIN, ADMIN_KEY, campaign, clients, created, messages
 from loloha import reportlog
 from loloha.collector import problem
 from loloha.collector.commit import Committer

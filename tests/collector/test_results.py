@@ -13,16 +13,7 @@ import pytest
 
 import formulas
 import loloha
-from collecting import (
-    HOUR,
-    START,
-    Clock,
-    campaign,
-    clients,
-    created,
-    expected,
-    messages,
-)
+from collecting import HOUR, START, Clock, campaign, clients, created, expected, messages
 from loloha.campaign import Labels, Range
 from uploading import EVERYTHING, fill, send
 

@@ -17,7 +17,8 @@ from loloha.errors import ParameterError
 from loloha.planning import planning
 from loloha.planning.prospect import Prospect, prospect
 from loloha.protocols import REGISTRY
-from loloha.server.estimate import inversion, normal_quantile, simultaneous_error, variance
+from loloha.server.estimate import normal_quantile, simultaneous_error, variance
+from loloha.server.unbiased import inversion
 from loloha.server.variance import expected_eligible, harmonic_eligible
 
 SURVEYS = [

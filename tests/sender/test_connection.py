@@ -7,10 +7,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 
-from loloha.errors import (
-    LolohaError,
-    ParameterError,
-)
+from loloha.errors import LolohaError, ParameterError
 from loloha.sender.connection import Connection, Patience, Unreachable
 from sending import ONCE
 from serving import answering

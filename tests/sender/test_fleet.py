@@ -14,11 +14,7 @@ import loloha
 from collecting import HOUR, START, Clock, campaign
 from loloha.campaign import Schedule
 from loloha.cli import main
-from loloha.errors import (
-    CampaignError,
-    DomainError,
-    ParameterError,
-)
+from loloha.errors import CampaignError, DomainError, ParameterError
 from loloha.population.fleet import run_fleet
 from loloha.sender.collector import Collector
 from sending import address, rounds

@@ -16,12 +16,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
 
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
-from loloha.errors import (
-    CampaignError,
-    DomainError,
-    ParameterError,
-    StateError,
-)
+from loloha.errors import CampaignError, DomainError, ParameterError, StateError
 from loloha.sender.sender import Connection, Sender
 from sending import ONCE, address, rounds
 from serving import answering

@@ -246,7 +246,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     are then those of one attribute and those of the user.
     """
     from loloha.planning.creation import parameters
-    from loloha.planning.recommendation import users_of_a_key
+    from loloha.planning.reason import users_of_a_key
     from loloha.privacy import rounded
 
     level = f"{100 * plan.level:.4g} %"

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from loloha.campaign import Campaign
-from loloha.conform import case
+from loloha.conform import case, document_case
 from loloha.conform.deviation import Difference, differs, is_off
 from loloha.conform.port import Port
 from loloha.encodings import Channel
@@ -18,13 +18,13 @@ from loloha.protocols import BiLOLOHA
 
 def documents(port: Port) -> Iterator[Difference]:
     """Good documents have their fingerprint and labels; bad ones are refused."""
-    for one in case.good_documents():
+    for one in document_case.good_documents():
         answer = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
         wanted = {"fingerprint": one.fingerprint, "labels": one.labels}
         yield one.name[:20], differs({name: answer.get(name) for name in wanted}, wanted, answer)
         answer = port.ask("document", document=case.text(one), fingerprint="0" * 64)
         yield f"{one.name[:20]} under another pin", differs(answer, {"error": "CampaignError"})
-    for wrong, document in case.bad_documents():
+    for wrong, document in document_case.bad_documents():
         pinned = hashlib.sha256(document.encode()).hexdigest()
         answer = port.ask("document", document=document, fingerprint=pinned)
         yield wrong, differs(answer, {"error": "CampaignError"})

@@ -19,7 +19,8 @@ from loloha.privacy.rounded import as_asked, digits
 from loloha.privacy.transcript import eps_2 as round_loss
 from loloha.protocols import Protocol
 from loloha.server.bound import simultaneous_error
-from loloha.server.estimate import inversion, normal_quantile
+from loloha.server.frame import normal_quantile
+from loloha.server.unbiased import inversion
 from loloha.server.variance import drawn_from, harmonic_eligible, variance
 
 REPORTS_OF_A_CHANGE = 10

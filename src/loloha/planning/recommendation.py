@@ -11,10 +11,10 @@ from loloha import _moved
 from loloha.hashing import LinearHash, PrimeHash, least_prime
 from loloha.planning import creation, limits
 from loloha.planning.numeric import MeanPlan, plan_mean
-from loloha.planning.prospect import REPORTS_OF_A_CHANGE, Prospect
+from loloha.planning.prospect import Prospect
+from loloha.planning.reason import over_time, warning
 from loloha.planning.window_plan import Way, ways
-from loloha.privacy.plain_words import MEAN_OVER_KEYS, exchanged
-from loloha.privacy.rounded import about, digits, frequency, in_bytes, loss, percent
+from loloha.privacy.rounded import digits, frequency, in_bytes, loss
 from loloha.protocols import OLOLOHA
 from loloha.protocols.rounds import CALIBRATIONS
 from loloha.server.frame import Framed, to_html
@@ -140,7 +140,7 @@ class Plan(Framed):
                 f"{row.label}, {in_bytes(row.report_bytes)} a report" for row in large
             )
             reason += "."
-        return f"{reason}{self._most_symbols}{self._window_loss} {_over_time(best)}"
+        return f"{reason}{self._most_symbols}{self._window_loss} {over_time(best)}"
 
     @property
     def _most_symbols(self) -> str:
@@ -204,7 +204,7 @@ class Plan(Framed):
     def warning(self) -> str | None:
         """What can still be seen, where the noise swamps the average value; else None."""
         best = self.recommendation
-        return None if best is None else _warning(best, self.n, self.level)
+        return None if best is None else warning(best, self.n, self.level)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; the recommendation is the label of its row."""
@@ -271,87 +271,3 @@ class Plan(Framed):
             f"Plan(k={self.k}, n={self.n}, {self.budgets.replace(' = ', '=')}, "
             f"recommendation={best!r}, {len(self.rows)} rows)"
         )
-
-
-def users_of_a_key(row: Prospect) -> str | None:
-    """How many users there are for each key, in digits; None where none is kept."""
-    if row.shared is None:
-        return None
-    return "below 1" if row.shared < 1 else about(row.shared, 3)
-
-
-def _over_time(row: Prospect) -> str:
-    """What the recommended protocol reveals of values that change, and of its user."""
-    once = row.eps_2
-    bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
-    sentences = [f"Any one round of it {bound}."]
-    if row.protocol is not None and row.protocol.joint:
-        price = loss(exchanged(row.protocol))
-        sentences.append(
-            "Jointly drawn permanent responses lower the cap; in return, exchanging one value for "
-            f"another among several can lose up to {price} instead of {loss(row.eps_inf)}."
-        )
-    if row.change is not None:
-        keyed = row.protocol is not None and row.protocol.encoding.key_bits and row.change < 0.99
-        mean = f" ({MEAN_OVER_KEYS})" if keyed else ""
-        sentences.append(
-            f"Best test for one change, {REPORTS_OF_A_CHANGE} reports before and "
-            f"{REPORTS_OF_A_CHANGE} after, by a server that has the key and takes all values as "
-            f"equally likely: AUC at most {_upwards(row.change)}{mean}; 0.5 is chance, 1 is "
-            "certainty."
-        )
-    if row.shared is not None:
-        users = f"about {users_of_a_key(row)} users share each key"
-        sentences.append(
-            "Reports carry the hash key and can be linked by it; "
-            f"{users if row.shared >= 2 else 'few users share one'}."
-        )
-    return " ".join(sentences)
-
-
-def _upwards(area: float) -> str:
-    """An area, rounded up: it is a bound."""
-    return f"{min(1.0, math.ceil(100 * area - 1e-6) / 100):.2f}"
-
-
-def _warning(row: Prospect, n: int, level: float) -> str | None:
-    """What can still be seen, where noise hides a value of average frequency; None if it does not.
-
-    Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
-    most sqrt(bins - 1)/bins: where one value holds everything.
-    """
-    bins = row.protocol.bins if row.protocol else 1
-    one, every = row.error_one, row.error_all
-    average, widest = 1 / bins, math.sqrt(bins - 1) / bins
-    if max(one, every) <= average:
-        return None
-    what, error = ("one value", one) if one > average else ("all values at once", every)
-    always = f"always answering 1/{bins} has the smaller mean squared error over all values"
-    if row.uniform_below >= widest:
-        beaten = f"Before any projection {always}, whatever the true frequencies are"
-    else:
-        beaten = (
-            f"Before any projection {always} where the true frequencies spread by less than "
-            f"{percent(row.uniform_below)} (standard deviation over the values)"
-        )
-    needed = about(math.ceil(n * (error / average) ** 2))
-    return (
-        f"With n = {n} the {100 * level:g} % error of {what}, {frequency(error)}, is above the "
-        f"average frequency 1/{bins} = {percent(average)}. {beaten}; where few values hold most "
-        "users, estimates projected to shares (project_simplex) can be nearer all the same. "
-        f"{_still_visible(row, level)} About {needed} reports a round would bring this error down "
-        "to the average frequency."
-    )
-
-
-def _still_visible(row: Prospect, level: float) -> str:
-    one, every = row.visible_one, row.visible_all
-    often = f"with {100 * level:g} % probability"
-    if math.isinf(one):
-        return f"Nothing can be seen {often}, not even a value that everybody holds."
-    alone = (
-        f"Significantly above 0 {often}: a value chosen beforehand with a frequency of at least "
-    )
-    if math.isinf(every):
-        return f"{alone}{percent(one)}; none when all values are tested at once."
-    return f"{alone}{percent(one)}, or {percent(every)} when all values are tested at once."

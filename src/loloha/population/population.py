@@ -17,8 +17,8 @@ from loloha.population.samplers.draws import Seed
 from loloha.population.simulation import Simulation
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
-from loloha.server.estimate import unbiased
 from loloha.server.tally import Tally
+from loloha.server.unbiased import unbiased
 
 __all__ = ["History", "Simulation", "Supports", "linked", "simulate", "supports"]
 

@@ -16,13 +16,13 @@ from loloha.datasets.layout import round_names
 from loloha.figure import Series, plot_lines
 from loloha.population.evaluation import bin_labels, binned
 from loloha.protocols import Protocol
-from loloha.server.estimate import inversion, standard_errors
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, to_html
 from loloha.server.number import Numeric
 from loloha.server.observations import Observations
 from loloha.server.panel import panel_windows, window_columns
 from loloha.server.tally import Tally
+from loloha.server.unbiased import inversion, standard_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,16 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loloha.privacy.lattice import (
-    OUTSIDE,
-    ROUNDED,
-    Sum,
-    balance,
-    fast_size,
-    spacing,
-    split,
-    stray,
-)
+from loloha.privacy.lattice import OUTSIDE, ROUNDED, Sum, balance, fast_size, spacing, split, stray
 
 Divergence = Callable[[float], float]
 

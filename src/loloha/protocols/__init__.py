@@ -7,7 +7,8 @@ from typing import Any
 
 from loloha import checks
 from loloha.errors import ParameterError
-from loloha.protocols.base import SPEC_VERSION, Protocol, Realised
+from loloha.protocols.base import SPEC_VERSION, Protocol
+from loloha.protocols.realised import Realised
 from loloha.protocols.registry import Registry
 from loloha.protocols.table import (
     BLH,

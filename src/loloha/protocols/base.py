@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ from loloha.channels import Pair
 from loloha.encodings import Channel, Encoding
 from loloha.errors import ParameterError
 from loloha.protocols.parameter_check import PARAMETERS
+from loloha.protocols.realised import Realised
 from loloha.protocols.rounds import Rounds
 from loloha.report import Answer, Key
 from loloha.rng import Rng
@@ -25,44 +25,6 @@ if TYPE_CHECKING:
     from loloha.server.tally import Tally
 
 SPEC_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Realised:
-    """What a device really does: probabilities as exact fractions, losses derived from them.
-
-    Attributes
-    ----------
-    p1, q1 : Fraction
-        First (permanent) round; `p2`, `q2` second (instantaneous) round, None for one-round ones.
-    p_star, q_star : Fraction
-        Pr[report supports v] if the user holds v, and if the user holds another value.
-    eps_first : float
-        Loss of the first report.
-    eps_memo : float
-        Loss of all reports of one value, for ever, where answers are memoised; else of one report.
-    """
-
-    p1: Fraction
-    q1: Fraction
-    p2: Fraction | None
-    q2: Fraction | None
-    p_star: Fraction
-    q_star: Fraction
-    eps_first: float
-    eps_memo: float
-
-    @cached_property
-    def contrast(self) -> Fraction:
-        """p_star - q_star."""
-        return self.p_star - self.q_star
-
-    def to_dict(self) -> dict[str, float | None]:
-        """The same numbers as floats, to be published with every estimate."""
-        return {
-            field.name: None if (number := getattr(self, field.name)) is None else float(number)
-            for field in fields(self)
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

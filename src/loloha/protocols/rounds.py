@@ -58,6 +58,20 @@ SYMBOLS_TWICE = SYMBOLS._replace(second=_second_grr, second_channel=_second_symb
 """GRR over g symbols, twice (MATH section 3)."""
 
 
+def _eps_bit(protocol: Any) -> float:
+    """Loss of one bit: with one sampled bucket two patterns differ in one bit, else in two."""
+    alone = protocol.d == 1 and protocol.calibration == "tight"
+    eps: float = protocol.eps_inf
+    return eps if alone else eps / 2
+
+
+BUCKET_BITS = Rounds(
+    lambda protocol: grr(_eps_bit(protocol), 2),
+    lambda protocol: symmetric_bit_channel(_eps_bit(protocol)),
+)
+"""GRR over each bit of the sampled buckets, once (MATH section 7)."""
+
+
 class BitRound(NamedTuple):
     """One round over each bit, whose loss over two bits is eps (MATH section 2)."""
 

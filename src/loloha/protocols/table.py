@@ -10,92 +10,44 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from loloha import _moved, checks
 from loloha.channels import (
-    grr,
     second_losue,
     second_oue_after_oue,
     second_oue_after_sue,
     second_rappor,
     symbol_channel,
-    symmetric_bit_channel,
     table_channel,
     table_loss,
 )
-from loloha.encodings import (
-    Channel,
-    Encoding,
-    Hashed,
-    HiddenThreshold,
-    OneHot,
-    SampledBuckets,
-    Symbols,
-    Threshold,
-)
+from loloha.encodings import Channel
 from loloha.errors import ParameterError
-from loloha.hashing import PrimeHash, hash_family
+from loloha.hashing import PrimeHash
 from loloha.protocols.base import Protocol
-from loloha.protocols.choice import (
-    LARGEST_G,
-    hides_keys,
-    least_variance_g,
-    noise,
-    published_g,
-)
+from loloha.protocols.choice import LARGEST_G, hides_keys, least_variance_g, noise, published_g
 from loloha.protocols.parameter_check import JOINT
 from loloha.protocols.rounds import (
+    BUCKET_BITS,
     OPTIMISED,
     SYMBOLS,
     SYMBOLS_TWICE,
     SYMMETRIC,
-    Rounds,
     bits,
     bits_twice,
+)
+from loloha.protocols.row import (
+    OneRound,
+    TwoRound,
+    of_bits,
+    of_buckets,
+    of_hashes,
+    of_thresholds,
+    of_values,
 )
 from loloha.report import MOST_REPORTS
 
 # -- encodings
 
 
-def of_values(protocol: Any) -> Encoding:
-    """The value itself is the symbol."""
-    return Symbols(protocol.k)
-
-
-def of_bits(protocol: Any) -> Encoding:
-    """One bit a value."""
-    return OneHot(protocol.k)
-
-
-def of_hashes(protocol: Any) -> Encoding:
-    """The symbol is a hash of the value."""
-    return Hashed(hash_family(protocol.hash, protocol.k, protocol.g))
-
-
-def of_buckets(protocol: Any) -> Encoding:
-    """One bit for each sampled bucket."""
-    return SampledBuckets(protocol.k, protocol.b, protocol.d)
-
-
-def of_thresholds(protocol: Any) -> Encoding:
-    """Whether the value reaches a threshold, which is sent along or not."""
-    return (HiddenThreshold if protocol.target == "mean" else Threshold)(protocol.k)
-
-
 # -- one round: nothing is memoised, and every report spends eps
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneRound(Protocol):
-    """A fresh answer every round.
-
-    Parameters
-    ----------
-    eps : float
-        Bound on the loss of each report, 1e-6..700.
-    """
-
-    eps: float
-
-    longitudinal: ClassVar[bool] = False
 
 
 class GRR(OneRound):
@@ -170,27 +122,6 @@ class OUE(OneRound):
 
 
 # -- two rounds
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoRound(Protocol):
-    """A memoised (permanent) round followed by a fresh (instantaneous) one.
-
-    Parameters
-    ----------
-    eps_inf : float
-        Bound on the loss of all reports of one never-changing value, for ever; 1e-6..700.
-    eps_1 : float
-        Bound on the loss of the first report, 1e-6 <= eps_1 < eps_inf.
-    """
-
-    eps_inf: float
-    eps_1: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # Not every pair of budgets can be reached when p2 = 1/2: say so at once.
-        _ = self.second
 
 
 class RAPPOR(TwoRound):
@@ -379,19 +310,6 @@ class OneBit(TwoRound):
 # -- one memoised round
 
 
-def _eps_bit(protocol: Any) -> float:
-    """Loss of one bit: with one sampled bucket two patterns differ in one bit, else in two."""
-    alone = protocol.d == 1 and protocol.calibration == "tight"
-    eps: float = protocol.eps_inf
-    return eps if alone else eps / 2
-
-
-_BUCKET_BITS = Rounds(
-    lambda protocol: grr(_eps_bit(protocol), 2),
-    lambda protocol: symmetric_bit_channel(_eps_bit(protocol)),
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DBitFlipPM(Protocol):
     """dBitFlipPM: d of b buckets sampled once, one memoised answer a pattern. MATH section 7.
@@ -410,7 +328,7 @@ class DBitFlipPM(Protocol):
 
     name: ClassVar[str] = "dbitflippm"
     summary: ClassVar[str] = "d of b buckets sampled once, one memoised round over d bits"
-    encoded, rounds = of_buckets, _BUCKET_BITS
+    encoded, rounds = of_buckets, BUCKET_BITS
 
     eps_inf: float
     b: int | None = None

@@ -8,14 +8,7 @@ content, so that a damaged, moved or foreign file is noticed before a single rep
 from typing import Any
 
 from loloha.report import REPORTER_BYTES
-from loloha.reportlog.arrow import (
-    FORMAT,
-    VERSION,
-    from_arrow,
-    rules,
-    schema,
-    to_arrow,
-)
+from loloha.reportlog.arrow import FORMAT, VERSION, from_arrow, rules, schema, to_arrow
 from loloha.reportlog.folder import Contents, LogFile, ReportLog
 from loloha.reportlog.writer import Writer
 

@@ -17,9 +17,10 @@ from loloha.report import MOST_REPORTS
 from loloha.server.bound import exponent, farthest, simultaneous_error
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.frame import HTML_ROWS, normal_quantile, to_html
-from loloha.server.interval import Inversion, Scatter
+from loloha.server.interval import Inversion
 from loloha.server.number import Numeric
-from loloha.server.variance import Channel, drawn_from, spread, temporal_covariance, variance
+from loloha.server.unbiased import inversion, standard_errors, unbiased
+from loloha.server.variance import Channel, drawn_from, temporal_covariance, variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -306,66 +307,3 @@ class Estimate(Numeric):
         above, below = (farthest(log_tails, self.eligible, seen) for seen in (share, 1 - share))
         worst: Floats = np.where(self.eligible, np.maximum(above, below), np.inf)
         return worst / channel.contrast
-
-
-def inversion(
-    protocol: Protocol,
-    n: Any,
-    frequencies: Floats,
-    eligible: Ints,
-    scatter: Scatter | None = None,
-) -> Inversion:
-    """The test behind the intervals, of one round or of many at once; see `standard_errors`."""
-    channel = Channel.realised(protocol)
-    # Nearly always one number for all bins: then so are variance and unit.
-    same = (eligible == eligible[..., :1]).all()
-    known = np.where(eligible, eligible, np.nan)[..., : 1 if same else None]
-    if scatter is None:
-        scatter = Scatter.through(lambda f: spread(channel, n, known, f))
-    unit = 1 / (known * channel.contrast)
-    # The skewness of one answer over its variance is 1 - 2 p: between those at f = 0 and f = 1.
-    skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
-    return Inversion(frequencies, scatter, unit, skew)
-
-
-def unbiased(protocol: Protocol, support: Ints, eligible: Ints) -> Floats:
-    """Unbiased frequencies of one round, or of many at once.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    support, eligible : int64[..., bins]
-        Reports that support each bin, and that could support it.
-
-    Returns
-    -------
-    float64[..., bins]
-        Possibly negative; NaN where no user is eligible. Source: MATH section 1.
-    """
-    channel = Channel.realised(protocol)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares: Floats = support / eligible
-    return (shares - channel.q) / channel.contrast
-
-
-def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, eligible: Ints) -> Floats:
-    """Standard errors of the estimates of one round, or of many at once.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    n : int or int64[..., 1]
-        Reports of the round, or users of whom they were drawn; see `spread`.
-    frequencies : float64[..., bins]
-        As `unbiased` gives them.
-    eligible : int64[..., bins]
-
-    Returns
-    -------
-    float64[..., bins]
-        Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variances = spread(Channel.realised(protocol), n, eligible, np.clip(frequencies, 0, 1))
-    errors: Floats = np.sqrt(variances)
-    return errors

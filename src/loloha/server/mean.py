@@ -16,9 +16,10 @@ from loloha.errors import MergeError, ParameterError
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
 from loloha.report import MOST_REPORTS
-from loloha.server.estimate import Estimate, inversion, unbiased
+from loloha.server.estimate import Estimate
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.tally import Tally
+from loloha.server.unbiased import inversion, unbiased
 from loloha.server.variance import Channel, drawn_from, expected_eligible, numbers, plain, spread
 
 __all__ = ["Mean", "mean", "mean_variance"]

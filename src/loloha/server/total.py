@@ -171,9 +171,8 @@ def total(
     frequency = float(estimate.frequencies[group].sum())
     channel = Channel.realised(estimate.protocol)
     unit = 1 / (float(estimate.eligible[group].min()) * channel.contrast)
-    skew = max(0.0, 1 - 2 * channel.q), max(0.0, 2 * channel.p - 1)
     scatter = Scatter.through(lambda f: np.array([max(variance(f), 0.0)]))
-    test = Inversion(np.array([frequency]), scatter, unit, skew)
+    test = Inversion(np.array([frequency]), scatter, unit, channel.skew)
     return EstimatedSum(
         frequency, float(np.sqrt(scatter.at(min(max(frequency, 0.0), 1.0))[0])), test
     )

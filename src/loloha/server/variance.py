@@ -23,6 +23,11 @@ class Channel(NamedTuple):
     q: float
     contrast: float
 
+    @property
+    def skew(self) -> tuple[float, float]:
+        """Skewness of one answer over its variance, 1 - 2 p, to either side: at f = 0 and f = 1."""
+        return max(0.0, 1 - 2 * self.q), max(0.0, 2 * self.p - 1)
+
     @classmethod
     def formula(cls, protocol: Protocol) -> Channel:
         return _kind(protocol)(protocol.p_star, protocol.q_star, protocol.contrast)

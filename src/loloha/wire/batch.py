@@ -13,12 +13,7 @@ import numpy as np
 
 from loloha.campaign import Campaign
 from loloha.report import REPORTER_BYTES
-from loloha.wire.message import (
-    LARGEST_UPLOAD,
-    MESSAGE_VERSION,
-    TICKET_BYTES,
-    Widths,
-)
+from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION, TICKET_BYTES, Widths
 from loloha.wire.refusal import REASONS, Refusal
 
 if TYPE_CHECKING:

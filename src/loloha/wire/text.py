@@ -12,11 +12,7 @@ from msgspec import Meta
 
 from loloha.errors import WireError
 from loloha.report import LARGEST_ROUND, REPORTER_BYTES
-from loloha.wire.message import (
-    LARGEST_UPLOAD,
-    MESSAGE_VERSION,
-    TICKET_BYTES,
-)
+from loloha.wire.message import LARGEST_UPLOAD, MESSAGE_VERSION, TICKET_BYTES
 from loloha.wire.refusal import Refusal
 
 Body = bytes | bytearray

@@ -15,7 +15,8 @@ from loloha.population.archive import Row
 from loloha.population.evaluation import binned
 from loloha.postprocess import clip_and_renormalise
 from loloha.protocols import Protocol
-from loloha.server.estimate import simultaneous_error, unbiased
+from loloha.server.bound import simultaneous_error
+from loloha.server.unbiased import unbiased
 from loloha_lab.attacks import detect_changes, detect_memoised, record_answers
 from loloha_lab.paper.grid import Attack, Cell, Visibility, seed_sequence
 from loloha_lab.paper.pattern import change_aucs

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol
-from loloha.protocols.base import Realised
+from loloha.protocols import LGRR, RAPPOR, BiLOLOHA, DBitFlipPM, Protocol, Realised
 from loloha.server.estimate import variance
 from loloha_lab.paper.gain import accuracy_gain
 from loloha_lab.paper.grid import CurvePoint

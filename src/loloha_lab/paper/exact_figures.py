@@ -13,22 +13,8 @@ from loloha.figure import TRUTH
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLOLOHA, BiLOLOHA, Protocol
 from loloha.server.estimate import variance
-from loloha_lab.paper.drawing import (
-    GREY,
-    MARKER_SIZE,
-    add_frame,
-    draw_curve,
-    picture,
-    shades,
-)
-from loloha_lab.paper.method import (
-    METHODS,
-    PAPER,
-    PUBLISHED,
-    TIGHT,
-    TWO_ROUNDS,
-    Method,
-)
+from loloha_lab.paper.drawing import GREY, MARKER_SIZE, add_frame, draw_curve, picture, shades
+from loloha_lab.paper.method import METHODS, PAPER, PUBLISHED, TIGHT, TWO_ROUNDS, Method
 from loloha_lab.paper.pattern import WORST_REPORTS, change_aucs, pattern_losses, worst_losses
 
 if TYPE_CHECKING:

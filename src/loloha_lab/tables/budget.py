@@ -17,7 +17,7 @@ from loloha.planning.holding import hold_chain
 from loloha.population import supports
 from loloha.privacy.transcript import worst_loss
 from loloha.protocols import OLH, OLOLOHA
-from loloha.server.estimate import unbiased
+from loloha.server.unbiased import unbiased
 from loloha.server.variance import variance
 from loloha_lab.dyadic import simulation as dyadic
 from loloha_lab.dyadic.protocol import DyadicLH

@@ -17,7 +17,8 @@ import numpy as np
 
 from loloha.arrays import Floats
 from loloha.protocols import GRR, LGRR, LOSUE, OLOLOHA, OUE, RAPPOR, DBitFlipPM, Protocol
-from loloha.server.estimate import inversion, normal_quantile, unbiased
+from loloha.server.frame import normal_quantile
+from loloha.server.unbiased import inversion, unbiased
 from loloha.server.variance import Channel
 
 LEVEL = 0.95

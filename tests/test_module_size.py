@@ -1,0 +1,37 @@
+"""Modules that fit in the head: few lines each, or a reason why not."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+KINDS = "src/**/*.py", "src/**/*.js", "clients/js/src/*.js"
+MOST = 350
+"""Lines of a module."""
+LARGER = {
+    # Each documents, parameter by parameter, one class that users hold in their hands.
+    "src/loloha/client/client.py": 430,
+    "src/loloha/sender/sender.py": 450,
+    "clients/js/src/sender.js": 410,
+    # All that is asked of the store by whoever has it open.
+    "src/loloha/collector/store/store.py": 420,
+}
+"""Modules that are not parted, with the lines that they may have."""
+
+
+def test_modules_are_short() -> None:
+    sources = [
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("src/**/*.js"),
+        *ROOT.glob("clients/js/src/*.js"),
+    ]
+    lines = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in sources
+        if "vendor" not in path.parts
+    }
+    assert len(lines) > 300
+    assert {name: n for name, n in lines.items() if n > LARGER.get(name, MOST)} == {}
+
+
+def test_no_exception_is_stated_in_vain() -> None:
+    for name in LARGER:
+        assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) > MOST, name
