@@ -4,6 +4,27 @@ from planted.mutant import Mutant
 
 BUDGETS = [
     Mutant(
+        "absorption asks users again a round too early",
+        "../loloha_lab/promises/absorption.py",
+        "free[np.concatenate(asked[t - self.window])] = True",
+        "free[np.concatenate(asked[t - self.window + 1])] = True",
+        "lab/test_absorption.py -k answers_once",
+    ),
+    Mutant(
+        "a refined answer forgets the one before",
+        "../loloha_lab/promises/gradual.py",
+        "ratio * (symbols == np.asarray(known)[:, None])",
+        "ratio / g",
+        "lab/test_gradual.py -k lose",
+    ),
+    Mutant(
+        "users who moved share nothing in a window",
+        "../loloha_lab/promises/window_error.py",
+        "same * mean + (1 - same) * moved",
+        "same * mean",
+        "lab/test_window_error.py -k 'biloloha and 1.0'",
+    ),
+    Mutant(
         "changes are followed for ever",
         "../loloha_lab/dyadic/client.py",
         "bit != self._bit and self._left",

@@ -79,7 +79,11 @@ OPTIONS = {
     "data_dir": Option(
         Path, "Folder with the files of adult or acs:MT; else what was fetched.", "DIR", panel=TABLE
     ),
-    "data_set": Option(str, "Data set of the paper: Syn, Adult, DB_MT or DB_DE.", "NAME"),
+    "data_set": Option(
+        str,
+        "Data set of the paper: Syn, Adult, DB_MT or DB_DE; or Browsers, in compare-guarantees.",
+        "NAME",
+    ),
     "delta": Option(float, "Probability with which the bound for shuffled reports may fail."),
     "domain": Option(
         str,

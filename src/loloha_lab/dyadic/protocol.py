@@ -225,6 +225,15 @@ class DyadicLH:
         weights = sum(self.weight(piece) ** 2 for piece in self.sum_of(t))
         return self.levels * weights / self.spread**2
 
+    def noise_of_mean(self, rounds: slice) -> float:
+        """n V* of the mean of rounds: each piece counts as often as it makes one of them up."""
+        shares: dict[Piece, float] = {}
+        ts = range(self.rounds)[rounds]
+        for t in ts:
+            for piece in self.sum_of(t):
+                shares[piece] = shares.get(piece, 0.0) + self.weight(piece) / len(ts)
+        return self.levels * sum(share**2 for share in shares.values()) / self.spread**2
+
     # -- the device's steps
 
     def check_value(self, value: Any) -> int:

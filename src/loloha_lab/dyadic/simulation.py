@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loloha.arrays import Array, Ints
+from loloha.counting.decode import linear_support
 from loloha.datasets import Dataset
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History
@@ -71,12 +73,36 @@ def simulate(protocol: DyadicLH, values: Array, *, rng: Seed) -> DyadicSimulatio
     return DyadicSimulation(tally, tally.estimate(), used_up)
 
 
+def squared_bias(
+    protocol: DyadicLH, values: Array, windows: Sequence[slice], rng: Seed
+) -> tuple[float, float]:
+    """Mean squared bias of rounds, and of means of rounds: of the changes that do not count.
+
+    The product of two estimates of it under independent hashes, which share no chance.
+    """
+    history, draws = History(values, protocol.k), Draws(rng)
+    rounds, means = [], []
+    for _ in range(2):
+        seeds = draws.keys(protocol.family, history.n)
+        held, _ = _counted(protocol, history, seeds, protocol.changes)
+        every, _ = _counted(protocol, history, seeds, history.tau)
+        counts = np.zeros((history.tau, 2 * protocol.family.size), dtype=np.int64)
+        for t, (bits, all_bits) in enumerate(zip(held, every, strict=True)):
+            np.add.at(counts[t], seeds * 2 + bits, 1)
+            np.subtract.at(counts[t], seeds * 2 + all_bits, 1)
+        support = linear_support(counts, protocol.family)
+        bias = 2 * support / history.n / protocol.spread
+        rounds.append(bias)
+        means.append(np.stack([bias[window].mean(axis=0) for window in windows]))
+    return float(np.mean(rounds[0] * rounds[1])), float(np.mean(means[0] * means[1]))
+
+
 def population(protocol: DyadicLH, history: History, draws: Draws, tally: DyadicTally) -> float:
     """Count what all users send; the share of (user, round) pairs whose bit is held."""
     n = history.n
     seeds = draws.keys(protocol.family, n)
     levels = draws.below(protocol.levels, n).astype(np.int64)
-    bits, used_up = _counted(protocol, history, seeds)
+    bits, used_up = _counted(protocol, history, seeds, protocol.changes)
     for level, law in enumerate(protocol.lies):
         users = np.flatnonzero(levels == level)
         ends = bits[(1 << level) - 1 :: 1 << level, users]
@@ -88,10 +114,10 @@ def population(protocol: DyadicLH, history: History, draws: Draws, tally: Dyadic
     return used_up
 
 
-def _counted(protocol: DyadicLH, history: History, seeds: Ints) -> tuple[Any, float]:
+def _counted(protocol: DyadicLH, history: History, seeds: Ints, changes: int) -> tuple[Any, float]:
     """Bits of all rounds, uint8[tau, n], held once a user's changes are used up; their share."""
     bits = np.empty((history.tau, history.n), dtype=np.uint8)
-    left = np.full(history.n, protocol.changes)
+    left = np.full(history.n, changes)
     used_up = 0
     for t, values in enumerate(history.rounds(protocol.k)):
         bits[t] = protocol.family.hash_many(seeds, values.astype(np.int64))

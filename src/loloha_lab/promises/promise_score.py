@@ -1,0 +1,129 @@
+"""What each method measures under each promise, in some runs, against what theory expects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from loloha.arrays import Floats
+from loloha.datasets import browsers
+from loloha.postprocess import project_simplex
+from loloha_lab.paper.theory import Deviation, deviation_of
+from loloha_lab.paper.workload import WORKLOADS
+from loloha_lab.promises.contender import PROMISES, WINDOW, Contender, Population, contenders
+
+BROWSERS = "Browsers"
+BROWSER_USERS, BROWSER_ROUNDS = 20_000, 60
+
+
+class Score(NamedTuple):
+    """One method under one promise on one data set.
+
+    Attributes
+    ----------
+    round, mean : Deviation or None
+        Mean squared error of unbiased estimates of rounds, and of means of `WINDOW` rounds, over
+        the runs; None where the promise cannot be kept.
+    projected_round, projected_mean : float
+        The same after projection to the simplex; NaN there.
+    smoothed : float
+        Of rounds estimated together, by `loloha.series`, in one run; NaN where that was not done.
+    """
+
+    promise: str
+    data: str
+    contender: Contender
+    round: Deviation | None = None
+    mean: Deviation | None = None
+    projected_round: float = math.nan
+    projected_mean: float = math.nan
+    smoothed: float = math.nan
+
+
+class PromiseScores(NamedTuple):
+    """All of a comparison.
+
+    Attributes
+    ----------
+    uniform : dict of str to float
+        Mean squared error of a round's answer "uniform", which needs no data, by data set.
+    captions : dict of str to str
+        Origin and size of each data set.
+    """
+
+    rows: list[Score]
+    uniform: dict[str, float]
+    captions: dict[str, str]
+
+    def of(self, promise: str, data: str) -> list[Score]:
+        """All methods under one promise on one data set."""
+        return [one for one in self.rows if (one.promise, one.data) == (promise, data)]
+
+
+def populations(
+    folder: Path | None, names: Iterable[str], *, quick: bool = False
+) -> Iterator[Population]:
+    """The paper's data sets, those that are not synthetic from a folder, and browsers."""
+    seed = np.random.SeedSequence(2023)
+    for name in names:
+        if name == BROWSERS:
+            data = browsers(BROWSER_USERS, tau=BROWSER_ROUNDS, rng=0)
+        else:
+            data = WORKLOADS[name].load(folder, 2 * WINDOW if quick else None, seed)
+        values = data.values[:2000] if quick else data.values
+        yield Population(name, values, data.k, data.source)
+
+
+def score(
+    populations: Iterable[Population],
+    runs: int,
+    progress: Callable[[str], object] = lambda _: None,
+) -> PromiseScores:
+    """Measure all methods on all populations; equal seeds give equal numbers."""
+    rows, uniform, captions = [], {}, {}
+    for one in populations:
+        uniform[one.name] = float(np.mean((one.truth - 1 / one.k) ** 2))
+        captions[one.name] = f"{one.source}, n = {one.n}, k = {one.k}, τ = {one.tau}"
+        for promise in PROMISES:
+            for contender in contenders(promise, one):
+                progress(f"{one.name}, {promise}: {contender.method}")
+                rows.append(measured(promise, one, contender, runs))
+    return PromiseScores(rows, uniform, captions)
+
+
+def measured(promise: str, population: Population, contender: Contender, runs: int) -> Score:
+    """One method on one population."""
+    if contender.run is None:
+        return Score(promise, population.name, contender)
+    truth, true_means = population.truth, population.means(population.truth)
+    errors, expected, smoothed = np.empty((runs, 4)), np.empty((runs, 2)), math.nan
+    for seed in range(runs):
+        outcome = contender.run(population, seed)
+        errors[seed] = (
+            _mean_square(outcome.estimates - truth),
+            _mean_square(outcome.means - true_means),
+            _mean_square(project_simplex(outcome.estimates) - truth),
+            _mean_square(project_simplex(outcome.means) - true_means),
+        )
+        expected[seed] = outcome.expected_round, outcome.expected_mean
+        if outcome.smoothed is not None:
+            smoothed = _mean_square(outcome.smoothed - truth)
+    # What is expected of a run depends on it where a method does: held against run by run.
+    ratios = errors[:, :2] / expected
+    of_round, of_mean = (
+        deviation_of(ratio * expectation, expectation)
+        for ratio, expectation in zip(ratios.T, expected.mean(axis=0).tolist(), strict=True)
+    )
+    of_projected = errors[:, 2:].mean(axis=0).tolist()
+    return Score(
+        promise, population.name, contender, of_round, of_mean, of_projected[0], of_projected[1],
+        smoothed,
+    )  # fmt: skip
+
+
+def _mean_square(differences: Floats) -> float:
+    return float(np.mean(np.square(differences)))

@@ -1,0 +1,117 @@
+"""The tables of a comparison under equal promises, in Markdown: first where LOLOHA loses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from loloha_lab.paper.theory import chance_beyond
+from loloha_lab.promises.contender import PROMISES, WINDOW
+from loloha_lab.promises.promise_score import PromiseScores, Score
+
+QUANTITIES: dict[str, Callable[[Score], float]] = {
+    "a round": lambda one: one.round.measured if one.round else math.nan,
+    f"mean of {WINDOW}": lambda one: one.mean.measured if one.mean else math.nan,
+    "a round, projected": lambda one: one.projected_round,
+    f"mean of {WINDOW}, projected": lambda one: one.projected_mean,
+}
+LIMIT = 3.0
+REST = "<!-- all else -->"
+"""Where a page parts the table of losses from the others."""
+
+
+def is_ours(one: Score) -> bool:
+    """Whether it is LOLOHA."""
+    return "LOLOHA" in one.contender.method
+
+
+def text(scores: PromiseScores) -> str:
+    """All tables."""
+    sections = [("Where LOLOHA loses, and by which factor", _losses(scores))]
+    for promise, sentence in PROMISES.items():
+        for kind in ("", ", projected"):
+            title = f"Mean squared error{kind}, where {sentence}: a round / the mean of {WINDOW}"
+            sections.append((title, _summary(scores, promise, kind)))
+        title = f"Rounds estimated together (`loloha.series`), where {sentence}"
+        sections.append((title, _smoothed(scores, promise)))
+    sections.append(("How each keeps the promise, and measured over expected", _cells(scores)))
+    first, *rest = (f"**{title}**\n\n{_table(rows)}" for title, rows in sections)
+    tables = "\n\n".join((first, REST, *rest))
+    data = "; ".join(f"{name} ({caption})" for name, caption in scores.captions.items())
+    return f"{tables}\n\nData: {data}. {agreement(scores)}\n"
+
+
+def agreement(scores: PromiseScores) -> str:
+    """In one sentence: how many cells are further from theory than chance has them."""
+    deviations = [one for row in scores.rows for one in (row.round, row.mean) if one is not None]
+    beyond = sum(abs(one.z) > LIMIT for one in deviations)
+    chance = chance_beyond(beyond, len(deviations), LIMIT)
+    return (
+        f"{beyond} of {len(deviations)} errors lie beyond |z| = {LIMIT:g} of theory, in standard "
+        f"errors of {deviations[0].runs} runs (so many or more by chance: {chance:.2f})."
+    )
+
+
+def _losses(scores: PromiseScores) -> Iterator[Sequence[str]]:
+    yield ("promise", "error", *scores.captions)
+    for promise in PROMISES:
+        for quantity, error in QUANTITIES.items():
+            yield (promise, quantity, *_beaten(scores, promise, error))
+
+
+def _beaten(scores: PromiseScores, promise: str, error: Callable[[Score], float]) -> Iterator[str]:
+    for data in scores.captions:
+        rows = [one for one in scores.of(promise, data) if one.round is not None]
+        ours = min(error(one) for one in rows if is_ours(one))
+        best = min(rows, key=error)
+        factor = ours / error(best)
+        yield "–" if is_ours(best) else f"{best.contender.method}, {factor:.3g}"
+
+
+def _summary(scores: PromiseScores, promise: str, kind: str) -> Iterator[Sequence[str]]:
+    names = [name for name in QUANTITIES if name.endswith(kind) and (kind or "," not in name)]
+    yield ("method", *scores.captions)
+    methods = [one.contender.method for one in scores.of(promise, next(iter(scores.captions)))]
+    for place, method in enumerate(methods):
+        rows = [scores.of(promise, data)[place] for data in scores.captions]
+        yield (method, *(_errors(one, names) for one in rows))
+    if kind:
+        yield ("always “uniform”, a round", *(f"{one:.1e}" for one in scores.uniform.values()))
+
+
+def _smoothed(scores: PromiseScores, promise: str) -> Iterator[Sequence[str]]:
+    """Beside absorption, which takes rounds together too."""
+    yield ("method", *scores.captions)
+    for place, one in enumerate(scores.of(promise, next(iter(scores.captions)))):
+        rows = [scores.of(promise, data)[place] for data in scores.captions]
+        if not math.isnan(one.smoothed):
+            yield (one.contender.method, *(f"{row.smoothed:.1e}" for row in rows))
+        elif "LPA" in one.contender.method:
+            shown = (f"{row.projected_round:.1e}" for row in rows)
+            yield (f"{one.contender.method}, projected", *shown)
+
+
+def _errors(one: Score, names: Iterable[str]) -> str:
+    if one.round is None:
+        return "cannot"
+    return " / ".join(f"{QUANTITIES[name](one):.1e}" for name in names)
+
+
+def _cells(scores: PromiseScores) -> Iterator[Sequence[str]]:
+    yield ("promise", "data", "method", "parameters", "how it is kept", "round: ratio, z",
+           "mean: ratio, z")  # fmt: skip
+    yield from map(cell_row, scores.rows)
+
+
+def cell_row(one: Score) -> Sequence[str]:
+    """Parameters of one method on one data set, and its errors over those expected."""
+    contender = one.contender
+    ratios = [
+        "–" if part is None else f"{part.ratio:.2f}, {part.z:.1f}" for part in (one.round, one.mean)
+    ]
+    return (one.promise, one.data, contender.method, contender.parameters, contender.why, *ratios)
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    head, *lines = rows
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])

@@ -1,0 +1,117 @@
+"""Methods under equal promises: the promise is kept, errors are as expected, losses come first."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loloha import privacy
+from loloha_lab.promises import promise_table
+from loloha_lab.promises.contender import (
+    ANY_WINDOW,
+    EPS_1,
+    EPS_INF,
+    LOSS,
+    ONE_VALUE,
+    PANELS,
+    PROMISES,
+    TRANSCRIPT,
+    WINDOW,
+    Contender,
+    Population,
+    contenders,
+)
+from loloha_lab.promises.promise_score import BROWSERS, PromiseScores, measured, populations
+
+DOCS = Path(__file__).parents[2] / "docs"
+N, K, TAU = 1500, 8, 60
+CLOSE = 1 + 1e-9
+
+
+@pytest.fixture(scope="module")
+def moving() -> Population:
+    rng = np.random.default_rng(4)
+    values = np.repeat(rng.choice(K, (N, 1), p=np.arange(K, 0, -1) / 36), TAU, axis=1)
+    for t in range(1, TAU):
+        moves = rng.random(N) < 0.03
+        values[moves, t:] = rng.integers(0, K, (moves.sum(), 1))
+    return Population("moving", values, K)
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_each_keeps_the_promise_or_says_why_not(promise: str, moving: Population) -> None:
+    methods = list(contenders(promise, moving))
+    assert len(methods) == (12 if promise == ONE_VALUE else 11)
+    for one in methods:
+        if one.run is None:
+            assert one.why.startswith("cannot")
+            assert promise != ONE_VALUE
+        elif one.protocol is not None:
+            assert lost(promise, one) <= LOSS * CLOSE, one.method
+
+
+def lost(promise: str, one: Contender) -> float:
+    """The most that the reports of one user lose, of those that the promise is about."""
+    rounds = WINDOW if promise == ANY_WINDOW else TAU
+    reports, protocol = -(-rounds // one.every), one.protocol
+    if promise != ONE_VALUE:
+        if reports == 1:
+            # With nothing before it, or with all others known.
+            return (
+                float(privacy.growth(protocol, 1))
+                if promise == TRANSCRIPT
+                else privacy.eps_2(protocol)
+            )
+        return float(privacy.window_loss(protocol, reports))
+    assert privacy.growth(protocol, 1) <= EPS_1 * CLOSE
+    if protocol.longitudinal:
+        return float(privacy.growth(protocol, 10_000))
+    assert EPS_INF == LOSS
+    return reports * float(privacy.eps_2(protocol))
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [ANY_WINDOW, *(pytest.param(one, marks=pytest.mark.long) for one in (ONE_VALUE, TRANSCRIPT))],
+)
+def test_errors_are_those_of_theory(promise: str, moving: Population) -> None:
+    """Four runs of 60 x 8 and 2 x 8 squares; a wrong formula is out by half and more."""
+    for one in contenders(promise, moving):
+        if one.run is None:
+            continue
+        scored = measured(promise, moving, one, runs=4)
+        assert scored.round is not None
+        assert scored.mean is not None
+        assert scored.round.ratio == pytest.approx(1, abs=0.3), one.method
+        assert scored.mean.ratio == pytest.approx(1, abs=0.55), one.method
+        assert scored.projected_round < scored.round.measured
+        if "panel" in one.method:
+            assert scored.smoothed < scored.projected_round
+
+
+def test_losses_come_first(moving: Population) -> None:
+    rows = [
+        measured(promise, moving, one, runs=2)
+        for promise in (ONE_VALUE,)
+        for one in contenders(promise, moving)
+        if one.method in ("BiLOLOHA", "gradual release")
+    ]
+    scores = PromiseScores(
+        [*rows, *(row._replace(promise=other) for other in PROMISES if other != ONE_VALUE
+                  for row in rows)],
+        {"moving": 0.1}, {"moving": "synthetic"},
+    )  # fmt: skip
+    page = promise_table.text(scores)
+    assert page.startswith("**Where LOLOHA loses")
+    assert "| one value | a round | gradual release, " in page
+    assert "beyond |z| = 3 of theory" in page
+    assert page.count("| gradual release |") == 3 * 2 + 3
+
+
+@pytest.mark.long
+def test_a_cell_of_the_page_is_what_the_command_measures() -> None:
+    """``loloha compare-guarantees --data-dir DIR --out OUT`` writes the page's table again."""
+    (browsers,) = populations(None, [BROWSERS])
+    (panels,) = (one for one in contenders(ANY_WINDOW, browsers) if one.method == PANELS)
+    row = promise_table.cell_row(measured(ANY_WINDOW, browsers, panels, runs=4))
+    assert f"| {' | '.join(row)} |\n" in (DOCS / "guarantees-table.md").read_text(encoding="utf-8")
