@@ -12,8 +12,10 @@ import pytest
 
 import loloha
 from loloha import LolohaError
+from loloha.campaign import Campaign, Range, Schedule
 from loloha.cli import main
 from loloha.cli.results_folder import FILES
+from loloha.engines.saved import save
 from loloha.protocols import REGISTRY
 from loloha.server.estimate_table import COLUMNS
 
@@ -239,6 +241,58 @@ def test_every_protocol_runs(name: str, pages: Path, out: Path) -> None:
     assert saved["protocol"]["type"] == name
     # Of numbers the share with at least each value but the first, which all have.
     assert len(rows(out)) == 3 * (4 if REGISTRY[name].histogram else 3)
+
+
+@pytest.mark.usefixtures("no_picture")
+def test_numbers_come_in_the_units_of_the_range(
+    tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, hours = tmp_path / "t.csv", [v / 4 for v in range(96)]
+    table.write_text("r1,r2\n" + "".join(f"{v},{v}\n" for v in hours * 30))
+    line = ["run", str(table), "--protocol", "onebit", "--eps-inf", "4", "--eps-1", "2"]
+    line += ["--seed", "1"]
+    assert main([*line, "--range", "0", "24", "--bins", "96", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "Numbers, in the units of the domain" in shown
+    assert "uniform" not in shown
+    numbers = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["numbers"]
+    # Middles of the parts.
+    truth = {"mean": 12.0, "quantile_10": 2.375, "quantile_50": 11.875, "quantile_90": 21.625}
+    first = rows(out)[0]
+    for name, at in truth.items():
+        assert numbers[f"{name}_truth"] == pytest.approx([at, at])
+        assert float(first[name]) == numbers[name][0] == pytest.approx(at, abs=3)
+        assert numbers[f"{name}_lower"][0] < at < numbers[f"{name}_upper"][0]
+    # Labels that are no equal steps: numbers are steps of the domain.
+    table.write_text("r1\n" + "low\nmiddle\nhigh\n" * 30)
+    assert main([*line, "--domain", "low,middle,high", "--out", str(out), "--force"]) == 0
+    assert "in steps 0..k-1" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_picture")
+def test_estimates_of_numbers_have_mean_and_quantiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign = Campaign(
+        name="hours",
+        protocol=loloha.OneBit(k=12, eps_inf=4.0, eps_1=2.0),
+        domain=Range(0, 24, 12),
+        schedule=Schedule(0, 3600),
+    )
+    (tmp_path / "c.json").write_bytes(campaign.to_json())
+    values = np.random.default_rng(1).integers(0, 12, size=(2000, 1))
+    (tally,) = loloha.simulate(campaign.protocol, values, rng=1).tallies
+    (tmp_path / "tallies").mkdir()
+    save(tmp_path / "tallies", 0, tally)
+    line = ["estimate", str(tmp_path / "tallies")]
+    assert main([*line, "--campaign", str(tmp_path / "c.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = tally.estimate().numbers.summary(0.95, campaign.domain.scale)
+    for row in found:
+        assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert main(line) == 0
+    shown = capsys.readouterr().out
+    assert "Numbers, in steps 0..k-1 of the domain; --campaign FILE has its units" in shown
 
 
 @pytest.mark.usefixtures("no_picture")

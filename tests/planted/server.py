@@ -28,6 +28,13 @@ SERVER = [
         NUMBER + " -k likeliest",
     ),
     Mutant(
+        "memo noise of values that all hold is said to fade not at all",
+        "server/observations.py",
+        "np.clip(lasting, LEAST_LASTING, 1 - LEAST_LASTING)",
+        "np.clip(lasting, 0.0, 1.0)",
+        "server/test_series.py -k all_hold",
+    ),
+    Mutant(
         "the mean forgets which thresholds its users drew",
         "server/number.py",
         "(reported + added) * eligible",

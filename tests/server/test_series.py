@@ -169,6 +169,52 @@ def test_shares_above_thresholds_are_not_projected_to_add_up_to_one() -> None:
     assert found.estimates.sum(axis=1).min() > 1.1
 
 
+@pytest.mark.parametrize("protocol", [loloha.OneBit(k=5, **BUDGETS), loloha.LGRR(k=5, **BUDGETS)])
+def test_a_value_that_all_hold_for_ever_has_a_series(protocol: Any) -> None:
+    """No memo noise fades then: the covariance of the states had no inverse."""
+    found = loloha.series(loloha.simulate(protocol, np.full((300, 6), 4), rng=7))
+    assert np.isfinite(found.estimates).all()
+    assert (found.interval()[1][:, -1] > 0.97).all()
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_numbers_of_a_series_are_nearer_than_those_of_single_rounds(
+    target: str, smooth: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    values = np.repeat(rng.binomial(20, 0.3, size=(3000, 1)), 12, axis=1)
+    values[:, 6:] += rng.integers(0, 2, size=(3000, 1))
+    protocol = loloha.OneBit(k=22, target=target, **BUDGETS)
+    result = loloha.simulate(protocol, values, rng=2)
+    found = loloha.series(result, smooth=smooth)
+    truth = values.mean(axis=0)
+    assert (np.abs(found.mean - truth) < 4 * found.mean_error).all()
+    assert (found.mean_error[1:] < 0.95 * result.mean_error[1:]).all()
+    low, high = found.mean_interval()
+    assert (low < found.mean).all()
+    assert (found.mean < high).all()
+    # What the memo keeps does not average out.
+    least = 0.8 if smooth else 0.95
+    assert ((found.mean - truth) ** 2).mean() < least * ((result.mean - truth) ** 2).mean()
+    if target == "mean":
+        with pytest.raises(ParameterError, match="target='distribution'"):
+            found.quantile(0.9)
+        return
+    for shares in (found.survival, found.estimates):
+        assert (np.diff(shares, axis=1) <= 1e-12).all()
+    high = np.quantile(values, 0.9, axis=0, method="inverted_cdf")
+    assert (np.abs(found.quantile(0.9) - high) <= 2).all()
+    ends, single = found.quantile_interval(0.9), result.quantile_interval(0.9)
+    assert (ends[1] - ends[0]).sum() < (single[1] - single[0]).sum()
+    assert ((ends[0] <= high) & (high <= ends[1])).all()
+
+
+def test_only_numbers_have_a_mean() -> None:
+    with pytest.raises(ParameterError, match="protocol must ask for numbers, got ololoha"):
+        _ = SERIES.mean
+
+
 def test_hashed_values_share_a_memo_as_often_as_their_keys_say() -> None:
     protocol = loloha.OLOLOHA(k=5, g=3, hash="linear", **BUDGETS)
     encoding = protocol.encoding

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loloha.address import Location
-from loloha.cli import campaign_file, console, table_file
+from loloha.cli import campaign_file, console, number_table, table_file
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats
     from loloha.campaign import Campaign
+    from loloha.campaign.domain import Scale
     from loloha.protocols import Protocol
     from loloha.server.estimate import Estimate
     from loloha.server.estimate_table import EstimateTable
@@ -46,7 +47,7 @@ def estimate(
     from loloha.campaign import Campaign
     from loloha.engines.saved import every_of, find, load
     from loloha.reportlog import rules
-    from loloha.server.mean import mean as of_rounds
+    from loloha.server.mean import mean as round_columns
     from loloha.server.panel import evenness, panel_population, panel_windows
 
     agreed = None if campaign is None else _agreed(campaign, tallies)
@@ -71,7 +72,7 @@ def estimate(
     windows = {} if mean else panel_windows(counted, every)
     if mean:
         most = panel_population(max(one.n for one in counted.values()), every)
-        estimates = {None: of_rounds(counted, every=every, population=most)}
+        estimates = {None: round_columns(counted, every=every, population=most)}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
     tables = [
@@ -87,6 +88,8 @@ def estimate(
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
         _show(list(pieces), mean and len(counted) > 1)
+    if out is None and not as_json:
+        _show_numbers(estimates, agreed, level)
     sizes = evenness({t: one.n for t, one in counted.items()}, every)
     # Of rounds that are not given nothing is known.
     if sizes is not None and sizes.smallest:
@@ -113,6 +116,28 @@ def _show(pieces: list[Any], memos: bool) -> None:
             "bound is that of one round: users may keep their memos, and then more rounds "
             "lessen only part of the noise"
         )
+
+
+def _show_numbers(
+    estimates: dict[int | None, Estimate], agreed: Campaign | Protocol | None, level: float
+) -> None:
+    """Means and quantiles, where numbers are asked for."""
+    if any(one.protocol.histogram for one in estimates.values()):
+        return
+    scale = _scale(agreed)
+    summaries = [one.numbers.summary(level, scale) for one in estimates.values()]
+    columns = {name: [one[name] for one in summaries] for name in summaries[0]}
+    unit = number_table.unit(scale, "in steps 0..k-1 of the domain; --campaign FILE has its units")
+    rounds = ["mean" if round is None else round for round in estimates]
+    n = [one.n for one in estimates.values()]
+    number_table.show(rounds, columns, level, f"Numbers, {unit}", n)
+
+
+def _scale(agreed: Campaign | Protocol | None) -> Scale | None:
+    """The numbers that values stand for, where a campaign says so."""
+    from loloha.campaign import Campaign
+
+    return agreed.domain.scale if isinstance(agreed, Campaign) else None
 
 
 def _picked(estimate: Estimate, top: int | None, only_clear: bool) -> bool:
@@ -159,6 +184,7 @@ def _table(
 
     from loloha.campaign import Campaign
     from loloha.campaign.schedule import to_text
+    from loloha.server.estimate_table import round_columns
     from loloha.server.panel import window_columns
 
     chosen = np.arange(len(estimate.frequencies))
@@ -178,6 +204,9 @@ def _table(
     more = {"bound": [bound[chosen]]}
     if round is not None:
         more |= window_columns(windows, level, rounds=[round], bins=chosen, simultaneous=picked)
+    if not estimate.protocol.histogram:
+        summary = estimate.numbers.summary(level, _scale(agreed))
+        more |= round_columns(summary, len(chosen))
     if project:
         more["projected"] = [_projected(round, estimate.frequencies)[chosen]]
     return replace(table, more=more)

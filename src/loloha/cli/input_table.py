@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.cli import console
 from loloha.cli.parameter import flag
-from loloha.errors import DomainError, ParameterError
+from loloha.errors import CampaignError, DomainError, ParameterError
 
 if TYPE_CHECKING:
     from loloha.campaign import Campaign, Range
+    from loloha.campaign.domain import Scale
     from loloha.datasets import Dataset
 
 _ARGUMENT = re.compile(
@@ -53,6 +54,18 @@ def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = Non
     if not state:
         raise ParameterError("TABLE must name a state, got 'acs'; write acs:MT for Montana")
     return datasets.acs_weights(state, folder)
+
+
+def scale_of(dataset: Dataset, reading: Mapping[str, Any]) -> Scale | None:
+    """The numbers that the values stand for; None unless they are equally spaced."""
+    from loloha.campaign import Labels, Range
+
+    domain = domain_of(*(reading.get(name) for name in ("domain", "range", "bins")))
+    if isinstance(domain, Range):
+        return domain.scale
+    with suppress(CampaignError):
+        return Labels(tuple(map(str, dataset.labels))).scale
+    return None
 
 
 def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from loloha.cli import console, input_table
 from loloha.cli.parameter import find_protocol
 from loloha.cli.results_folder import FILES, new_folder
-from loloha.cli.summary import show_summary, show_top
+from loloha.cli.summary import show_numbers, show_summary, show_top
 
 if TYPE_CHECKING:
+    from loloha.campaign.domain import Scale
     from loloha.datasets import Dataset
     from loloha.population.trial import Trial
     from loloha.protocols import Protocol
@@ -46,12 +47,18 @@ def run(
         with console.working("reading the table"):
             dataset = input_table.load(table, reading)
         rules = cls.from_params({**parameters, "k": dataset.k})
-        trial = run_and_save(dataset, rules, draft, seed=seed, top=top, level=level, every=every)
+        scale = input_table.scale_of(dataset, reading)
+        trial = run_and_save(
+            dataset, rules, draft, seed=seed, top=top, level=level, every=every, scale=scale
+        )
     if as_json:
         console.show_json({**trial.metrics(), "files": [str(out / name) for name in _written(out)]})
     else:
         show_summary(trial)
-        show_top(trial, top)
+        if trial.numbers is None:
+            show_top(trial, top)
+        else:
+            show_numbers(trial)
         console.show(f"\nResults: {out}/ ({', '.join(_written(out))})")
 
 
@@ -68,6 +75,7 @@ def run_and_save(
     top: int,
     level: float,
     every: int = 1,
+    scale: Scale | None = None,
 ) -> Trial:
     """Simulate all devices, estimate, and write `FILES` into ``folder``."""
     import loloha
@@ -86,7 +94,7 @@ def run_and_save(
             rng=seed,
         )
     with console.working("estimating, drawing and saving"):
-        trial = Trial(result, level, seed)
+        trial = Trial(result, level, seed, scale)
         save(trial, folder, top)
     return trial
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from loloha.cli import console
+from loloha.cli import console, number_table
 
 if TYPE_CHECKING:
     from loloha.population.trial import Trial
+
+
+FEW = 8
 
 
 def show_summary(trial: Trial) -> None:
@@ -16,20 +19,30 @@ def show_summary(trial: Trial) -> None:
     data, measured = trial.dataset, trial.evaluation.to_dict()
     console.show(console.visible(data.provenance))
     console.show(repr(trial.protocol))
-    console.show_table(
-        ("mean over rounds", "", "what it is"),
-        [
+    errors = (
+        []
+        if trial.numbers is not None
+        else [
             ("MSE, unbiased", measured["mse"], "of the estimates as they are"),
             ("  expected", measured["expected_mse"], "exact variance, averaged over the values"),
             ("  V*", measured["v_star"], "variance of a value that nobody holds"),
             ("MSE, clipped", measured["mse_clipped"], "clipped at 0 and renormalised"),
             ("MSE, uniform", measured["mse_uniform"], "of always answering 'uniform'"),
+        ]
+    )
+    console.show_table(
+        ("mean over rounds", "", "what it is"),
+        [
+            *errors,
+            *_of_numbers(trial),
             ("coverage", trial.coverage, f"share of {_level(trial)} intervals that hold the truth"),
             *_windows(trial),
             *_spent(trial),
             ("reports", float(trial.result.n.mean()), f"a round, of {data.n} users"),
         ],
     )
+    if trial.numbers is not None:
+        return
     clipped, uniform = measured["mse_clipped"], measured["mse_uniform"]
     if clipped is not None and clipped >= uniform:
         console.warn(
@@ -59,6 +72,32 @@ def show_top(trial: Trial, top: int) -> None:
         title=f"Top values over all rounds, in round {console.visible(str(series.rounds[row]))}, "
         "picked by the truth: each interval is that of one value",
     )
+
+
+def show_numbers(trial: Trial) -> None:
+    """Print mean and quantiles beside the truth, of the newest rounds."""
+    summary = {name: row[-FEW:] for name, row in (trial.numbers or {}).items()}
+    rounds = [console.visible(str(one)) for one in trial.dataset.rounds[-FEW:]]
+    title = f"Numbers, {number_table.unit(trial.scale)}; truth first"
+    number_table.show(rounds, summary, trial.level, title)
+
+
+def _of_numbers(trial: Trial) -> list[tuple[str, float, str]]:
+    """Errors of mean and quantiles, and how often their intervals hold the truth."""
+    import numpy as np
+
+    rows, numbers = [], trial.numbers or {}
+    for name in [name for name in numbers if f"{name}_truth" in numbers]:
+        truth, low, high = (numbers[f"{name}_{end}"] for end in ("truth", "lower", "upper"))
+        known = np.isfinite(numbers[name])
+        error = float(np.sqrt(np.square(numbers[name] - truth)[known].mean()))
+        covered = float(((low <= truth) & (truth <= high))[known].mean())
+        title = name.replace("_", " ")
+        rows.append(
+            (f"{title}, error", error, f"root mean square, {number_table.unit(trial.scale)}")
+        )
+        rows.append(("  coverage", covered, f"share of its {_level(trial)} intervals"))
+    return rows
 
 
 def _level(trial: Trial) -> str:

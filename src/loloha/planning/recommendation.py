@@ -218,6 +218,7 @@ class Plan(Framed):
             "warning": self.warning,
             "least_eps_2": self.least_eps_2,
             "ways": [way.to_dict() for way in self.ways],
+            "mean": self.mean and self.mean._asdict(),
         }
 
     def records(self) -> list[dict[str, Any]]:

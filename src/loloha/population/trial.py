@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from loloha import __version__, privacy
+from loloha import __version__, checks, privacy
+from loloha.campaign.domain import Scale
 from loloha.errors import ParameterError
 from loloha.figure import Series, draw_run, save
 from loloha.population.evaluation import evaluate
 from loloha.population.simulation import Simulation
+from loloha.server.estimate_table import round_columns
 from loloha.server.frame import written
+from loloha.server.number import QUANTILES
 from loloha.server.series import series as of_rounds
 
 FEWEST_ROUNDS, MOST_TOGETHER = 4, 1 << 20
@@ -35,6 +38,8 @@ class Trial:
         Level of the intervals.
     seed : int or None
         What the run was seeded with.
+    scale : Scale, optional
+        The numbers that values stand for; steps 0..k-1 by default.
 
     Attributes
     ----------
@@ -57,13 +62,15 @@ class Trial:
         If the simulation was not that of a data set.
     """
 
-    def __init__(self, result: Simulation, level: float, seed: int | None) -> None:
+    def __init__(
+        self, result: Simulation, level: float, seed: int | None, scale: Scale | None = None
+    ) -> None:
         if result.dataset is None or result.truth is None:
             raise ParameterError(
                 "result must be that of a data set, got bare values; "
                 "simulate a loloha.datasets.Dataset"
             )
-        self.result, self.level, self.seed = result, level, seed
+        self.result, self.level, self.seed, self.scale = result, level, seed, scale
         self.dataset, self.protocol, self.truth = result.dataset, result.protocol, result.truth
         self.series = result.series(level)
         self.evaluation = evaluate(
@@ -93,6 +100,28 @@ class Trial:
             "coverage": float(covered[known].mean()),
         }
 
+    @cached_property
+    def numbers(self) -> dict[str, Any] | None:
+        """`Numbers.summary` and the truth of each, float64[tau]; None where none are asked for."""
+        if self.protocol.histogram:
+            return None
+        summary = self.result.numbers.summary(self.level, self.scale)
+        start, step, _ = self.scale or (0.0, 1.0, 0.0)
+        below = np.cumsum(self.dataset.frequencies(), axis=-1)
+        mean = self.protocol.k - 1 - below[:, :-1].sum(axis=-1)
+        truth = {"mean": start + step * mean}
+        for level in QUANTILES:
+            name = f"quantile_{100 * level:.0f}"
+            if name in summary:
+                # Sums of shares are exact but for rounding.
+                value = (below < level - 1e-9).sum(axis=-1)
+                truth[name] = start + step * np.where(np.isnan(mean), np.nan, value)
+        return summary | {f"{name}_truth": row for name, row in truth.items()}
+
+    def _number_columns(self) -> dict[str, Any]:
+        """The numbers in each row of a round."""
+        return {} if self.numbers is None else round_columns(self.numbers, self.protocol.bins)
+
     @property
     def note(self) -> str:
         """One line that says where the numbers come from."""
@@ -104,6 +133,10 @@ class Trial:
         measured = self.evaluation.to_dict()
         rounds = measured.pop("rounds")
         data = self.dataset
+        numbers = {
+            name: [checks.finite(one) for one in row.tolist()]
+            for name, row in (self.numbers or {}).items()
+        }
         return {
             "loloha": __version__,
             "data_set": {
@@ -122,6 +155,7 @@ class Trial:
             "level": self.level,
             "coverage": self.coverage,
             **self._panels(),
+            **({"numbers": numbers} if numbers else {}),
             "cap": self.protocol.cap,
             **measured,
             "rounds": [
@@ -151,7 +185,8 @@ class Trial:
             "note": self.note,
             "parameters": {"protocol": self.protocol.to_dict(), **self.protocol.numbers},
         }
-        table = replace(self.result.table(self.level), about=about)
+        table = self.result.table(self.level)
+        table = replace(table, about=about, more=table.more | self._number_columns())
         for form in ("parquet", "csv"):
             with (folder / f"estimates.{form}").open("wb") as file:
                 file.writelines(written(table.pieces(), form))

@@ -25,6 +25,14 @@ ROWS = 1 << 16
 """Rows that are made at a time: a writer never holds them all."""
 
 
+def round_columns(numbers: Mapping[str, Any], bins: int) -> dict[str, Any]:
+    """Further columns of a table: in all rows of a round its number, None where it has none."""
+    return {
+        name: [None if one is None else np.full(bins, one) for one in np.atleast_1d(rows)]
+        for name, rows in numbers.items()
+    }
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EstimateTable:
     """Estimates of some rounds and values: a row for each round and value, in one set of columns.
@@ -81,6 +89,7 @@ class EstimateTable:
             )
         about = {"parameters": series.get("parameters")}
         more = {name: series[name] for name in WINDOW if name in series}
+        more |= round_columns(series.get("numbers") or {}, len(series["value"]))
         return cls(about=about, more=more, **{name: series[name] for name in COLUMNS})
 
     @classmethod

@@ -16,11 +16,13 @@ from loloha.protocols import Protocol, protocol_from_dict
 from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.mean import Mean
-from loloha.server.projection import project_simplex
+from loloha.server.projection import decreasing, project_simplex
 from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
 from loloha.server.variance import Channel, eligible_of, spread
 
+LEAST_LASTING = 1e-6
+"""Share of the memo noise that is taken to stay for ever, and to fade, at least."""
 _ADVICE = (
     "give a result of loloha.simulate, or a loloha.Tally or loloha.Estimate of each round, "
     "as a list or by its number"
@@ -158,12 +160,13 @@ class Observations:
             )
         return replace(self, labels=labels)
 
-    def plausible(self, means: Floats) -> Floats:
+    def plausible(self, means: Floats, variances: Any = 1.0) -> Floats:
         """Frequencies that these could be, float64[..., bins]; shares where bins are values."""
-        if self.protocol.encoding.values == self.protocol.bins:
+        encoding = self.protocol.encoding
+        if encoding.values == encoding.bins:
             return project_simplex(means)
         # Of users whose number reaches a threshold, or their mean.
-        return np.clip(means, 0.0, 1.0)
+        return decreasing(means, 1 / np.asarray(variances))
 
     def observed(self) -> Observed:
         """With variances at the mean frequency of each value."""
@@ -184,7 +187,10 @@ class Observations:
         # long run, share an `every`-th. In shorter ones it is a bound.
         memo = memo / self.every
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
-        lasting = self.protocol.encoding.lasting_share(self.plausible(mean))
+        plausible = self.plausible(mean, 1 / np.maximum(reached, 0.5))
+        lasting = self.protocol.encoding.lasting_share(plausible)
+        # Where all stay, or none, the filter's covariance had no inverse.
+        lasting = np.clip(lasting, LEAST_LASTING, 1 - LEAST_LASTING)
         return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)
 
 

@@ -15,6 +15,8 @@ from loloha.errors import ParameterError
 from loloha.server import statespace
 from loloha.server.alarm_rule import AlarmRule, deviate
 from loloha.server.estimate_table import EstimateTable
+from loloha.server.number import Numbers, Numeric
+from loloha.server.number_series import of_series
 from loloha.server.observations import Observations
 from loloha.server.statespace import Parameters, Posterior, States
 
@@ -44,7 +46,7 @@ class EstimatedChange:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EstimatedSeries:
+class EstimatedSeries(Numeric):
     """Frequencies over rounds, each estimated from the rounds before it, or from all.
 
     Attributes
@@ -74,8 +76,16 @@ class EstimatedSeries:
 
     @cached_property
     def estimates(self) -> Floats:
-        """Shares, float64[tau, bins]: >= 0, of sum 1 in each round where bins are values."""
-        return self.observations.plausible(self.posterior.mean)
+        """Shares, float64[tau, bins]: >= 0, of sum 1 in each round where bins are values.
+
+        Of numbers (`loloha.OneBit`) the shares that reach each value, which never rise.
+        """
+        return self.observations.plausible(*self.posterior)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Mean, quantiles and distribution function of each round, where numbers are asked for."""
+        return of_series(self.observations, self.posterior, smooth=self.smooth)
 
     @cached_property
     def standard_errors(self) -> Floats:
