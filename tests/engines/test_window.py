@@ -68,8 +68,8 @@ def test_users_who_stay_are_estimated_without_bias(protocol: Any, method: str, r
     scores = Scores(protocol, rounds)
     table = scores.table if method == "likelihood" else np.arange(rounds + 1)
     known = scores.moments(table.astype(float))
-    unit = (known.held - known.other) ** 2
-    stated = np.where(f == 1, known.held_variance, known.other_variance) / unit
+    unit = (known.own - known.other) ** 2
+    stated = np.where(f == 1, known.own_variance, known.other_variance) / unit
     assert spread == pytest.approx(stated, rel=1e-9)
     if method == "mean":
         assert spread == pytest.approx(mean_variance(protocol, [1] * rounds, f), rel=1e-9)
@@ -133,7 +133,7 @@ def test_the_score_is_near_the_best_that_any_decoding_can_do(g: int, rounds: int
     protocol = loloha.OLOLOHA(k=96, g=g, hash="affine", **BUDGETS)
     found = Scores(protocol, rounds)
     known = found.moments(found.table.astype(float))
-    likely = known.other_variance / (known.held - known.other) ** 2
+    likely = known.other_variance / (known.own - known.other) ** 2
     best, plain = full_variance(protocol, rounds), mean_variance(protocol, [1] * rounds)
     # The score is the best at f = 1/k, and not quite at f = 0.
     assert best * (1 - 1e-9) <= likely <= plain * (1 + 1e-4)
@@ -168,7 +168,7 @@ def test_every_family_is_decoded_as_by_looking_up_each_user_and_value(family: st
             continue
         scores = Scores(protocol, len(reports))
         known = scores.moments(scores.table.astype(float))
-        weight = len(reports) / (known.held - known.other)
+        weight = len(reports) / (known.own - known.other)
         for v in range(23):
             score = scores.table[reports.count(protocol.memo_index(key, v))]
             total[v] += weight * (score - known.other)

@@ -63,7 +63,7 @@ WINDOWS = [
         "scores are centred on those of who holds the value",
         "engines/scores.py",
         "weight * (table - known.other)",
-        "weight * (table - known.held)",
+        "weight * (table - known.own)",
         "engines/test_window.py -k without_bias",
     ),
     Mutant(

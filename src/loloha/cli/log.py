@@ -131,7 +131,7 @@ def show(log: Location, *, as_json: bool = False) -> None:
         files = [path for round in rounds for path in visible(round) if path.suffix == ".parquet"]
         with ThreadPoolExecutor(readers(log)) as pool:
             footers = list(pool.map(_footer, files))
-        protocols = (said.get("protocol") for said, rows in footers if rows is not None)
+        protocols = (footer.get("protocol") for footer, rows in footers if rows is not None)
         listed.append({
             "campaign": folder.name.partition("=")[2],
             "protocol": next(filter(None, protocols), None),

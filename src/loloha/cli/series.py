@@ -54,12 +54,12 @@ def series(
         observations = _observations(sources, campaign, first, level)
     rule = _rule(expected, fdr, watch, observations)
     with console.working(f"estimating {len(observations.rounds)} rounds together"):
-        found = of_rounds(observations, smooth=not filter_, level=level)
-    alarmed = None if rule is None else rule.alarmed(found.innovations)
-    more: dict[str, Any] = {"innovation": found.innovations}
+        estimated = of_rounds(observations, smooth=not filter_, level=level)
+    alarmed = None if rule is None else rule.alarmed(estimated.innovations)
+    more: dict[str, Any] = {"innovation": estimated.innovations}
     if alarmed is not None:
         more["alarm"] = alarmed.astype(float)
-    table = found.table()
+    table = estimated.table()
     table = replace(table, campaign=observations.campaign, more=table.more | more)
     if out is not None:
         rows = table_file.write(table.pieces(), out)
@@ -68,9 +68,9 @@ def series(
     if as_json:
         console.show_json(table.to_frame().to_pylist())
     elif out is None:
-        _show_last(found, top or FEW)
+        _show_last(estimated, top or FEW)
     if alarmed is not None and not as_json:
-        _show_alarms(found, alarmed)
+        _show_alarms(estimated, alarmed)
 
 
 def _observations(
@@ -91,17 +91,21 @@ def _observations(
     agreed = None if campaign is None else campaign_file.load(campaign)
     protocol = None if agreed is None else rules(agreed)
     if "tallies" in kinds:
-        found = _of_tallies([Path(source) for source in sources], protocol, first)
+        observations = _of_tallies([Path(source) for source in sources], protocol, first)
     elif "address" in kinds:
         agreed = agreed or campaign_file.load(sources[0])
         parts = tables_of(sources[0], first, level)
-        found = Observations.of_table(EstimateTable.joined(parts), protocol)
+        observations = Observations.of_table(EstimateTable.joined(parts), protocol)
     else:
-        found = Observations.of_table(EstimateTable.read(Path(sources[0])), protocol).since(first)
+        observations = Observations.of_table(EstimateTable.read(Path(sources[0])), protocol).since(
+            first
+        )
     if isinstance(agreed, Campaign):
-        found = replace(found.labelled(agreed.bin_labels), campaign=agreed.fingerprint)
-        found = found.of_panels(agreed.schedule.every)
-    return found
+        observations = replace(
+            observations.labelled(agreed.bin_labels), campaign=agreed.fingerprint
+        )
+        observations = observations.of_panels(agreed.schedule.every)
+    return observations
 
 
 def _kind(source: str) -> str:
@@ -146,46 +150,53 @@ def _labels(seen: Observations) -> Any:
     return range(seen.protocol.bins) if seen.labels is None else seen.labels
 
 
-def _show_last(found: EstimatedSeries, top: int) -> None:
+def _show_last(estimated: EstimatedSeries, top: int) -> None:
     import numpy as np
 
-    lower, upper = found.interval()
-    labels, row = _labels(found.observations), len(found.rounds) - 1
-    order = np.argsort(-found.posterior.mean.mean(axis=0), kind="stable")[:top]
-    number = found.rounds[row]
-    grown = found.change(number, found.rounds[0])
+    lower, upper = estimated.interval()
+    labels, row = _labels(estimated.observations), len(estimated.rounds) - 1
+    order = np.argsort(-estimated.posterior.mean.mean(axis=0), kind="stable")[:top]
+    number = estimated.rounds[row]
+    grown = estimated.change(number, estimated.rounds[0])
     rows = [
         [
             str(labels[v]),
-            *map(_percent, (found.estimates[row, v], lower[row, v], upper[row, v])),
-            _percent(found.observations.estimates[row, v]),
+            *map(_percent, (estimated.estimates[row, v], lower[row, v], upper[row, v])),
+            _percent(estimated.observations.estimates[row, v]),
             f"{_percent(grown.estimates[v])} ± {_percent(grown.standard_errors[v])}",
         ]
         for v in order.tolist()
     ]
     console.show_table(
-        ("value", "estimate", f"{100 * found.level:g} % from", "to", "unbiased", "grown ± s.e."),
+        (
+            "value",
+            "estimate",
+            f"{100 * estimated.level:g} % from",
+            "to",
+            "unbiased",
+            "grown ± s.e.",
+        ),
         rows,
-        title=f"Round {number}, estimated from {len(found.rounds)} rounds; grown since round "
-        f"{found.rounds[0]}; the most frequent values over all rounds",
+        title=f"Round {number}, estimated from {len(estimated.rounds)} rounds; grown since round "
+        f"{estimated.rounds[0]}; the most frequent values over all rounds",
     )
 
 
-def _show_alarms(found: EstimatedSeries, alarmed: Bools) -> None:
+def _show_alarms(estimated: EstimatedSeries, alarmed: Bools) -> None:
     import numpy as np
 
-    labels = _labels(found.observations)
+    labels = _labels(estimated.observations)
     places = np.argwhere(alarmed).tolist()
-    console.say(f"alarms: {len(places)} in {len(found.rounds)} rounds")
+    console.say(f"alarms: {len(places)} in {len(estimated.rounds)} rounds")
     if places:
         console.show_table(
             ("round", "value", "unbiased", "innovation"),
             [
                 [
-                    found.rounds[row],
+                    estimated.rounds[row],
                     str(labels[v]),
-                    _percent(found.observations.estimates[row, v]),
-                    round(float(found.innovations[row, v]), 2),
+                    _percent(estimated.observations.estimates[row, v]),
+                    round(float(estimated.innovations[row, v]), 2),
                 ]
                 for row, v in places
             ],

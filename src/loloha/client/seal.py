@@ -37,12 +37,12 @@ def amount(plain: Any) -> float:
 
 def once(rows: Iterable[tuple[K, V]]) -> dict[K, V]:
     """Rows by what each begins with; ValueError if one would replace another."""
-    found = {}
+    fields = {}
     for name, row in rows:
-        if name in found:
+        if name in fields:
             raise ValueError("rows must differ in what they begin with")
-        found[name] = row
-    return found
+        fields[name] = row
+    return fields
 
 
 def nothing_else(rest: Mapping[str, Any]) -> None:

@@ -91,11 +91,11 @@ class AlarmWatch:
         if behind and rounds_together(stored) > 1:
             rounds = self._store.rounds(stored, first=0, last=last, newest=rounds_together(stored))
             rounds = [one for one in rounds if one.n > 0]
-            found = self._process.call(
+            by_rule = self._process.call(
                 of_alarms, fingerprint, rounds, [rules[name] for name in behind]
             )
             newest = 0
-            for name, by_round in zip(behind, found, strict=True):
+            for name, by_round in zip(behind, by_rule, strict=True):
                 events += [
                     _event(stored, name, rules[name], round, alarmed)
                     for round, alarmed in by_round.items()

@@ -128,7 +128,7 @@ def table(
     picked = top < stored.bins
     if picked:
         bins = np.array(most_frequent([estimate], top))
-    found = estimate.table(
+    rows = estimate.table(
         selection.level,
         labels=stored.labels,
         bins=bins,
@@ -139,7 +139,7 @@ def table(
         campaign=stored.campaign.fingerprint,
     )
     more = {"projected": [_projected(estimate.frequencies)[bins]]} if selection.projected else {}
-    return replace(found, more=more, about=about(stored))
+    return replace(rows, more=more, about=about(stored))
 
 
 def about(stored: StoredCampaign) -> dict[str, Any]:

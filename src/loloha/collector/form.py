@@ -152,12 +152,12 @@ def _series(
         bins = np.array(estimates.most_frequent(present, most), dtype=np.int64)
     value = np.arange(stored.bins)[bins]
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
-    n, found = [], []
+    n, single = [], []
     for one in rounds:
         hidden = estimates.suppressed_because(stored, one) is not None
         estimate = None if hidden else cache.of(stored, one.number, one.published)
         n.append(one.n if estimate is None else estimate.n)
-        found.append(estimate)
+        single.append(estimate)
         # Of values that are picked by their estimates the intervals hold for all at once.
         row = (
             None
@@ -189,7 +189,7 @@ def _series(
         about=estimates.about(stored),
         **numbers,
     )
-    return table, found
+    return table, single
 
 
 def answer(answers: Shares, pieces: list[bytes], name: str, form: Form) -> InPieces:

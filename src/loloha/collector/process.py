@@ -50,7 +50,7 @@ _MAIN = (
 class Parts(NamedTuple):
     """What work tells, and bytes of an answer: never whole in memory where they are made."""
 
-    told: Any
+    head: Any
     parts: Iterable[bytes]
 
 
@@ -98,7 +98,7 @@ class Process:
             has_worked, outcome = pickle.load(running.answers)
             if isinstance(outcome, Parts):
                 parts = iter(lambda: pickle.load(running.answers), None)
-                outcome = Parts(outcome.told, list(parts))
+                outcome = Parts(outcome.head, list(parts))
             memory = pickle.load(running.answers)
         finally:
             watch.cancel()

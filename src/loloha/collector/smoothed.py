@@ -26,25 +26,25 @@ def of_smoothed(
     """The smoothed series of the rounds found, in pieces; None for rounds that are suppressed."""
     stored = desk.known(fingerprint)
     shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
-    found = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
-    place = {one.number: row for row, one in enumerate(shown)} if found else {}
+    smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    place = {one.number: row for row, one in enumerate(shown)} if smoothed else {}
     value = np.arange(stored.bins)
     picked = asked.value is None and (asked.top or stored.bins) < stored.bins
     if asked.value is not None:
         value = np.array(asked.value, dtype=np.int64)
-    elif picked and found is not None:
-        mean = np.nan_to_num(np.nan_to_num(found.mean, nan=0.0).mean(axis=0))
+    elif picked and smoothed is not None:
+        mean = np.nan_to_num(np.nan_to_num(smoothed.mean, nan=0.0).mean(axis=0))
         value = np.sort(np.argsort(-mean, kind="stable")[: asked.top])
     columns: dict[str, Any] = {}
-    if found is not None:
-        lower, upper = found.ends(asked.level, stored.bins if picked else 1)
+    if smoothed is not None:
+        lower, upper = smoothed.ends(asked.level, stored.bins if picked else 1)
         columns = {
-            "estimate": found.estimates,
-            "standard_error": found.standard_errors,
+            "estimate": smoothed.estimates,
+            "standard_error": smoothed.standard_errors,
             "lower": lower,
             "upper": upper,
-            "unbiased": found.unbiased,
-            "innovation": found.innovations,
+            "unbiased": smoothed.unbiased,
+            "innovation": smoothed.innovations,
         }
     names = ("estimate", "standard_error", "lower", "upper", "unbiased", "innovation")
     rows: dict[str, Any] = {
@@ -64,7 +64,8 @@ def of_smoothed(
         label=[campaign.bin_label(v) for v in value.tolist()],
         level=asked.level,
         n=[
-            found.n[place[one.number]] if found and one.number in place else one.n for one in rounds
+            smoothed.n[place[one.number]] if smoothed and one.number in place else one.n
+            for one in rounds
         ],
         about=estimates.about(stored),
         more=more,
@@ -87,20 +88,20 @@ def of_alarms(
     """For each rule, by round, the values that alarm."""
     stored = desk.known(fingerprint)
     shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
-    found = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
-    if found is None:
+    smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    if smoothed is None:
         return [{} for _ in rules]
     by_rule = []
     for rule in rules:
-        alarmed = rule.alarmed(found.innovations)
+        alarmed = rule.alarmed(smoothed.innovations)
         by_round: dict[int, list[dict[str, Any]]] = {}
         for row, value in np.argwhere(alarmed).tolist():
             by_round.setdefault(shown[row].number, []).append(
                 {
                     "value": value,
                     "label": stored.campaign.bin_label(value),
-                    "unbiased": float(found.unbiased[row, value]),
-                    "innovation": round(float(found.innovations[row, value]), 4),
+                    "unbiased": float(smoothed.unbiased[row, value]),
+                    "innovation": round(float(smoothed.innovations[row, value]), 4),
                 }
             )
         by_rule.append(by_round)

@@ -40,10 +40,10 @@ class ComputedLabels(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        found = self._bins[place]
-        if isinstance(found, range):
-            return list(map(self._campaign.bin_label, found))
-        return self._campaign.bin_label(found)
+        bins = self._bins[place]
+        if isinstance(bins, range):
+            return list(map(self._campaign.bin_label, bins))
+        return self._campaign.bin_label(bins)
 
 
 @dataclass(frozen=True)

@@ -70,5 +70,5 @@ class Upkeep:
 
 def cause_of(error: Exception) -> str:
     """What a failure says of itself, without paths."""
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return said if said and isinstance(error, StoreError | OSError) else type(error).__name__
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return reason if reason and isinstance(error, StoreError | OSError) else type(error).__name__

@@ -106,15 +106,15 @@ def support_has_the_stated_chances(protocol: Protocol) -> None:
                 support[bin] += chance * int(tally.support()[bin])
                 eligible[bin] += chance * int(tally.eligible()[bin])
         for bin, (supported, reached) in enumerate(zip(support, eligible, strict=True)):
-            held = encoding.weight(v, bin)
-            stated = q_star + (p_star - q_star) * held
+            weight = encoding.weight(v, bin)
+            stated = q_star + (p_star - q_star) * weight
             must(
                 supported == stated * reached,
                 f"a report of value {v} must support bin {bin} with chance {float(stated)!r}, "
                 f"does with {float(supported / reached)!r}",
             )
             spread = float(stated * (1 - stated) / (p_star - q_star) ** 2)
-            formula = variance(protocol, n=1, f=float(held)) * float(reached)
+            formula = variance(protocol, n=1, f=float(weight)) * float(reached)
             near = math.isclose(formula, spread, rel_tol=_CLOSE)
             must(near, f"variance where a report reaches a bin must be {spread!r}, is {formula!r}")
 

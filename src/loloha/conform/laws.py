@@ -117,8 +117,8 @@ def memo_and_key_stay(protocol: Protocol) -> None:
         memo = dict(state["memo"])
         must({x: memo.get(x) for x in known} == known, "a memo must stay as it was drawn")
         key: Any = state["key"]
-        held = tuple(key) if isinstance(key, list) else key
-        drawn = protocol.memo_index(held, v) in memo
+        own_key = tuple(key) if isinstance(key, list) else key
+        drawn = protocol.memo_index(own_key, v) in memo
         must(drawn, "an answer must be kept under its memo symbol")
         known = memo
         tables.append(state.get("table"))

@@ -49,14 +49,14 @@ class Length(NamedTuple):
 
 def variances(lengths: Sequence[Length], part: Callable[[Length], Floats]) -> tuple[float, float]:
     """Of a sum over users, if all hold the value, and if none does."""
-    held, other = (
+    own, other = (
         math.fsum(
             one.users * float(one.laws[i] @ part(one) ** 2 - (one.laws[i] @ part(one)) ** 2)
             for one in lengths
         )
         for i in range(2)
     )
-    return held, other
+    return own, other
 
 
 def at_share(ends: tuple[float, float], f: Floats) -> Floats:
@@ -102,8 +102,8 @@ def spread(lengths: Sequence[Length], k: int, g: int, f: Floats) -> float:
     cells go together, and those of two cells in part; for g = 2 twice k/g is as if they all did.
     """
     moved = at_share(variances(lengths, lambda one: one.apart), f)
-    held, other = variances(lengths, lambda one: one.likely**2 - one.plain**2)
-    alone = 2 * max(1.0, k / g) * (held + (k - 1) * other)
+    own, other = variances(lengths, lambda one: one.likely**2 - one.plain**2)
+    alone = 2 * max(1.0, k / g) * (own + (k - 1) * other)
     return math.sqrt(2 * float((moved**2).sum()) + alone)
 
 
@@ -113,15 +113,15 @@ def _of_mean_one(length: Length, rates: Floats) -> Floats:
 
     def means(tilt: Floats) -> tuple[Floats, Floats]:
         tilted = moved - tilt[:, None] * tilts
-        held, other = (_log_mean(law, tilted) for law in length.laws)
-        return held, other
+        own, other = (_log_mean(law, tilted) for law in length.laws)
+        return own, other
 
     # A held value supports more often, so its mean falls faster with the tilt: they cross once.
     low, high = np.full(len(rates), -_TILT), np.full(len(rates), _TILT)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        held, other = means(middle)
-        low, high = np.where(held > other, middle, low), np.where(held > other, high, middle)
+        own, other = means(middle)
+        low, high = np.where(own > other, middle, low), np.where(own > other, high, middle)
     constant = np.maximum(*means(high))
     return moved - high[:, None] * tilts - constant[:, None]
 

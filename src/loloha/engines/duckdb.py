@@ -125,8 +125,8 @@ def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
         return sql.parquet(files)
     dataset = library("pyarrow.dataset", "engines")
     paths, filesystems = zip(*map(at, files), strict=True)
-    found = dataset.dataset(list(paths), filesystem=filesystems[0], format="parquet")
-    connection.register(f"reports_{round}", found)
+    files = dataset.dataset(list(paths), filesystem=filesystems[0], format="parquet")
+    connection.register(f"reports_{round}", files)
     return f"reports_{round}"
 
 

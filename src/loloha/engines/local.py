@@ -78,8 +78,8 @@ class Local(Engine):
         pieces = [piece for file in files for piece in _pieces(file)]
         shares = min(1 + rows_of(files) // SHARE_ROWS, MOST_SHARES)
         with ThreadPoolExecutor(self.threads) as pool:
-            found = [self._repeated(protocol, pieces, (n, shares), pool) for n in range(shares)]
-        few = np.sort(np.concatenate(found))
+            repeated = [self._repeated(protocol, pieces, (n, shares), pool) for n in range(shares)]
+        few = np.sort(np.concatenate(repeated))
         if not len(few):
             return self._trusted(protocol, files)
         total = _PartialCounts(protocol)

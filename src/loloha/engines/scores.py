@@ -83,7 +83,7 @@ class Scores:
 
         def part(table: Any) -> Floats:
             known = self.moments(table)
-            scaled: Floats = weight * (table - known.other) / (known.held - known.other)
+            scaled: Floats = weight * (table - known.other) / (known.own - known.other)
             return scaled
 
         plain = part(np.arange(self.reports + 1.0))
@@ -93,9 +93,9 @@ class Scores:
 class Moments(NamedTuple):
     """Mean and variance of a user's score of a value that is held, and of another one."""
 
-    held: float
+    own: float
     other: float
-    held_variance: float
+    own_variance: float
     other_variance: float
 
 

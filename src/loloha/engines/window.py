@@ -144,7 +144,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     mean, decoded, together = reports.sums(np.stack([plain, likely, plain * (likely - plain)]))
     ends = [constancy.variances(lengths, part) for part in _PARTS]
     # Summed over the values, whose frequencies add up to 1: the same whatever they are.
-    before, after = (held + (k - 1) * other for held, other in ends)
+    before, after = (own + (k - 1) * other for own, other in ends)
     gain, moved = 1 - after / before, decoded - mean
     worse = float((moved**2 + 2 * (together - mean * moved / reports.n)).sum())
     f = np.clip(mean, 0, 1)
@@ -162,8 +162,8 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
         noise = np.sqrt(constancy.at_share(constancy.variances(lengths, lambda one: one.apart), f))
         doubt = np.maximum(np.abs(moved) - noise, 0)
     frequencies = decoded if method == "likelihood" else mean
-    held, other = ends[method == "likelihood"]
-    scatter = Scatter(other, held - other, 0.0)
+    own, other = ends[method == "likelihood"]
+    scatter = Scatter(other, own - other, 0.0)
     errors = np.sqrt(scatter.at(np.clip(frequencies, 0, 1)))
     # All reports of a user may support a value: by so much one more user moves its estimate.
     part = _PARTS[method == "likelihood"]

@@ -98,12 +98,12 @@ def _ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) 
     if once >= checks.SMALLEST_EPS:
         yield _way("LBU: fresh OLH, all rounds", OLH(k=k, eps=once), n, window, 1)
         try:
-            held = hold(OLOLOHA, {"eps_inf": eps_inf, "eps_2": once}, {"k": k, "n": n})
+            ololoha = hold(OLOLOHA, {"eps_inf": eps_inf, "eps_2": once}, {"k": k, "n": n})
         except ParameterError:
             # So little a round leaves nothing for a first report.
-            held = None
-        if held is not None:
-            yield _way(f"{held.name}, all rounds", held, n, window, 1)
+            ololoha = None
+        if ololoha is not None:
+            yield _way(f"{ololoha.name}, all rounds", ololoha, n, window, 1)
     yield _way("panels' protocol, all rounds", protocol, n, window, 1)
 
 

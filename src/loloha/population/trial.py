@@ -171,8 +171,8 @@ class Trial:
         size = self.result.estimates.size
         if len(single.rounds) < FEWEST_ROUNDS or size > MOST_TOGETHER or not self.result.n.any():
             return None
-        found = of_rounds(self.result, level=self.level)
-        return Series(single.labels, single.rounds, found.estimates, *found.interval())
+        estimated = of_rounds(self.result, level=self.level)
+        return Series(single.labels, single.rounds, estimated.estimates, *estimated.interval())
 
     def _panels(self) -> dict[str, Any]:
         """What is told of panels, where there are any."""

@@ -32,8 +32,8 @@ def labellings(encoding: Encoding, pairs: Pairs, key: Key) -> tuple[Any, bool] |
         if not encoding.is_key(key):
             raise ParameterError("key must be in the protocol's family (not shown); check it")
         return np.array([[encoding.memo_index(key, v) for v in pairs.values.tolist()]]), True
-    found: tuple[Any, bool] | None = look(encoding, pairs)
-    return found
+    labelled: tuple[Any, bool] | None = look(encoding, pairs)
+    return labelled
 
 
 @for_encoding(MEMO_CELLS.name, Symbols, OneHot)

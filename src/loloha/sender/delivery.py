@@ -186,7 +186,7 @@ class Courier:
             fates.sent.append(round)
         else:
             fates.refused[round] = why
-            if (told := halted(answer)) is not None:
-                dropped = self.state.halt(enrolment, told)
+            if (state := halted(answer)) is not None:
+                dropped = self.state.halt(enrolment, state)
                 fates.refused |= dict.fromkeys(dropped, why)
         return True

@@ -41,8 +41,8 @@ def fate(answer: Answer, reporter: str) -> tuple[Fate, str]:
 def halted(answer: Answer) -> str | None:
     """Whether a refusal is for the whole campaign, "paused" or "ended"; None if it is not."""
     plain = _read(answer.body)
-    told = plain.get("campaign") if isinstance(plain, dict) else None
-    return told if told in ("paused", "ended") else None
+    state = plain.get("campaign") if isinstance(plain, dict) else None
+    return state if state in ("paused", "ended") else None
 
 
 def _read(body: bytes) -> Any:

@@ -37,8 +37,8 @@ def quantile_ends(
     turned = [(m - y, m) for y, m in reversed(drawn)]
     mirrored = Channel(1 - channel.q, 1 - channel.p, channel.contrast)
     right = np.array(_likelihoods(turned, Blocks(mirrored, 1 - rest, 1.0)))[::-1]
-    held = np.flatnonzero(free - left - right <= most)
-    return float(held[0]), float(held[-1])
+    within = np.flatnonzero(free - left - right <= most)
+    return float(within[0]), float(within[-1])
 
 
 def _likelihoods(rows: list[tuple[float, float]], blocks: Blocks) -> list[float]:

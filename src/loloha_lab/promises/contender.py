@@ -250,11 +250,13 @@ def _dyadic(promise: str, population: Population) -> Contender:
     rule = DyadicLH(k=population.k, eps=eps, rounds=population.tau, changes=CHANGES)
 
     def run(population: Population, seed: int) -> Outcome:
-        found = dyadic.simulate(rule, population.values, rng=seed).estimate.frequencies
+        estimates = dyadic.simulate(rule, population.values, rng=seed).estimate.frequencies
         bias, of_means = dyadic.squared_bias(rule, population.values, population.windows, seed)
         noise = float(np.mean([rule.noise(t) for t in range(population.tau)])) / population.n
         means = [rule.noise_of_mean(window) / population.n for window in population.windows]
-        return Outcome(found, population.means(found), noise + bias, np.mean(means) + of_means)
+        return Outcome(
+            estimates, population.means(estimates), noise + bias, np.mean(means) + of_means
+        )
 
     why = f"all {population.tau} rounds lose {eps:g}"
     if promise == ONE_VALUE:
@@ -277,13 +279,15 @@ def _gradual(promise: str, population: Population) -> Contender:
     )
 
     def run(population: Population, seed: int) -> Outcome:
-        found, n = rule.simulate(population.values, seed), population.n
+        estimates, n = rule.simulate(population.values, seed), population.n
         once = [float(variance(one, n, 1 / k)) for one in rule.rules]
         means = [
             of_refined(rule.rules[window], n, same)
             for window, same in zip(population.windows, population.unchanged, strict=True)
         ]
-        return Outcome(found, population.means(found), float(np.mean(once)), float(np.mean(means)))
+        return Outcome(
+            estimates, population.means(estimates), float(np.mean(once)), float(np.mean(means))
+        )
 
     why = "after any number of reports of one value as much as OLOLOHA; a new cell starts there"
     return Contender(method, f"ε from {EPS_1:g} to {EPS_INF:g}, g = {rule.g}", why, run)

@@ -121,8 +121,8 @@ def score(case: SeriesCase, seed: int) -> SeriesScores:
     )
 
 
-def _held(found: EstimatedSeries, truth: Floats) -> float:
-    low, high = found.interval()
+def _held(estimated: EstimatedSeries, truth: Floats) -> float:
+    low, high = estimated.interval()
     return float(((low <= truth) & (truth <= high)).mean())
 
 
@@ -202,10 +202,10 @@ def alarm_row(protocol: Protocol, n: int, runs: int = ALARM_RUNS) -> list[str]:
     counts = np.zeros(3)
     for seed in range(runs):
         values = np.repeat(drifting(0.0, seed, n, 1), TAU, axis=1)
-        found = series(simulate(protocol, values, rng=seed, keep_tallies=False))
-        few, many = (found.alarms(expected=rate)[1:].sum() for rate in (0.1, 1.0))
+        estimated = series(simulate(protocol, values, rng=seed, keep_tallies=False))
+        few, many = (estimated.alarms(expected=rate)[1:].sum() for rate in (0.1, 1.0))
         # Nothing changes, so that any discovery of a round is a false one.
-        counts += [few, many, found.alarms(fdr=0.1)[1:].any(axis=1).sum()]
+        counts += [few, many, estimated.alarms(fdr=0.1)[1:].any(axis=1).sum()]
     rates = counts / (runs * (TAU - 1))
     return [protocol.name, str(n), f"{rates[0]:.3f}", f"{rates[1]:.2f}", f"{100 * rates[2]:.1f} %"]
 

@@ -50,10 +50,10 @@ def routes(context: Context) -> APIRouter:
 
     @router.get(f"/{asset.charts_path()}")
     async def show_charts(request: Request) -> Response:
-        found = await context.read(asset.charts)
+        charts = await context.read(asset.charts)
         # Packing takes a moment, the first time.
-        await context.read(lambda: found.packed)
-        return _answer(request, found, _FOR_EVER)
+        await context.read(lambda: charts.packed)
+        return _answer(request, charts, _FOR_EVER)
 
     @router.get("/assets/{digest}/{name}")
     async def show_asset(digest: str, name: str, request: Request) -> Response:
@@ -66,8 +66,8 @@ def routes(context: Context) -> APIRouter:
     @router.get("/dashboard/labels/{fingerprint}")
     async def find_labels(fingerprint: str, request: Request, q: str = "") -> Response:
         stored = await context.known(fingerprint)
-        found, _ = await context.compute(request, stored.search_work, of_labels, fingerprint, q)
-        return tagged(request, {"total": stored.bins, "matches": found})
+        labels, _ = await context.compute(request, stored.search_work, of_labels, fingerprint, q)
+        return tagged(request, {"total": stored.bins, "matches": labels})
 
     return router
 

@@ -50,7 +50,7 @@ function figure(data, names) {
     y: of(name),
     line: { color: palette[line], width: 2, dash: DASHES[line] },
     marker: { symbol: SYMBOLS[line], size: 6 },
-    text: at.map((i) => (i === null || data.numbers[name][i] === null ? "" : told(data.numbers, name, i))),
+    text: at.map((i) => (i === null || data.numbers[name][i] === null ? "" : hover(data.numbers, name, i))),
     hovertemplate: "%{text}<extra></extra>",
   }));
   const layout = {
@@ -65,7 +65,7 @@ function figure(data, names) {
   return { data: [...bands, ...lines], layout, summary: `Lines of ${names.map(title).join(", ")} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
 }
 
-function told(numbers, name, i) {
+function hover(numbers, name, i) {
   const [value, lower, upper] = cells(numbers, name, i);
   return `${title(name)}: ${value}, 95 %: ${lower} to ${upper}`;
 }
