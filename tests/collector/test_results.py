@@ -388,6 +388,10 @@ def test_numbers_have_mean_and_quantiles_in_their_own_units(serve: Any, target: 
     series = client.get(f"{path}/series", params={"level": 0.9}).json()
     assert series["numbers"]["mean"] == [found["mean"]]
     assert list(series["numbers"]) == list(shown["numbers"])
+    # Nothing to smooth where the shares of all thresholds are suppressed.
+    smoothed = client.get(f"{path}/smoothed")
+    assert smoothed.status_code == 200
+    assert (smoothed.json()["estimate"] == [None]) == (target == "distribution")
 
 
 def test_only_where_numbers_are_asked_for(serve: Any) -> None:

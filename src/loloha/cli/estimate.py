@@ -47,7 +47,8 @@ def estimate(
     from loloha.campaign import Campaign
     from loloha.engines.saved import every_of, find, load
     from loloha.reportlog import rules
-    from loloha.server.mean import mean as round_columns
+    from loloha.server.estimate_table import WINDOW
+    from loloha.server.mean import mean as of_rounds
     from loloha.server.panel import evenness, panel_population, panel_windows
 
     agreed = None if campaign is None else _agreed(campaign, tallies)
@@ -72,7 +73,7 @@ def estimate(
     windows = {} if mean else panel_windows(counted, every)
     if mean:
         most = panel_population(max(one.n for one in counted.values()), every)
-        estimates = {None: round_columns(counted, every=every, population=most)}
+        estimates = {None: of_rounds(counted, every=every, population=most)}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
     tables = [
@@ -87,7 +88,9 @@ def estimate(
     if as_json:
         console.show_json([row for table in tables for row in table.to_frame().to_pylist()])
     elif out is None:
-        _show(list(pieces), mean and len(counted) > 1)
+        of_numbers = not estimates[next(iter(estimates))].protocol.histogram
+        per_round = {*tables[0].more} - {"bound", "projected", *WINDOW} if of_numbers else set()
+        _show(list(pieces), mean and len(counted) > 1, per_round)
     if out is None and not as_json:
         _show_numbers(estimates, agreed, level)
     sizes = evenness({t: one.n for t, one in counted.items()}, every)
@@ -100,12 +103,12 @@ def estimate(
         )
 
 
-def _show(pieces: list[Any], memos: bool) -> None:
+def _show(pieces: list[Any], memos: bool, per_round: set[str]) -> None:
     import pyarrow
 
     table = pyarrow.concat_tables(pieces)
     unlabelled = table["label"].null_count == table.num_rows
-    hidden = {"campaign", "start", "level"} | ({"label"} if unlabelled else set())
+    hidden = {"campaign", "start", "level", *per_round} | ({"label"} if unlabelled else set())
     names = [name for name in table.column_names if name not in hidden]
     rows = [list(row.values()) for row in table.select(names).to_pylist()]
     console.show_table(names, rows, keys=2)

@@ -54,7 +54,8 @@ class SmoothedCache:
         if (recent := self._recent.get(name)) is not None:
             return recent
         single = {one.number: cache.of(stored, one.number, one.published) for one in shown}
-        if all(one is None for one in single.values()):
+        # Where bins have few reports each, all of a shown round can be suppressed.
+        if not any(one and np.isfinite(one.frequencies).any() for one in single.values()):
             return None
         together = series(single, every=stored.campaign.schedule.every)
         unbiased = together.observations.estimates

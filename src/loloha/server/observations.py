@@ -98,6 +98,10 @@ class Observations:
                     seen[t].eligible,
                     seen[t].n,
                 )
+        if not np.isfinite(estimates).any():
+            raise ParameterError(
+                "source must hold estimates, all of them are suppressed; wait for more reports"
+            )
         return cls(protocol, list(by_round), estimates, eligible, n)
 
     @classmethod
@@ -128,7 +132,10 @@ class Observations:
         )
         seen = np.isfinite(estimates).any(axis=-1)
         if not seen.any():
-            raise ParameterError("source must hold reports, got none; give at least one round")
+            raise ParameterError(
+                "source must hold estimates, got none: no round has reports, or all of its values "
+                "are suppressed; wait for more"
+            )
         n = np.where(seen, np.array(table.n, dtype=np.int64), 0)
         eligible = eligible_of(protocol, n[:, None], estimates, errors)
         start = None if table.start is None else [*table.start]
