@@ -78,7 +78,8 @@ torture: $(VENV)/.installed ## trouble collectors and devices 50 times each, on 
 	$(BIN)/python tests/torture.py --store sqlite
 	$(BIN)/python tests/torture_device.py
 	$(BIN)/python tests/hostile.py --seconds $(HOSTILE)
-	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql; \
+	@if [ -n "$$LOLOHA_TEST_POSTGRES" ]; then $(BIN)/python tests/torture.py --store postgresql \
+	&& $(BIN)/python tests/torture.py --store postgresql --collectors 3; \
 	else echo "no PostgreSQL: LOLOHA_TEST_POSTGRES is not set"; fi
 
 torture-js: ## kill a JavaScript device 50 times

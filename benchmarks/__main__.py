@@ -14,6 +14,7 @@ SECTIONS = {
     "population": "populations",
     "engines": "engines",
     "collector": "collector",
+    "collectors": "collectors",
     "dashboard": "dashboard",
     "paper": "paper",
 }

@@ -45,7 +45,7 @@ def rows() -> Iterator[Row]:
     peer = "a row a report in an SQLite table with a unique key, no HTTP"
     slow = _row_by_row()
     for store, url in _stores():
-        with url as address, _serving(address) as served:
+        with url as address, serving(address) as served:
             for form in ("arrow", "ndjson"):
                 load = served.batches(form)
                 total = BATCH * BATCHES
@@ -89,7 +89,7 @@ def rows() -> Iterator[Row]:
 def _stores() -> Iterator[tuple[str, Any]]:
     yield "SQLite", _sqlite()
     if os.environ.get("LOLOHA_TEST_POSTGRES"):
-        yield "PostgreSQL", _postgresql()
+        yield "PostgreSQL", postgresql()
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def _sqlite() -> Iterator[str]:
 
 
 @contextmanager
-def _postgresql() -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     import sqlalchemy as sql
 
     url = sql.make_url(os.environ["LOLOHA_TEST_POSTGRES"]).set(drivername="postgresql+psycopg")
@@ -107,7 +107,8 @@ def _postgresql() -> Iterator[str]:
     engine = sql.create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(sql.text(f"CREATE SCHEMA {name}"))
-    inside = url.update_query_dict({"options": f"-csearch_path={name}"})
+    own = {"options": f"-csearch_path={name}", "application_name": name}
+    inside = url.update_query_dict(own)
     try:
         yield inside.render_as_string(hide_password=False)
     finally:
@@ -212,11 +213,11 @@ class Served:
     def send(self, campaign: Campaign, bodies: list[bytes], media: str, connections: int) -> Load:
         before = self.processor()
         start = time.perf_counter()
-        latencies = asyncio.run(self._send(campaign, bodies, media, connections))
+        latencies = asyncio.run(self.answers(campaign, bodies, media, connections))
         seconds = time.perf_counter() - start
         return Load(seconds, self.processor() - before, np.array(latencies))
 
-    async def _send(
+    async def answers(
         self, campaign: Campaign, bodies: list[bytes], media: str, connections: int
     ) -> list[float]:
         waiting, latencies = iter(bodies), []
@@ -251,7 +252,7 @@ class Served:
 
 
 @contextmanager
-def _serving(store: str) -> Iterator[Served]:
+def serving(store: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "loloha", "serve", "--port", "0", "--store", store]
     environment = {**os.environ, "LOLOHA_ADMIN_KEY": KEY, "LOLOHA_RATE_LIMIT": ""}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)

@@ -1,10 +1,14 @@
 """A collector on a loopback port, for tests that need a real connection."""
 
+import shutil
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,3 +129,34 @@ class answering:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+
+
+@contextmanager
+def running_nginx(servers: str, port: int, folder: Path) -> Iterator[None]:
+    """An nginx with these servers, one of which listens on the port."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        pytest.skip("no nginx is installed")
+    places = "".join(
+        f"{name}_temp_path {folder}/{name};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    whole = folder / "nginx.conf"
+    whole.write_text(
+        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;\n"
+        f"events {{}}\nhttp {{ {places}\n{servers} }}\n"
+    )
+    command = [program, "-p", str(folder), "-c", str(whole)]
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(500):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.01)
+        yield
+    finally:
+        process.terminate()
+        process.wait()

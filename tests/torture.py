@@ -2,8 +2,10 @@
 
     python tests/torture.py --troubles 50 --store sqlite
     LOLOHA_TEST_POSTGRES=postgresql://... python tests/torture.py --store postgresql
+    LOLOHA_TEST_POSTGRES=postgresql://... python tests/torture.py --store postgresql --collectors 3
 
-It is killed, loses its store to another collector, or nearly so, has its clock set years ahead and
+Of several on one PostgreSQL each has its network to it cut, and its sessions there ended. One is
+killed, loses its store to another collector, or nearly so, has its clock set years ahead and
 back, and finds its store locked. At the end every report is sent once more. All that had been
 acknowledged must be duplicates now, and the counts must be, cell by cell, those of all reports
 once.
@@ -15,6 +17,7 @@ import argparse
 import os
 import random
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +70,52 @@ class Batch:
     acknowledged: bool = False
 
 
+class Network:
+    """The way from one collector to its database, which can be cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._server = (host, port)
+        self._entrance = socket.create_server(("127.0.0.1", 0))
+        self.port = self._entrance.getsockname()[1]
+        self._ends: set[socket.socket] = set()
+        self._flows = threading.Event()
+        self._flows.set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, seconds: float) -> None:
+        """Let nothing through for a while, then break what was open."""
+        self._flows.clear()
+        time.sleep(seconds)
+        for end in list(self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._flows.set()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._entrance.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                inside, _ = self._entrance.accept()
+                ends = inside, socket.create_connection(self._server)
+                self._ends.update(ends)
+                for pair in (ends, ends[::-1]):
+                    threading.Thread(target=self._pass, args=pair, daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while sent := source.recv(1 << 16):
+                self._flows.wait()
+                target.sendall(sent)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._ends.discard(source)
+        source.close()
+
+
 @dataclass
 class Collector:
     """A collector in a process of its own, always on the same port."""
@@ -76,6 +125,7 @@ class Collector:
     limited: bool = False
     process: subprocess.Popen[bytes] | None = None
     offset: Path = field(default_factory=lambda: Path(tempfile.mkstemp(prefix="offset-")[1]))
+    network: Network | None = None
 
     def start(self) -> None:
         self.process = self.another("--port", str(self.port))
@@ -95,6 +145,13 @@ class Collector:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+    def stop(self) -> None:
+        """As a service manager does."""
+        assert self.process is not None
+        self.process.terminate()
+        # Its server ends by the same signal, once everything is answered.
+        assert self.process.wait(60) in (0, -signal.SIGTERM)
 
     @property
     def url(self) -> str:
@@ -128,22 +185,30 @@ def _lines(campaign: Campaign, names: list[str], keys: Any, ys: Any) -> bytes:
 
 @dataclass
 class Load:
-    """Threads that send, resend and contradict, and remember what was acknowledged."""
+    """Threads that send, resend and contradict, and remember what was acknowledged.
 
-    url: str
+    Each request goes to one of the collectors, as chance has it.
+    """
+
+    urls: list[str]
     path: str
     campaign: Campaign
     batches: list[Batch] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    unanswered: int = 0
+    """Requests that were refused as a whole, or not answered."""
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self, seed: int) -> None:
         chance = random.Random(seed)
-        connection = Connection(self.url, patience=Patience(attempts=1), timeout=20)
+        connections = [
+            Connection(url, patience=Patience(attempts=1), timeout=20) for url in self.urls
+        ]
         source = make_batches(self.campaign, BATCH, seed)
         mine: list[Batch] = []
         try:
             while not self.stopping.is_set():
+                connection = chance.choice(connections)
                 # What was not acknowledged is mostly sent again, sometimes left in doubt.
                 doubtful = mine and not mine[-1].acknowledged and chance.random() < 0.9
                 if doubtful:
@@ -156,7 +221,8 @@ class Load:
                     self.send(connection, mine[-1], may_be_known=False)
         except Exception as error:  # noqa: BLE001 - told by the main thread
             self.errors.append(repr(error))
-        connection.close()
+        for connection in connections:
+            connection.close()
 
     def resend(self, connection: Connection, batch: Batch, chance: random.Random) -> None:
         if batch.acknowledged and chance.random() < 0.3:
@@ -181,6 +247,7 @@ class Load:
         try:
             answer = connection.post(self.path, body, LINES)
         except Unreachable:
+            self.unanswered += 1
             self.stopping.wait(0.1)
             return None
         if answer.status != 200:
@@ -201,6 +268,32 @@ def fail(collector: Collector, chance: random.Random) -> None:
     assert second.wait(60) == 1
     with Connection(collector.url) as connection:
         assert connection.get("/healthz").status == 200
+
+
+def restart(collector: Collector, chance: random.Random) -> None:
+    """Stop it in order, and start again."""
+    collector.stop()
+    collector.start()
+
+
+def end_sessions(collector: Collector, chance: random.Random) -> None:
+    """End some of its sessions, or of another's, on the server: perhaps in a commit."""
+    engine = sql.create_engine(collector.store, isolation_level="AUTOCOMMIT")
+    end = sql.text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        "AND application_name = current_setting('application_name') AND random() < 0.5"
+    )
+    with engine.connect() as connection:
+        for _ in range(chance.randrange(1, 5)):
+            connection.execute(end)
+            time.sleep(chance.uniform(0.0, 0.05))
+    engine.dispose()
+
+
+def cut(collector: Collector, chance: random.Random) -> None:
+    """Cut the network between it and the database."""
+    assert collector.network is not None
+    collector.network.cut(chance.choice((0.0, 0.5, 3.0)))
 
 
 def take_over(collector: Collector, chance: random.Random) -> None:
@@ -233,13 +326,39 @@ def lock(collector: Collector, chance: random.Random) -> None:
 
 
 TROUBLES = (kill, kill, kill, fail, take_over, jump, lock)
+TROUBLES_OF_MANY = (*TROUBLES, restart, end_sessions, end_sessions, cut, cut)
 
 
-def torture(store: str, troubles: int, seed: int, kinds: Sequence[Trouble] = TROUBLES) -> str:
-    """Run it; a line that says what happened. Raises AssertionError if a report went astray."""
+def make_collectors(store: str, number: int) -> Iterator[Collector]:
+    """Several on one PostgreSQL, each with a network of its own; or one."""
+    for _ in range(number):
+        network, mine = None, store
+        if number > 1:
+            url = sql.make_url(store)
+            network = Network(url.host or "127.0.0.1", url.port or 5432)
+            url = url.set(host="127.0.0.1", port=network.port)
+            mine = url.render_as_string(hide_password=False)
+        yield Collector(mine, free_port(), network=network)
+
+
+def torture(
+    store: str,
+    troubles: int,
+    seed: int,
+    kinds: Sequence[Trouble] | None = None,
+    collectors: int = 1,
+    balancing: Callable[[list[str]], AbstractContextManager[list[str]]] = nullcontext,
+) -> str:
+    """Run it; a line that says what happened. Raises AssertionError if a report went astray.
+
+    Requests go to the collectors, or to what balances them.
+    """
     chance = random.Random(seed)
-    collector = Collector(store, free_port())
-    collector.start()
+    kinds = kinds or (TROUBLES if collectors == 1 else TROUBLES_OF_MANY)
+    every = list(make_collectors(store, collectors))
+    for each in every:
+        each.start()
+    collector = every[0]
     campaign = Campaign(
         name=f"torture {secrets.token_hex(4)}",
         protocol=loloha.BiLOLOHA(k=40, eps_inf=2.0, eps_1=1.0),
@@ -248,31 +367,35 @@ def torture(store: str, troubles: int, seed: int, kinds: Sequence[Trouble] = TRO
     )
     _create(collector.url, campaign)
     path = f"/v1/campaigns/{campaign.fingerprint}"
-    load = Load(collector.url, f"{path}/reports", campaign)
+    load = Load([], f"{path}/reports", campaign)
     threads = [
         threading.Thread(target=load.run, args=(seed * 1000 + number,)) for number in range(THREADS)
     ]
-    for thread in threads:
-        thread.start()
     try:
-        counts: Counter[str] = Counter()
-        for number in range(troubles):
-            time.sleep(chance.uniform(0.05, 0.6))
-            # Each kind once, then as chance has it.
-            trouble = kinds[number] if number < len(kinds) else chance.choice(kinds)
-            trouble(collector, chance)
-            counts[trouble.__name__] += 1
-        time.sleep(0.5)
-        load.stopping.set()
-        for thread in threads:
-            thread.join()
+        with balancing([each.url for each in every]) as load.urls:
+            for thread in threads:
+                thread.start()
+            counts: Counter[str] = Counter()
+            for number in range(troubles):
+                time.sleep(chance.uniform(0.05, 0.6))
+                # Each kind once, then as chance has it.
+                trouble = kinds[number] if number < len(kinds) else chance.choice(kinds)
+                trouble(every[number % collectors], chance)
+                counts[trouble.__name__] += 1
+            time.sleep(0.5)
+            load.stopping.set()
+            for thread in threads:
+                thread.join()
         return _prove(collector, campaign, load, dict(counts))
     finally:
         load.stopping.set()
         for thread in threads:
             thread.join()
-        collector.kill()
-        collector.offset.unlink()
+        for each in every:
+            each.kill()
+            each.offset.unlink()
+            if each.network is not None:
+                each.network.close()
 
 
 def _prove(collector: Collector, campaign: Campaign, load: Load, counts: dict[str, int]) -> str:
@@ -291,7 +414,8 @@ def _prove(collector: Collector, campaign: Campaign, load: Load, counts: dict[st
     unknown = before - acknowledged * BATCH
     return (
         f"{counts}, {before} reports counted, {acknowledged * BATCH} of them acknowledged, "
-        f"{unknown} counted without an answer: all {total.n} there once, none twice"
+        f"{unknown} counted without an answer, {load.unanswered} requests unanswered: all "
+        f"{total.n} there once, none twice"
     )
 
 
@@ -339,7 +463,8 @@ def scratch_store(kind: str) -> Iterator[str]:
     with engine.connect() as connection:
         connection.execute(sql.text(f"CREATE SCHEMA {name}"))
     try:
-        inside = url.update_query_dict({"options": f"-csearch_path={name}"})
+        own = {"options": f"-csearch_path={name}", "application_name": name}
+        inside = url.update_query_dict(own)
         yield inside.render_as_string(hide_password=False)
     finally:
         with engine.connect() as connection:
@@ -351,11 +476,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--troubles", type=int, default=50)
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--collectors", type=int, default=1, help="on one PostgreSQL")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 30))
     given = parser.parse_args()
     print(f"{given.store}, seed {given.seed}")
     with scratch_store(given.store) as store:
-        print(torture(store, given.troubles, given.seed))
+        print(torture(store, given.troubles, given.seed, collectors=given.collectors))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from loloha.collector import commit, queue, work
 from loloha.collector.commit import Committer
 from loloha.collector.metric import Metrics
 from loloha.collector.store import Store
-from loloha.collector.store.database import _translated
+from loloha.collector.store.database import translated
 from loloha.collector.submission import SmallUpload, Submission, UploadOutcome, gather
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
@@ -155,7 +155,7 @@ def test_what_one_upload_breaks_fails_no_other_of_its_commit(
 
     def record(submissions: Any, now: float) -> Any:
         if any(each.size == 2 for each in submissions):
-            with _translated():
+            with translated():
                 # As the driver of a database says it, or a fault of ours.
                 raise fault("", (), Exception()) if fault else RuntimeError
         return honest(submissions, now)

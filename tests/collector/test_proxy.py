@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +24,7 @@ from dashboards import small
 from loloha.collector.dashboard import asset
 from loloha.collector.settings import Settings
 from loloha.sender.collector import Collector
-from serving import Served, get
+from serving import Served, get, running_nginx
 
 DOCS = Path(__file__).parents[2] / "docs" / "collector.md"
 PREFIX = "/stats/loloha"
@@ -173,10 +172,9 @@ def samples() -> list[str]:
 @contextmanager
 def nginx(sample: str, inside: str, folder: Path) -> Iterator[int]:
     """Runs a configuration of the docs, with other ports and a certificate of its own."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     maker = shutil.which("openssl")
-    if program is None or maker is None:
-        pytest.skip("no nginx, or no openssl, is installed")
+    if maker is None:
+        pytest.skip("no openssl is installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -188,29 +186,8 @@ def nginx(sample: str, inside: str, folder: Path) -> Iterator[int]:
     changed = changed.replace("127.0.0.1:8770", inside.removeprefix("http://"))
     changed = re.sub(r"\S*/fullchain.pem", str(certificate), changed)
     changed = re.sub(r"\S*/privkey.pem", str(key), changed)
-    places = "".join(
-        f"{name}_temp_path {folder}/{name};"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    whole = folder / "nginx.conf"
-    whole.write_text(
-        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;\n"
-        f"events {{}}\nhttp {{ {places}\n{changed} }}\n"
-    )
-    command = [program, "-p", str(folder), "-c", str(whole)]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stderr
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(500):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.01)
+    with running_nginx(changed, port, folder):
         yield port
-    finally:
-        process.terminate()
-        process.wait()
 
 
 ANY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

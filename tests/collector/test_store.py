@@ -122,6 +122,7 @@ def test_an_older_writer_stops_when_a_newer_one_has_taken_over(
     sent = messages(entry.campaign, clients(entry.campaign, 4), 0)
     record(store, entry, sent[:2])
     newer = Store(store_url)
+    newer.take_over(alone=True)
     with pytest.raises(StoreError, match="taken it over"):
         record(store, entry, sent[2:])
     assert counted(record(newer, entry, sent)) == (2, 2, [])

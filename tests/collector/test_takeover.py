@@ -13,6 +13,7 @@ from loloha.cli import main
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.record import Recorder
 from loloha.collector.store.store import RECENTLY
 from loloha.errors import StoreError
 from serving import Served, create, get
@@ -51,7 +52,7 @@ def test_a_second_collector_that_fails_leaves_the_store_to_the_first(
         raise StoreError("store must be reachable; try again")
 
     with monkeypatch.context() as patch:
-        for kind, part in ((Store, "seen"), (Store, "states"), (KeptQueue, "drop")):
+        for kind, part in ((Store, "seen"), (Recorder, "read_lives"), (KeptQueue, "drop")):
             patch.setattr(kind, part, broken)
             with pytest.raises(StoreError):
                 serve()
@@ -151,13 +152,14 @@ def test_admin_keys_are_added_listed_and_revoked(
     assert run("list", "--json") == "[]"
 
 
-def test_what_was_taken_over_and_not_used_can_be_given_back(store: Store, store_url: str) -> None:
-    second = Store(store_url)
+def test_what_was_taken_over_and_not_used_can_be_given_back(sqlite_url: str) -> None:
+    first, second = Store(sqlite_url), Store(sqlite_url)
     with pytest.raises(StoreError):
-        store.ping()
+        first.ping()
     second.give_back()
-    store.ping()
-    second.close()
+    first.ping()
+    for one in (first, second):
+        one.close()
 
 
 @pytest.mark.postgres

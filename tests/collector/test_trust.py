@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import socket
 import sqlite3
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from loloha.collector.settings import Settings
 from loloha.report import Report
 from loloha.sender import Connection, Patience
 from loloha.wire import encode
-from serving import Served, create, get
+from serving import Served, create, get, running_nginx
 
 LINES = "application/x-ndjson"
 
@@ -41,6 +43,51 @@ def test_a_killed_collector_loses_nothing_and_counts_nothing_twice(store: str, k
         pytest.skip("no PostgreSQL: LOLOHA_TEST_POSTGRES is not set")
     with torture.scratch_store(store) as url:
         assert "none twice" in torture.torture(url, kills, seed=18, kinds=[torture.kill])
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+def test_two_collectors_in_trouble_count_each_report_once() -> None:
+    # `make torture` does so 50 times, to three.
+    if not os.environ.get("LOLOHA_TEST_POSTGRES"):
+        pytest.skip("no PostgreSQL: LOLOHA_TEST_POSTGRES is not set")
+    kinds = [torture.kill, torture.cut, torture.end_sessions, torture.end_sessions, torture.restart]
+    with torture.scratch_store("postgresql") as url:
+        said = torture.torture(url, len(kinds), seed=22, kinds=kinds, collectors=2)
+        assert "none twice" in said
+
+
+def balanced(folder: Path) -> Any:
+    """Starts the nginx of the docs in front of collectors."""
+
+    @contextmanager
+    def balancing(urls: list[str]) -> Iterator[list[str]]:
+        sample = (Path(__file__).parents[2] / "docs" / "scale-out.md").read_text()
+        sample = sample.partition("```nginx\n")[2].partition("```")[0]
+        port = torture.free_port()
+        servers = "".join(f"server {url.removeprefix('http://')} max_fails=0;" for url in urls)
+        changed, number = re.subn(r"(    server 10\.\S+ max_fails=0;\n)+", servers, sample)
+        assert number == 1
+        changed = changed.replace("listen 80;", f"listen 127.0.0.1:{port};")
+        with running_nginx(changed, port, folder):
+            yield [f"http://127.0.0.1:{port}"]
+
+    return balancing
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+def test_collectors_behind_a_balancer_are_killed_and_restarted_and_none_notices(
+    tmp_path: Path,
+) -> None:
+    if not os.environ.get("LOLOHA_TEST_POSTGRES"):
+        pytest.skip("no PostgreSQL: LOLOHA_TEST_POSTGRES is not set")
+    kinds = [torture.kill, torture.kill, torture.restart, torture.restart]
+    with torture.scratch_store("postgresql") as url:
+        said = torture.torture(
+            url, len(kinds), seed=23, kinds=kinds, collectors=2, balancing=balanced(tmp_path)
+        )
+    assert ", 0 counted without an answer, 0 requests unanswered: " in said
 
 
 @pytest.fixture

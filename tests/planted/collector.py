@@ -4,6 +4,51 @@ from planted.mutant import Mutant
 
 COLLECTOR = [
     Mutant(
+        "a collector does not see what another has counted",
+        "collector/store/record.py",
+        "opened.is_behind = True",
+        "opened.is_behind = False",
+        "collector/test_side_by_side.py -k whichever_collector",
+    ),
+    Mutant(
+        "what a merged segment repeats is added again",
+        "collector/store/segment.py",
+        "opened.guard.add(reporters[new], digests[new])",
+        "opened.guard.add(reporters, digests)",
+        "collector/test_side_by_side.py -k another_has_merged",
+    ),
+    Mutant(
+        "two collectors commit to one campaign at once",
+        "collector/store/statement.py",
+        "sql.select(campaign.c.id, campaign.c.first_open, campaign.c.state, "
+        "campaign.c.last_writer).where(campaign.c.id.in_(_entries)).order_by(campaign.c.id)"
+        ".with_for_update(key_share=True)",
+        "sql.select(campaign.c.id, campaign.c.first_open, campaign.c.state, "
+        "campaign.c.last_writer).where(campaign.c.id.in_(_entries)).order_by(campaign.c.id)",
+        "collector/test_side_by_side.py -k 'exclude_each_other and commit'",
+    ),
+    Mutant(
+        "a copy of a store does not wait for commits",
+        "collector/store/statement.py",
+        "EPOCH_ALONE = sql.select(writer.c.epoch).with_for_update()",
+        "EPOCH_ALONE = sql.select(writer.c.epoch)",
+        "collector/test_side_by_side.py -k 'exclude_each_other and copy'",
+    ),
+    Mutant(
+        "reports that another marked since leave the store unwritten",
+        "collector/store/statement.py",
+        "_here(kept) & (kept.c.segment < 0) & (kept.c.segment >= -1 - _number('last'))",
+        "_here(kept) & (kept.c.segment < 0)",
+        "collector/test_side_by_side.py -k deliver_at_once",
+    ),
+    Mutant(
+        "a collector that writes alone goes on beside others",
+        "collector/migrations/versions/v0005_collectors.py",
+        "op.execute('UPDATE writer SET epoch = epoch + 1 WHERE epoch > 0')",
+        "None",
+        "collector/test_side_by_side.py -k writes_alone",
+    ),
+    Mutant(
         "small uploads wait for all large ones",
         "collector/commit.py",
         "self._next_is_small = line is self._large",
@@ -41,10 +86,10 @@ COLLECTOR = [
     Mutant(
         "reports go into a file that was deleted",
         "collector/store/database.py",
-        "with _translated(), self.writer.begin() as connection:\n"
+        "with translated(), self.writer.begin() as connection:\n"
         "    yield connection\n"
         "self.must_be_in_place()\n",
-        "with _translated(), self.writer.begin() as connection:\n    yield connection\n",
+        "with translated(), self.writer.begin() as connection:\n    yield connection\n",
         "collector/test_kept_reports.py -k is_gone",
     ),
     Mutant(
@@ -106,7 +151,7 @@ COLLECTOR = [
     Mutant(
         "pseudonyms of closed rounds stay in the log of the store",
         "collector/store/store.py",
-        "self._record.has_deleted and (not more)",
+        "not more",
         "False",
         "collector/test_publication.py -k leave_the_files",
     ),

@@ -41,7 +41,8 @@ def serve(
     """Collect reports over HTTP and show estimates, until it is stopped.
 
     Flags outrank LOLOHA_* variables, which outrank the file. The first start draws an admin key and
-    shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set. With
+    shows it once, unless LOLOHA_ADMIN_KEY holds one, which is valid while it is set. Several can
+    serve one PostgreSQL database, behind a load balancer. With
     --append-only, reports are only appended to a log, which `loloha tally --follow` counts: any
     number of such collectors run side by side, and read campaigns of --store.
     """
@@ -82,16 +83,15 @@ def serve(
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     """Bring the store up to date, and make sure that somebody can create campaigns.
 
-    A collector that runs on it goes on: the store is taken over once everything else is in order.
+    A collector that runs on it goes on: an SQLite file is taken over once everything else is in
+    order, and PostgreSQL is shared.
     """
+    from loloha.collector.open_collector import kept_reports
     from loloha.collector.secret import hashed, new_secret
     from loloha.collector.store import Store
 
-    kept = None
-    if settings.keep_reports is not None:
-        from loloha.collector.kept_reports import KeptReports
-
-        kept = KeptReports(settings.keep_reports)
+    kept = kept_reports(settings)
+    if kept is not None:
         kept.must_be_ours()
     losses = settings.accept_losses
     opened = Store(settings.store, take_over=False, accept_losses=losses)
@@ -171,8 +171,9 @@ def _listen(settings: Settings) -> socket.socket:
             ) from None
         raise LolohaError(
             f"port {settings.port} of {settings.host} must be free to listen on, got "
-            f"{error.strerror}; a collector may run there already, perhaps on this store, which a "
-            "second one would take over: stop it first, or choose another by --port or --host"
+            f"{error.strerror}; a collector may run there already, perhaps on this SQLite file, "
+            "which a second one would take over: stop it first, or choose another by --port or "
+            "--host"
         ) from None
     listening.listen(BACKLOG)
     return listening

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +13,7 @@ from loloha.collector.life import Life
 from loloha.collector.metric import Metrics
 from loloha.collector.open_appender import OpenAppender
 from loloha.collector.open_collector import OpenCollector
-from loloha.collector.prepared import Once, Prepared
+from loloha.collector.prepared import Look, Once, Prepared
 from loloha.collector.problem import Problem, ended
 from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit, group_of
@@ -44,6 +42,8 @@ FEW_NUMBERS = 1 << 13
 """So many are computed in this process: another one is asked in about as long."""
 SECONDS_TO_LOOK_AGAIN = 1.0
 """What is not there is looked for in the store once in so long, whoever asks for it."""
+SECONDS_AMONG_OTHERS = 0.1
+"""The same where other collectors create campaigns: who asks for one waits for the next look."""
 MOST_PREPARED = 32 << 20
 """Bytes of answers that are kept for whoever asks next."""
 
@@ -78,7 +78,8 @@ class Context:
         self.once = Once()
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
-        self._looks_again = -math.inf
+        self._campaigns = Look(lambda: self.read(self._read_fingerprints))
+        self._lives = Look(lambda: self.read(self._read_lives))
         self._open: OpenCollector | OpenAppender | None = None
 
     @property
@@ -172,15 +173,21 @@ class Context:
 
     async def _exists(self, fingerprint: str) -> bool:
         """Whether the store has it, from memory: strangers ask for what is not there at no cost."""
-        loop = asyncio.get_running_loop()
-        if fingerprint not in self._fingerprints and loop.time() >= self._looks_again:
-            every = await self.once.of("fingerprints", lambda: self.read(self._every_fingerprint))
-            self._fingerprints |= every
-            self._looks_again = loop.time() + SECONDS_TO_LOOK_AGAIN
+        if fingerprint not in self._fingerprints:
+            if self.store.is_shared:
+                await self._campaigns.again(SECONDS_AMONG_OTHERS)
+            elif self._campaigns.age > SECONDS_TO_LOOK_AGAIN:
+                await self._campaigns.again()
         return fingerprint in self._fingerprints
 
-    def _every_fingerprint(self) -> set[str]:
-        return set(self.store.fingerprints())
+    def _read_fingerprints(self) -> None:
+        self._fingerprints |= set(self.store.fingerprints())
+
+    def _read_lives(self) -> None:
+        if self.settings.append_only is None:
+            self.store.must_be_newest()
+        if self.store.is_shared:
+            self.store.read_lives()
 
     def life_of(self, stored: StoredCampaign, now: float | None = None) -> Life:
         """Where a campaign is in its life, by default at the time that the clock shows."""
@@ -189,15 +196,17 @@ class Context:
     async def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
         """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
 
-        The store refuses them in any case. Only the collector that writes it knows the state:
-        where another has taken it over, devices are asked to come back.
+        The store refuses them in any case. Only a collector that writes it knows the state: another
+        may have opened it again, and where one has taken the store over, devices are asked to come
+        back.
         """
         # Devices stop for ever: not by a clock that jumped.
         believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
+        if self.life_of(stored, believed).state == "open":
+            return
+        await self._lives.again()
         state = self.life_of(stored, believed).state
         if state != "open":
-            if self.settings.append_only is None:
-                await self.once.of("newest", lambda: self.read(self.store.must_be_newest))
             raise ended(state, whose)
 
     def add_known(self, fingerprint: str) -> None:

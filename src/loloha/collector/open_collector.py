@@ -18,6 +18,8 @@ from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
 from loloha.errors import StoreError
 
+SECONDS_OF_LIVES = 1.0
+"""So often a collector reads which campaigns another has paused or ended."""
 _log = logging.getLogger(__name__)
 SECONDS_TO_DROP = 3600.0
 """Sums that are no longer kept go once in so long, and not before so long after a start."""
@@ -40,7 +42,7 @@ class OpenCollector:
         steady: Callable[[], float],
     ) -> None:
         self._dropped = 0.0
-        kept = _kept_reports(settings)
+        kept = kept_reports(settings)
         if kept is not None:
             kept.must_be_ours()
         self.store = store = Store(
@@ -66,14 +68,17 @@ class OpenCollector:
             self.log = None
             if kept is not None:
                 self.log = Upkeep(
-                    lambda: KeptQueue(store).take(kept.deliver), "reports are logged", metrics
+                    lambda: store.leads() and KeptQueue(store).take(kept.deliver),
+                    "reports are logged",
+                    metrics,
                 )
             store.take_over()
             _warn_of_another(store, clock(), seen)
             if settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))
                 store.see(seen, even_earlier=True)
-            if kept is None:
+            if kept is None and store.leads():
+                # Where another leads it may keep them.
                 _drop_kept(store)
         except BaseException:
             # Nothing was counted here yet: whoever wrote before may go on.
@@ -81,16 +86,20 @@ class OpenCollector:
                 store.give_back()
             store.close()
             raise
-        self.alarms = self._watch = None
+        self._upkeeps = [] if self.log is None else [self.log]
+        self.alarms = watch = None
         if settings.alarms:
-            self.alarms = AlarmWatch(
+            self.alarms = watch = AlarmWatch(
                 settings, store, Process(settings.store), timekeeper.now, metrics
             )
-            self._watch = Upkeep(self.alarms.run, "rounds are tried for alarms", metrics)
+            what = "rounds are tried for alarms"
+            self._upkeeps.append(Upkeep(lambda: store.leads() and watch.run(), what, metrics))
+        if store.is_shared:
+            what, often = "states of campaigns are read", SECONDS_OF_LIVES
+            self._upkeeps.append(Upkeep(store.read_lives, what, metrics, seconds=often))
         self.committer.start()
-        for upkeep in (self.log, self._watch):
-            if upkeep is not None:
-                upkeep.start()
+        for upkeep in self._upkeeps:
+            upkeep.start()
 
     def must_log(self) -> None:
         """Refuse while kept reports cannot be written to their log."""
@@ -102,18 +111,20 @@ class OpenCollector:
         if self.alarms is not None:
             self.alarms.close()
         self.committer.stop()
-        for upkeep in (self.log, self._watch):
-            if upkeep is not None:
-                upkeep.stop()
+        for upkeep in self._upkeeps:
+            upkeep.stop()
         # Where it fails the next one is warned of us, in vain.
         with suppress(StoreError):
             self.store.leave()
         self.store.close()
 
     def _tidy(self, now: float) -> bool:
-        """See that the store can be written, and close rounds on time; whether more are due."""
+        """See that the store can be written; the leader closes rounds on time: are more due."""
         self.store.see(now)
         self.store.probe()
+        if not self.store.leads():
+            self.store.erase()
+            return False
         # A clock that was wrong at the start may be set right before anything is gone.
         self._dropped = min(now, self._dropped or now)
         if now - self._dropped >= SECONDS_TO_DROP:
@@ -122,12 +133,13 @@ class OpenCollector:
         return self.store.close_rounds(now)
 
 
-def _kept_reports(settings: Settings) -> Any:
+def kept_reports(settings: Settings) -> Any:
+    """The log of reports of a collector, None if it keeps none."""
     if settings.keep_reports is None:
         return None
     from loloha.collector.kept_reports import KeptReports
 
-    return KeptReports(settings.keep_reports)
+    return KeptReports(settings.keep_reports, shared=not settings.store.startswith("sqlite"))
 
 
 def _warn_of_another(store: Store, now: float, seen: int) -> None:
@@ -139,7 +151,7 @@ def _warn_of_another(store: Store, now: float, seen: int) -> None:
             "ended since are closed for good; if the clock is ahead, stop and set it right",
             ago / 3600,
         )
-    if (moment := store.used(now)) is not None:
+    if not store.is_shared and (moment := store.used(now)) is not None:
         _log.warning(
             "took the store over from a collector that used it %d s ago: if that one still "
             "runs, it counts nothing any more; stop one of the two",

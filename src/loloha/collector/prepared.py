@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
@@ -32,6 +33,32 @@ class Once:
         if not done.cancelled():
             # Taken note of, also where everybody who waited has hung up.
             done.exception()
+
+
+class Look:
+    """A look at what others change, begun after who waits for it has asked."""
+
+    def __init__(self, look: Callable[[], Awaitable[Any]]) -> None:
+        self._look = look
+        self._began = -math.inf
+        self._once = Once()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last one began."""
+        return asyncio.get_running_loop().time() - self._began
+
+    async def again(self, pause: float = 0.0) -> None:
+        """Wait for one that begins from now on, however many ask, and so long after the last."""
+        asked = asyncio.get_running_loop().time()
+        while self._began < asked:
+            await self._once.of("look", lambda: self._begin(pause))
+
+    async def _begin(self, pause: float) -> None:
+        await asyncio.sleep(max(0.0, pause - self.age))
+        began = asyncio.get_running_loop().time()
+        await self._look()
+        self._began = began
 
 
 class Prepared:

@@ -1,4 +1,4 @@
-"""What a collector does every half a minute; failures are logged when they begin and end."""
+"""What a collector does every so often; failures are logged when they begin and end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _log = logging.getLogger(__name__)
 class Upkeep:
     """Work that is done again and again, and may fail: nothing is lost, it waits in the store."""
 
-    def __init__(self, work: Callable[[], Any], what: str, metrics: Metrics) -> None:
+    def __init__(
+        self, work: Callable[[], Any], what: str, metrics: Metrics, *, seconds: float = SECONDS
+    ) -> None:
         self._work = work
+        self._seconds = seconds
         self._what = what
         self._metrics = metrics
         self.failed: Exception | None = None
@@ -65,7 +68,7 @@ class Upkeep:
             if last:
                 return
             if not more:
-                self._stopping.wait(SECONDS)
+                self._stopping.wait(self._seconds)
 
 
 def cause_of(error: Exception) -> str:

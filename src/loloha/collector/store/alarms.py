@@ -52,6 +52,7 @@ class AlarmStore:
         rows = [{**event._asdict(), "due": due} for event in events]
         upsert = insert(dialect, mark)
         state = sql.select(schema.campaign.c.state).where(schema.campaign.c.id == campaign_id)
+        state = state.with_for_update(key_share=True)
         with self._store.writing() as connection:
             if connection.scalar(state) == "deleted":
                 # While its rounds were tried.

@@ -84,7 +84,7 @@ def _copy(store: Store, into: Database, progress: Callable[[float], None]) -> di
     epoch = _epoch(store.database)
     if _epoch(into) != _unfinished(epoch):
         _must_be_free(into)
-        store.take_over()
+        store.take_over(alone=True)
         epoch = _epoch(store.database)
         _begin(into, _unfinished(epoch))
     with store.database.read() as connection:

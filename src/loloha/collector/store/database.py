@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -60,6 +61,8 @@ _CAUSES = (
 """Parts of what drivers say at a failure, and the cause in words."""
 _SECONDS_TO_WAIT = 5
 _SECONDS_TO_RUN = 60
+# A collector that is cut off in a commit must not keep the others from its campaigns for longer.
+_SECONDS_BETWEEN_WRITES = 10
 _CONNECTION: dict[str, Any] = {
     "connect_timeout": _SECONDS_TO_WAIT,
     # A network that swallows everything is a failure, too.
@@ -111,7 +114,7 @@ class Database:
     def must_suit(self, *, accept_losses: bool) -> None:
         """Refuse a server's database in which no store can live; see `server.must_suit`."""
         if self.dialect == "postgresql":
-            with _translated():
+            with translated():
                 must_suit(self.url, _CONNECTION, accept_losses=accept_losses)
 
     def make_private(self) -> None:
@@ -123,14 +126,14 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that commits at the end, or leaves nothing behind."""
-        with _translated(), self.writer.begin() as connection:
+        with translated(), self.writer.begin() as connection:
             yield connection
         self.must_be_in_place()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one state of the database."""
-        with _translated(), self.reader.begin() as connection:
+        with translated(), self.reader.begin() as connection:
             yield connection
 
     def must_be_in_place(self) -> None:
@@ -163,11 +166,12 @@ class Database:
 
     def erase(self, table: sql.Table) -> bool:
         """Let deleted rows leave the files; whether they have, which a long reader can delay."""
-        with _translated():
+        with translated():
             if self.dialect == "postgresql":
                 with self.writer.connect() as connection:
                     direct = connection.execution_options(isolation_level="AUTOCOMMIT")
-                    direct.execute(sql.text(f"VACUUM {table.name}"))
+                    # Where another collector does the same it is done.
+                    direct.execute(sql.text(f"VACUUM (SKIP_LOCKED) {table.name}"))
                 return True
             return self._truncate_log()
 
@@ -198,7 +202,8 @@ class Database:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Failures within it are of the store, in words of our own."""
     try:
         yield
     except DBAPIError as error:
@@ -282,7 +287,8 @@ def _engine(url: URL, *, writes: bool) -> Engine:
         sql.event.listen(engine, "connect", _set_up_writer if writes else _set_up_reader)
         sql.event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
     else:
-        sql.event.listen(engine, "connect", _set_up_postgresql)
+        idle = _SECONDS_BETWEEN_WRITES if writes else _SECONDS_TO_RUN
+        sql.event.listen(engine, "connect", partial(_set_up_postgresql, idle=idle))
     return engine
 
 
@@ -305,7 +311,7 @@ def _set_up_reader(connection: sqlite3.Connection, _: Any) -> None:
     connection.execute("PRAGMA wal_autocheckpoint = 0")
 
 
-def _set_up_postgresql(connection: Any, _: Any) -> None:
+def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
     """A commit is on the disk before it returns; locks and statements are waited for a while only.
 
     An upload that waits is sent again.
@@ -322,7 +328,7 @@ def _set_up_postgresql(connection: Any, _: Any) -> None:
         for name, seconds in (
             ("lock_timeout", _SECONDS_TO_WAIT),
             ("statement_timeout", _SECONDS_TO_RUN),
-            ("idle_in_transaction_session_timeout", _SECONDS_TO_RUN),
+            ("idle_in_transaction_session_timeout", idle),
         ):
             cursor.execute(f"SET {name} = '{int(1000 * seconds)}ms'")
     connection.commit()

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from loloha.collector.store import schema, statement
+from loloha.collector.store.leader import DELIVER
 from loloha.collector.store.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
 
@@ -37,13 +38,18 @@ class KeptQueue:
         """
         database = self._store.database
         with database.read() as connection:
-            waiting = connection.execute(statement.KEPT_SIZES).all()
-        going, more = _bounded(waiting)
-        more = more or len(waiting) == statement.MOST_KEPT
-        if not going:
-            return False
-        places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
+            if connection.execute(statement.KEPT_SIZES.limit(1)).first() is None:
+                return False
         with self._store.writing() as connection:
+            if database.dialect == "postgresql":
+                # One at a time decides what goes out, and sees what was marked before.
+                connection.execute(DELIVER)
+            waiting = connection.execute(statement.KEPT_SIZES).all()
+            going, more = _bounded(waiting)
+            more = more or len(waiting) == statement.MOST_KEPT
+            places = [{"entry": i, "at": round, "last": last} for (i, round), last in going.items()]
+            if not places:
+                return False
             connection.execute(statement.MARK_KEPT, places)
         entries = self._store.by_id(place["entry"] for place in places)
         for place in places:
@@ -74,5 +80,7 @@ def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
         if total > MOST_KEPT_AT_ONCE and (segment >= 0 or place not in going):
             return going, True
         total += size
-        going[place] = segment
+        # Marked ones begin with what was marked last.
+        going.setdefault(place, -1 - segment)
+        going[place] = max(going[place], segment)
     return going, False

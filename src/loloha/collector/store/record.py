@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from loloha.collector.life import Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.schema import cell, waiting_cell
-from loloha.collector.store.segment import Opened, load
+from loloha.collector.store.segment import Opened, catch_up, load
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import DUPLICATE, Submission, count_codes
 from loloha.collector.work import by_round
@@ -64,8 +64,7 @@ class Recorder:
         self._changed: dict[int, Life] = {}
         self.is_unsure = True
         self.has_deleted = False
-        # When the first round of each campaign with a guard closes; None before it was looked up.
-        self.due: dict[int, float] | None = None
+        self._number = secrets.randbits(63)
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
@@ -108,6 +107,7 @@ class Recorder:
         list of int8[size]
             The codes of the reports of each, valid once the transaction has committed.
         """
+        self.lock(connection, {submission.stored.id for submission in submissions})
         codes = [submission.batch.codes.copy() for submission in submissions]
         for mine, here in by_campaign(submissions, codes):
             self._write_entry(connection, mine, here, now)
@@ -132,10 +132,32 @@ class Recorder:
                 events[arrived, REASONS[code - 1]] += count
         self._count(connection, stored, events)
 
+    def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
+        """Keep other collectors from campaigns until the transaction ends, and see what they did.
+
+        Before anything else that is read or written of them.
+        """
+        rows = connection.execute(statement.LOCK, {"entries": sorted(entries)}).all()
+        # What is read outside of the transaction meanwhile may be older.
+        self._changed = {row.id: Life(row.state, row.first_open) for row in rows}
+        others = {row.id: row.first_open for row in rows if row.last_writer != self._number}
+        if not others:
+            return
+        for (entry, round), opened in list(self._guards.items()):
+            if entry in others:
+                opened.is_behind = True
+                if round < others[entry]:
+                    del self._guards[entry, round]
+        here = {"entries": list(others), "number": self._number}
+        connection.execute(statement.SET_LAST_WRITER, here)
+
     def close_rounds(
         self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
-        """First and last open round; what is closed is closed for ever, and its guard deleted."""
+        """First and last open round; what is closed is closed for ever, and its guard deleted.
+
+        Of a campaign that this transaction has locked.
+        """
         life = self.life(stored)
         first, last = life.open_rounds(stored, now)
         if life.first_open < first:
@@ -160,16 +182,6 @@ class Recorder:
         for at in [at for at in self._guards if at[0] == stored.id]:
             if at[1] < first:
                 del self._guards[at]
-
-    def note_due(self, connection: sql.Connection, stored: StoredCampaign) -> None:
-        """Remember when there is something to close next."""
-        if self.due is None:
-            return
-        first = connection.execute(statement.FIRST_GUARDED, {"entry": stored.id}).scalar_one()
-        if first is None:
-            self.due.pop(stored.id, None)
-        else:
-            self.due[stored.id] = stored.terms.closes(stored.campaign.schedule, first)
 
     def _publish_closed(
         self, connection: sql.Connection, stored: StoredCampaign, round: int
@@ -214,10 +226,6 @@ class Recorder:
                 events[round, WAITING] += (0 if shown else waiting) - opened.waiting
         if fresh:
             self._insert(connection, stored, fresh)
-            if self.due is not None:
-                # If the commit fails it is looked at in vain, once.
-                closes = stored.terms.closes(stored.campaign.schedule, fresh[0].round)
-                self.due[stored.id] = min(closes, self.due.get(stored.id, math.inf))
 
     def _insert(
         self, connection: sql.Connection, stored: StoredCampaign, fresh: list[_Fresh]
@@ -244,14 +252,20 @@ class Recorder:
     def _open_guards(
         self, connection: sql.Connection, stored: StoredCampaign, rounds: list[int]
     ) -> None:
-        """Have the guards of these rounds in memory."""
+        """Have the guards of these rounds in memory, with what all collectors have counted."""
         missing = [round for round in rounds if (stored.id, round) not in self._guards]
+        known = [round for round in rounds if (stored.id, round) in self._guards]
+        behind = [round for round in known if self._guards[stored.id, round].is_behind]
         if missing:
-            here = {"entry": stored.id, "rounds": missing}
-            waiting = statement.by_first(connection.execute(statement.NUMBER_WAITING, here))
             for round, opened in load(connection, stored.id, missing).items():
-                opened.waiting = waiting.get(round, 0)
                 self._guards[stored.id, round] = opened
+        for round in behind:
+            catch_up(connection, stored.id, round, self._guards[stored.id, round])
+        if missing or behind:
+            here = {"entry": stored.id, "rounds": missing + behind}
+            waiting = statement.by_first(connection.execute(statement.NUMBER_WAITING, here))
+            for round in missing + behind:
+                self._guards[stored.id, round].waiting = waiting.get(round, 0)
         for round in rounds:
             self._guards.move_to_end((stored.id, round))
 

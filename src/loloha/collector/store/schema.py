@@ -11,7 +11,8 @@ def _of_campaign() -> Column[int]:
     return Column("campaign_id", Integer, ForeignKey("campaign.id"), primary_key=True)
 
 
-# One row. Whoever writes holds the newest epoch; an older writer notices and stops.
+# One row. Whoever writes holds the newest epoch; an older writer notices and stops. On PostgreSQL
+# all collectors hold the same one, and only a copy of the store begins another.
 writer = Table(
     "writer",
     metadata,
@@ -40,6 +41,8 @@ campaign = Table(
     Column("first_open", BigInteger, nullable=False),
     # One of `life.STATES`.
     Column("state", Text, nullable=False, server_default="open"),
+    # A number of the collector that wrote to it last: any other first reads what it did not write.
+    Column("last_writer", BigInteger),
 )
 
 # How many reports were accepted, duplicates, or refused for which reason; round -1: before any.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from loloha.collector.guard import ROW_BYTES, Guard, pack, unpack
+from loloha.collector.guard import ROW_BYTES, Guard, Seen, pack, unpack
 from loloha.collector.store import statement
 
 if TYPE_CHECKING:
@@ -26,11 +26,15 @@ MOST_SEGMENTS = 256
 
 @dataclass
 class Opened:
-    """The guard of a round in memory, where its next segment goes, how many reports wait."""
+    """The guard of a round in memory, where its next segment goes, how many reports wait.
+
+    It is behind where another collector has written to the campaign since.
+    """
 
     guard: Guard = field(default_factory=Guard)
     segment: int = 0
     waiting: int = 0
+    is_behind: bool = False
 
 
 def load(connection: sql.Connection, campaign_id: int, rounds: list[int]) -> dict[int, Opened]:
@@ -58,6 +62,20 @@ def load(connection: sql.Connection, campaign_id: int, rounds: list[int]) -> dic
                 merged = {**place, "rows": pack(reporters, digests)}
                 connection.execute(statement.INSERT_GUARD, merged)
     return loaded
+
+
+def catch_up(connection: sql.Connection, campaign_id: int, round: int, opened: Opened) -> None:
+    """Add what other collectors have counted in a round since it was read."""
+    place = {"entry": campaign_id, "at": round}
+    while opened.is_behind:
+        place["next"] = opened.segment
+        rows = connection.execute(statement.NEW_SEGMENTS, place).all()
+        reporters, digests = unpack(b"".join(row.rows for row in rows))
+        # A segment that was merged by another holds what is known here, too.
+        new = opened.guard.classify(reporters, digests) == Seen.NEW
+        opened.guard.add(reporters[new], digests[new])
+        opened.segment = max([opened.segment, *(row.segment + 1 for row in rows)])
+        opened.is_behind = len(rows) == statement.MOST_NEW_SEGMENTS
 
 
 def _ranges(sizes: list[Any]) -> Iterator[dict[str, int]]:

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
+from loloha.collector.life import ENDED
 from loloha.collector.store.schema import (
     alarm,
     campaign,
@@ -38,9 +39,30 @@ def _number(name: str, kind: Any = sql.BigInteger) -> sql.BindParameter[int]:
     return sql.bindparam(name, type_=kind)
 
 
-EPOCH = sql.select(writer.c.epoch).with_for_update()
+# Who writes holds it with all others that do; who takes the store over waits for them.
+EPOCH = sql.select(writer.c.epoch).with_for_update(read=True, key_share=True)
+EPOCH_ALONE = sql.select(writer.c.epoch).with_for_update()
 
 LIVES = sql.select(campaign.c.id, campaign.c.state, campaign.c.first_open)
+
+_entries: sql.BindParameter[list[int]] = sql.bindparam("entries", expanding=True)
+# In one order, so that no two wait for each other; rows that refer to them can be written.
+LOCK = (
+    sql.select(
+        campaign.c.id,
+        campaign.c.first_open,
+        campaign.c.state,
+        campaign.c.last_writer,
+    )
+    .where(campaign.c.id.in_(_entries))
+    .order_by(campaign.c.id)
+    .with_for_update(key_share=True)
+)
+SET_LAST_WRITER = (
+    sql.update(campaign)
+    .where(campaign.c.id.in_(_entries))
+    .values(last_writer=sql.bindparam("number"))
+)
 SET_FIRST_OPEN = (
     sql.update(campaign).where(campaign.c.id == _entry).values(first_open=sql.bindparam("first"))
 )
@@ -73,6 +95,13 @@ GUARD_PIECE = sql.select(
         type_=sql.LargeBinary,
     )
 ).where(_here(guard), guard.c.segment == _number("segment"))
+MOST_NEW_SEGMENTS = 32
+NEW_SEGMENTS = (
+    sql.select(guard.c.segment, guard.c.rows)
+    .where(_here(guard), guard.c.segment >= _number("next"))
+    .order_by(guard.c.segment)
+    .limit(MOST_NEW_SEGMENTS)
+)
 DELETE_SEGMENTS = sql.delete(guard).where(
     _here(guard), guard.c.segment.in_(sql.bindparam("segments", expanding=True))
 )
@@ -104,8 +133,15 @@ WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.count > 0,
     outcome.c.round < sql.bindparam("first"),
 )
-GUARDED = sql.select(guard.c.campaign_id).where(guard.c.round >= 0).distinct()
-FIRST_GUARDED = sql.select(sql.func.min(guard.c.round)).where(guard.c.campaign_id == _entry)
+_first_guarded = (
+    sql.select(guard.c.round).where(guard.c.round >= 0).order_by(guard.c.round).limit(1)
+)
+FIRST_GUARDED = _first_guarded.where(guard.c.campaign_id == _entry)
+# What has ended has no guard.
+ALL_FIRST_GUARDED = sql.select(
+    campaign.c.id,
+    _first_guarded.where(guard.c.campaign_id == campaign.c.id).scalar_subquery(),
+).where(campaign.c.state.not_in(ENDED))
 
 # Those that were marked come first.
 MOST_KEPT = 10_000
@@ -119,7 +155,8 @@ MARK_KEPT = (
     .where(_here(kept), kept.c.segment >= 0, kept.c.segment <= _number("last"))
     .values(segment=-1 - kept.c.segment)
 )
-_marked = _here(kept) & (kept.c.segment < 0)
+# None that another collector marked since.
+_marked = _here(kept) & (kept.c.segment < 0) & (kept.c.segment >= -1 - _number("last"))
 MARKED_KEPT = sql.select(kept.c.reports).where(_marked).order_by(kept.c.segment.desc())
 DELETE_KEPT = sql.delete(kept).where(_marked)
 

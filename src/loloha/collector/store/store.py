@@ -17,6 +17,7 @@ from loloha.collector.life import ENDED, STATES, Life, State, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
+from loloha.collector.store.leader import Leader
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Recorder
 from loloha.collector.store.round import Round
 from loloha.collector.store.statement import ALL_PARTS, EPOCH, OUTCOMES, by_first, insert
@@ -37,7 +38,11 @@ class TakenOverError(StoreError):
 
 
 class Store:
-    """Campaigns and counts in one database. One process writes at a time, the newest."""
+    """Campaigns and counts in one database.
+
+    On SQLite one process writes at a time, the newest. On PostgreSQL any number do: each commit
+    locks its campaigns, and first reads what others have counted in them since.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,9 @@ class Store:
         # Who has it reads and changes what the recorder remembers: uploads, and who closes rounds.
         self._recording = threading.Lock()
         self._epoch = -1
+        self._leader = Leader(self.database)
+        # When the first guarded round of a campaign closes, by both.
+        self._closes: dict[tuple[int, int], float] = {}
         try:
             if not is_ready:
                 self.database.must_suit(accept_losses=accept_losses)
@@ -72,16 +80,25 @@ class Store:
                     "again, which goes on with it"
                 )
 
-    def take_over(self) -> None:
-        """Become the one that writes: the newest epoch."""
-        epoch = schema.writer.c.epoch
+    @property
+    def is_shared(self) -> bool:
+        """Whether several collectors can write to it."""
+        return self.database.dialect == "postgresql"
+
+    def take_over(self, *, alone: bool = False) -> None:
+        """Become the one that writes, by a new epoch; on PostgreSQL one of those, or ``alone``."""
+        writer = schema.writer
+        renewed = sql.true() if alone or not self.is_shared else writer.c.epoch == 0
         with self.database.write() as connection:
-            connection.execute(sql.update(schema.writer).values(epoch=epoch + 1))
-            self._epoch = connection.execute(sql.select(epoch)).scalar_one()
+            connection.execute(statement.EPOCH_ALONE)
+            connection.execute(sql.update(writer).where(renewed).values(epoch=writer.c.epoch + 1))
+            self._epoch = connection.execute(sql.select(writer.c.epoch)).scalar_one()
             self._record.read_lives(connection)
 
     def give_back(self) -> None:
         """Let the one that wrote before go on; only right while nothing was counted here."""
+        if self.is_shared:
+            return
         writer = schema.writer
         mine = sql.update(writer).where(writer.c.epoch == self._epoch)
         with self.database.write() as connection:
@@ -89,7 +106,12 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
+        self._leader.close()
         self.database.close()
+
+    def leads(self) -> bool:
+        """Whether this collector does what is to be done once, of those that write."""
+        return self._leader.leads()
 
     # -- writing
 
@@ -119,8 +141,8 @@ class Store:
         """
         with self.writing() as connection:
             mine = schema.campaign.c.fingerprint == campaign.fingerprint
-            existing = self._campaigns(connection, mine)
-            if not existing:
+            is_new = not self._campaigns(connection, mine)
+            if is_new:
                 row = {
                     "fingerprint": campaign.fingerprint,
                     "document": campaign.to_json().decode(),
@@ -130,8 +152,11 @@ class Store:
                     "created": int(now),
                     "first_open": 0,
                 }
-                connection.execute(sql.insert(schema.campaign), row)
-            return self._campaigns(connection, mine)[0], not existing
+                # Another collector may create it at the same time.
+                adding = insert(self.database.dialect, schema.campaign).on_conflict_do_nothing()
+                added = connection.execute(adding.returning(schema.campaign.c.id), row)
+                is_new = added.first() is not None
+            return self._campaigns(connection, mine)[0], is_new
 
     def set_state(self, stored: StoredCampaign, wanted: State, now: float) -> None:
         """Let a campaign be paused, go on, or end; what that deletes is gone when this returns.
@@ -144,6 +169,7 @@ class Store:
         mine = schema.campaign.c.id == stored.id
         values: dict[str, Any] = {"state": wanted}
         with self._remembered() as connection:
+            self._record.lock(connection, [stored.id])
             require_next(self._record.life(stored).at(stored, now).state, wanted)
             if wanted in ENDED:
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
@@ -174,7 +200,8 @@ class Store:
             ]
         old = [one for one in old if one["before"] > 0]
         if old:
-            with self.writing() as connection:
+            with self._remembered() as connection:
+                self._record.lock(connection, [one["entry"] for one in old])
                 for delete in statement.DELETE_SUMS:
                     connection.execute(delete, old)
 
@@ -184,21 +211,29 @@ class Store:
         What was deleted leaves the files as well: SQLite overwrites it and empties its log,
         PostgreSQL frees it for reuse. Campaigns of which nothing is due cost nothing.
         """
-        if self._record.due is None:
-            with self.database.read() as connection:
-                guarded = connection.execute(statement.GUARDED).scalars().all()
-            self._record.due = dict.fromkeys(guarded, -math.inf)
-        due = [each for each, moment in self._record.due.items() if moment <= now]
+        with self.database.read() as connection:
+            rows = connection.execute(statement.ALL_FIRST_GUARDED).all()
+        first = {each: round for each, round in rows if round is not None}
+        self._closes = {place: self._closes.get(place, -math.inf) for place in first.items()}
+        due = [each for (each, _), moment in self._closes.items() if moment <= now]
         if due:
             with self._remembered() as connection:
-                few = schema.campaign.c.id.in_(due[:most])
-                for stored in self._campaigns(connection, few):
+                self._record.lock(connection, due[:most])
+                for stored in self._campaigns(connection, schema.campaign.c.id.in_(due[:most])):
                     self._record.close_rounds(connection, stored, now)
-                    self._record.note_due(connection, stored)
+                    round = connection.scalar(statement.FIRST_GUARDED, {"entry": stored.id})
+                    if round is not None:
+                        closes = stored.terms.closes(stored.campaign.schedule, round)
+                        self._closes[stored.id, round] = closes
         more = len(due) > most
-        if self._record.has_deleted and not more:
-            self._record.has_deleted = not self.database.erase(schema.guard)
+        if not more:
+            self.erase()
         return more
+
+    def erase(self) -> None:
+        """Let what was deleted leave the files; SQLite does so once nobody reads it any more."""
+        if self._record.has_deleted:
+            self._record.has_deleted = not self.database.erase(schema.guard)
 
     def note_deleted(self) -> None:
         """Rows were deleted: let them leave the files when rounds are closed next."""
@@ -227,7 +262,8 @@ class Store:
             campaign = connection.scalar(first)
             if campaign is None:
                 return
-            place = {"campaign_id": campaign, "round": NO_ROUND, "segment": 0}
+            # Beside those of other collectors.
+            place = {"campaign_id": campaign, "round": NO_ROUND, "segment": secrets.randbits(31)}
             connection.execute(statement.DELETE_PROBE, place)
             row = {**place, "rows": secrets.token_bytes(PROBE_BYTES)}
             connection.execute(statement.INSERT_GUARD, row)
@@ -235,7 +271,9 @@ class Store:
             connection.execute(statement.DELETE_PROBE, place)
 
     def leave(self) -> None:
-        """Stop to write: whoever comes next has no other to fear."""
+        """Stop to write: whoever comes next has no other to fear, unless others write on."""
+        if not self._leader.leave():
+            return
         writer = schema.writer
         seen = writer.c.seen
         mine = (writer.c.epoch == self._epoch) & (seen > 0) & (seen % 2 == 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import alembic.command
+import sqlalchemy as sql
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -13,6 +14,7 @@ from loloha.errors import StoreError
 
 MIGRATIONS = "loloha.collector:migrations"
 _OF_0_1 = "0001"
+_ALONE = sql.text("SELECT pg_advisory_xact_lock(current_schema()::regnamespace::oid::bigint)")
 
 
 def upgrade(database: Database) -> None:
@@ -33,6 +35,9 @@ def upgrade(database: Database) -> None:
         if revision is not None:
             ScriptDirectory.from_config(config).get_revision(revision)
         with database.write() as connection:
+            if database.dialect == "postgresql":
+                # Collectors that start at the same time migrate one after the other.
+                connection.execute(_ALONE)
             config.attributes["connection"] = connection
             alembic.command.upgrade(config, "head")
     except CommandError:
