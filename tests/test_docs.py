@@ -21,7 +21,14 @@ LOOKED_UP = [*sorted(ROOT.glob("*.md")), *DOCS]
 FENCE = re.compile(r"^\s*(?P<ticks>`{3,}|~{3,})\s*(?P<info>.*?)\s*$")
 # ```python no-run: REASON
 NO_RUN = re.compile(r"\bno-run\b:?\s*(?P<reason>.*)$")
-PYTHON = {"python", "py", "pycon", "{code-block} python", "{code-block} pycon"}
+PYTHON = {
+    "python",
+    "py",
+    "pycon",
+    "{code-cell} ipython3",
+    "{code-block} python",
+    "{code-block} pycon",
+}
 SHELL = {"console", "bash", "sh", "shell", "{code-block} console", "{code-block} bash"}
 OPERATORS = {"|", "||", "&&", "&", ";", "(", ")"}
 

@@ -11,7 +11,16 @@ import numpy as np
 
 from loloha import checks
 from loloha.arrays import Array, Bytes, Ints
-from loloha.encodings import Hashed, OneHot, Part, SampledBuckets, Symbols, for_encoding
+from loloha.encodings import (
+    Hashed,
+    HiddenThreshold,
+    OneHot,
+    Part,
+    SampledBuckets,
+    Symbols,
+    Threshold,
+    for_encoding,
+)
 from loloha.errors import ParameterError
 from loloha.hashing import HashFamily
 from loloha.population.samplers import Draws, History, sample_reports
@@ -95,9 +104,8 @@ def poisoning(
         before = tally.estimate().frequencies[aimed].sum()
         tally.update(*view.send(fakes, generator))
         gains.append(float(tally.estimate().frequencies[aimed].sum() - before))
-    share = float(
-        np.isin(honest_values.astype(np.int64) * protocol.bins // protocol.k, aimed).mean()
-    )
+    shares = np.bincount(honest_values, minlength=protocol.k) / len(honest_values)
+    share = float(protocol.encoding.frequencies(shares)[aimed].sum())
     formula = poisoning_gain(protocol, len(honest_values), fakes, targets, keys=keys, share=share)
     return Poisoning(float(np.mean(gains)), float(np.std(gains) / math.sqrt(trials)), formula)
 
@@ -244,6 +252,24 @@ def _by_buckets(encoding: SampledBuckets, aimed: Ints, keys: Keys) -> Fakes:
     return Fakes(min(1.0, d / len(aimed)) if keys == "chosen" else d / b, float(len(aimed)), send)
 
 
+@for_encoding(FAKES.name, Threshold)
+def _by_threshold(encoding: Threshold, aimed: Ints, keys: Keys) -> Fakes:
+    def send(fakes: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        drawn = rng.integers(1, encoding.k, size=fakes)
+        if keys == "chosen":
+            drawn = 1 + np.resize(aimed, fakes)
+        return drawn, np.isin(drawn - 1, aimed).astype(np.int64)
+
+    # One threshold a fake, and at a target a bit that is 1.
+    return Fakes(1 / len(aimed) if keys == "chosen" else 1 / encoding.bins, float(len(aimed)), send)
+
+
+@for_encoding(FAKES.name, HiddenThreshold)
+def _by_bit(encoding: HiddenThreshold, aimed: Ints, keys: Keys) -> Fakes:
+    """Of the mean, as a share of the range."""
+    return Fakes(1.0, 1.0, lambda fakes, rng: (None, np.ones(fakes, dtype=np.int64)))
+
+
 def fakes_of(protocol: Protocol, aimed: Ints, keys: Keys) -> Fakes:
     """What fakes of these targets' bins can do."""
     checks.choice("keys", keys, ("chosen", "drawn"))
@@ -270,7 +296,10 @@ def _covered(family: HashFamily, keys: Ints, aimed: Ints) -> tuple[Ints, Ints]:
 
 def _targets(protocol: Protocol, targets: Sequence[int]) -> Ints:
     values = [checks.integer("targets", v, 0, protocol.k - 1, "name values") for v in targets]
-    bins = sorted({protocol.encoding.bin(v) for v in values})
+    # Of a mean alone there is one bin, which all values push.
+    bins = sorted({protocol.encoding.bin(v) if protocol.bins > 1 else 0 for v in values})
+    if bins and bins[0] < 0:
+        raise ParameterError("targets must be values above 0 where numbers are asked for, got 0")
     if not bins or len(bins) != len(values):
         raise ParameterError(
             f"targets must be different values, at least one, got {len(values)}; name each once"

@@ -10,7 +10,7 @@ import pytest
 from loloha import distribution, privacy
 from loloha.errors import ParameterError
 from loloha.population.samplers import Draws, History, sample_reports
-from loloha.protocols import REGISTRY, Protocol
+from loloha.protocols import REGISTRY, OneBit, Protocol
 from loloha_lab import attacks
 from loloha_lab.attacks.poisoning import fakes_of
 
@@ -116,6 +116,20 @@ def test_fakes_gain_what_the_formula_says(protocol: Protocol, keys: Any, targets
     values = np.random.default_rng(7).integers(0, 12, size=3000)
     found = attacks.poisoning(protocol, values, 150, targets, keys=keys, trials=12, rng=3)
     assert abs(found.gain - found.formula) < 5 * found.error + 2e-3
+
+
+@pytest.mark.parametrize(("target", "keys", "targets"), [
+    ("distribution", "drawn", [3, 5, 10]), ("distribution", "chosen", [3]), ("mean", "drawn", [3]),
+])  # fmt: skip
+def test_fakes_push_numbers_as_the_formula_says(target: str, keys: Any, targets: Any) -> None:
+    values = np.random.default_rng(7).integers(0, 12, size=3000)
+    protocol = OneBit(k=12, eps_inf=2.0, eps_1=1.0, target=target)
+    found = attacks.poisoning(protocol, values, 150, targets, keys=keys, trials=12, rng=3)
+    assert abs(found.gain - found.formula) < 5 * found.error + 2e-3
+    assert found.gain > 5 * found.error
+    if target == "distribution":
+        with pytest.raises(ParameterError, match="targets must be values above 0"):
+            attacks.poisoning_gain(protocol, 3000, 150, [0, 3])
 
 
 def test_no_assignment_of_keys_keeps_a_fake_from_one_target() -> None:
