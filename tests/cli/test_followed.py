@@ -17,7 +17,7 @@ from loloha import BiLOLOHA
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.cli import followed, main
 from loloha.cli.followed import Followed
-from loloha.engines import make_engine
+from loloha.engines import growing, make_engine
 from loloha.errors import LolohaError, StorageError, WireError
 from loloha.reportlog import ReportLog
 from storing import S3, refuse, s3, s3_server
@@ -118,6 +118,48 @@ def test_killed_anywhere_and_resumed_it_is_the_batch_tally(
     following(log, out).step()
     assert killed == 1
     is_batch(log, out)
+
+
+def test_a_round_that_grew_costs_what_is_new(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, out = ReportLog("log", CAMPAIGN), Path("out")
+    read: list[str] = []
+    looked: list[str] = []
+    pieces, look = growing.pieces_of, ReportLog._look
+
+    def noted(file: Any) -> Any:
+        read.append(file.path.stem)
+        return pieces(file)
+
+    def seen(self: ReportLog, path: Any, *more: Any) -> Any:
+        looked.append(path.stem)
+        return look(self, path, *more)
+
+    monkeypatch.setattr(growing, "pieces_of", noted)
+    monkeypatch.setattr(ReportLog, "_look", seen)
+    one = following(log, out)
+    for number in range(12):
+        path = add(log, (0, draw_reports(PROTOCOL, 30, number)))
+        assert one.step() == [0]
+        # Neither read nor digested again, in this process or in the next one.
+        assert read == looked == [path.stem]
+        read.clear()
+        looked.clear()
+        if number % 3 == 2:
+            one = following(log, out)
+            assert one.step() == []
+    # A retry: its file, and the one that had it first.
+    retry = add(log, (0, draw_reports(PROTOCOL, 30, 4)[:1]))
+    one.step()
+    assert len(read) == 2
+    assert looked == [retry.stem]
+    assert len(list((out / followed.SEEN / "round-0").iterdir())) < 5
+    is_batch(log, out)
+    # Without what the guard knew, or with a file less, it is counted whole.
+    for damage in (lambda: shutil.rmtree(out / followed.SEEN), retry.unlink):
+        damage()
+        add(log, (0, draw_reports(PROTOCOL, 3, 99 + len(read))))
+        following(log, out).step()
+        is_batch(log, out)
 
 
 @pytest.mark.long

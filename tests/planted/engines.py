@@ -172,6 +172,13 @@ WINDOWS = [
         "cli/test_followed.py -k not_the_one",
     ),
     Mutant(
+        "a pseudonym that comes again counts twice",
+        "engines/growing.py",
+        "self._total.subtract(counted)",
+        "pass",
+        "engines/test_growing.py -k after_each",
+    ),
+    Mutant(
         "a follower forgets a summary that it could not write",
         "cli/followed.py",
         "self._is_noted = False",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,10 +18,13 @@ from loloha.errors import LolohaError, StorageError
 
 if TYPE_CHECKING:
     from loloha.engines import Engine, RoundTally
-    from loloha.reportlog import ReportLog
+    from loloha.engines.growing import GrowingRound
+    from loloha.reportlog import Contents, ReportLog
 
 COLUMNS = ("round", "n", "duplicates", "conflicts", "invalid")
 SUMMARY = "summary.json"
+SEEN = ".seen"
+"""Hidden folder of what the guard remembers, by round."""
 SAME = ("campaign", "guard", "late_seconds", "skip")
 _Times = dict[Location, float | None]
 """When files were written, as far as that was known before they were looked at."""
@@ -34,9 +39,9 @@ def row_of(one: RoundTally) -> dict[str, int]:
 class Followed:
     """A folder of tallies, and the files of the log that they count.
 
-    A round is counted anew whenever its files are others than those that were counted, or one that
-    was refused is written again: so any state between is that of a tally of some of the log, and
-    the last one that of all of it.
+    Of a round that grew only the new files are read. It is counted anew where its files are others
+    than those that were counted, or one that was refused is written again, and by engine spark: so
+    any state between is that of a tally of some of the log, and the last one that of all of it.
 
     Parameters
     ----------
@@ -50,6 +55,8 @@ class Followed:
         Go on without files that are damaged, foreign or mixed.
     last : callable, optional
         The last second at which a file of a round is in time.
+    put : callable, optional
+        Where the tally of each round that changed goes besides.
     """
 
     def __init__(
@@ -62,6 +69,7 @@ class Followed:
         skip: bool,
         last: Callable[[int], float] | None,
         late_seconds: int | None = None,
+        put: Callable[[RoundTally], None] | None = None,
     ) -> None:
         self.log, self.engine, self.out = log, engine, out
         self.rounds, self.skip, self.last = rounds, skip, last
@@ -75,10 +83,22 @@ class Followed:
         self._again: dict[int, _Times] = {}
         """Refused files, to be looked at once more when they were written since."""
         self._is_noted = True
+        self._put = put
+        self._unput: dict[int, RoundTally] = {}
+        self._growing: dict[int, GrowingRound] = {}
+        # What the guard remembers of a store's log is kept here, while it runs.
+        self._spool = None if isinstance(out, Path) else TemporaryDirectory(prefix="loloha-")
         self._resume()
 
     def go_on(self, pause: float) -> NoReturn:
         """Look, count, wait, until interrupted."""
+        try:
+            self._go_on(pause)
+        finally:
+            if self._spool is not None:
+                self._spool.cleanup()
+
+    def _go_on(self, pause: float) -> NoReturn:
         shown = ""
         while True:
             try:
@@ -108,6 +128,10 @@ class Followed:
         counted = self._count(changed, names, times) if changed else []
         if not self._is_noted:
             self._note()
+        if self._put is not None:
+            for round in list(self._unput):
+                self._put(self._unput[round])
+                del self._unput[round]
         return counted
 
     def _count(
@@ -117,7 +141,8 @@ class Followed:
         from loloha.engines.saved import message
 
         guard = self._about["guard"]
-        contents = self.log.scan(rounds=changed, verify=guard)
+        known = {round: self._names[round] for round in changed if self._only_grew(round, names)}
+        contents = self.log.scan(rounds=changed, verify=guard, known=known)
         if not self.skip:
             contents.must_be_clean()
         again = {path for paths in contents.refused.values() for path in paths}
@@ -125,25 +150,60 @@ class Followed:
             contents = contents.in_time(self.last)
         refused = {path: reason for reason, paths in contents.refused.items() for path in paths}
         self._is_noted = False
-        for tallied in self.engine.tally(self.log, contents, guard=guard):
+        for tallied, sources in self._tallied(contents, known):
             round = tallied.round
             content = message(
                 round,
                 tallied.tally,
                 campaign=self._about["campaign"],
-                sources=contents.digests(round),
+                sources=sources,
                 every=self.log.every,
             )
             self._write(f"round-{round}.tally", content)
             here = [path for path in refused if self.log.round_folder(round) in path.parents]
-            self._refused[round] = Counter(refused.pop(path) for path in here)
+            earlier_refused = self._refused.get(round, Counter()) if round in known else Counter()
+            self._refused[round] = earlier_refused + Counter(refused.pop(path) for path in here)
             earlier = times.get(round, {})
             self._again[round] = {path: earlier.get(path) for path in here if path in again}
             self._rows[round] = row_of(tallied)
             self._digests[round] = sha256(content).hexdigest()
             self._names[round] = names[round]
+            self._unput[round] = tallied
         self._outside = Counter(refused.values())
         return sorted(contents.rounds)
+
+    def _only_grew(self, round: int, names: dict[int, frozenset[str]]) -> bool:
+        """Whether what was counted, and found late, is all still there, and more came."""
+        from loloha.reportlog.folder import LATE
+
+        settled = not self._again.get(round) and self._refused.get(round, {}).keys() <= {LATE}
+        return settled and round in self._growing and names[round] > self._names[round]
+
+    def _tallied(
+        self, contents: Contents, known: Collection[int]
+    ) -> Iterator[tuple[RoundTally, list[str]]]:
+        """The tally of each round, and the digests of its files."""
+        if self.engine.name == "spark":
+            for tallied in self.engine.tally(self.log, contents, guard=self._about["guard"]):
+                yield tallied, contents.digests(tallied.round)
+            return
+        for round, files in contents.rounds.items():
+            growing = self._growing.pop(round) if round in known else self._new(round)
+            growing.add([file for file in files if file.rows])
+            yield growing.tallied(round), sorted(path.stem for path in growing.files)
+            # Only now: what was half added is counted anew.
+            self._growing[round] = growing
+
+    def _new(self, round: int) -> GrowingRound:
+        from loloha.engines.growing import GrowingRound
+
+        guard = self._about["guard"]
+        return GrowingRound(self.log.protocol, guard=guard, folder=self._seen(round))
+
+    def _seen(self, round: int) -> Path:
+        """Where the guard of a round is kept."""
+        folder = Path(self._spool.name) if self._spool is not None else Path(str(self.out)) / SEEN
+        return folder / f"round-{round}"
 
     def _note(self) -> None:
         """Say which files are counted, after the tallies: a kill between only counts once more."""
@@ -158,7 +218,15 @@ class Followed:
         }
         digests = {str(round): self._digests[round] for round in rounds}
         whole = {**self._about, **counts, "rounds": rows, "counted": counted, "digests": digests}
+        if self._spool is None and self._growing:
+            # In the order in which the guard knows them.
+            whole["guarded"] = {
+                str(round): {"files": [path.name for path in one.files], "runs": one.runs}
+                for round, one in self._growing.items()
+            }
         self._write(SUMMARY, (console.to_json(whole) + "\n").encode())
+        for one in self._growing.values():
+            one.forget()
         self._is_noted = True
 
     def _write(self, name: str, content: bytes) -> None:
@@ -200,6 +268,35 @@ class Followed:
                 f"options, got {str(self.out)!r}; name another folder"
             )
         self._rows, self._names, self._refused, self._digests = rows, counted, refused, digests
+        self._resume_growing(earlier.get("guarded"), set(rows) - set(stale))
+
+    def _resume_growing(self, guarded: Any, rounds: set[int]) -> None:
+        """Go on from what the guard remembered, where it is all there; else count anew."""
+        from loloha.engines.base import RoundTally
+        from loloha.engines.growing import GrowingRound, tidy
+        from loloha.engines.saved import load
+
+        for round in sorted(self._rows):
+            try:
+                kept = guarded[str(round)]
+                files = [self.log.round_folder(round) / name for name in kept["files"]]
+                runs = set(kept["runs"])
+            except (KeyError, TypeError):
+                files, runs = [], set()
+            tidy(self._seen(round), runs)
+            if round not in rounds or not files:
+                continue
+            counted = load([self.out / f"round-{round}.tally"], protocol=self.log.protocol)
+            row = self._rows[round]
+            earlier = RoundTally(
+                round, counted, row["duplicates"], row["conflicts"], row["invalid"]
+            )
+            guard, folder = self._about["guard"], self._seen(round)
+            growing = GrowingRound.resumed(earlier, files, kept["runs"], guard=guard, folder=folder)
+            if growing is not None:
+                self._growing[round] = growing
+            if self._put is not None:
+                self._unput[round] = earlier
 
 
 def _written(path: Location) -> float | None:

@@ -55,10 +55,10 @@ class Local(Engine):
             part = count(protocol, files)
             yield RoundCounts(round, part.counts, part.n, part.duplicates, part.conflicts)
 
-    def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> _PartialCounts:
-        pieces = [piece for file in files for piece in _pieces(file)]
+    def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> PartialCounts:
+        pieces = [piece for file in files for piece in pieces_of(file)]
         threads = max(1, min(self.threads, len(pieces)))
-        parts = [_PartialCounts(protocol) for _ in range(threads)]
+        parts = [PartialCounts(protocol) for _ in range(threads)]
 
         def count(thread: int) -> None:
             for piece in pieces[thread::threads]:
@@ -73,29 +73,29 @@ class Local(Engine):
             parts[0].add(part)
         return parts[0]
 
-    def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> _PartialCounts:
+    def _guarded(self, protocol: Protocol, files: Sequence[LogFile]) -> PartialCounts:
         """Count what no other row can contradict at once, and look closely at the rest."""
-        pieces = [piece for file in files for piece in _pieces(file)]
+        pieces = [piece for file in files for piece in pieces_of(file)]
         shares = min(1 + rows_of(files) // SHARE_ROWS, MOST_SHARES)
         with ThreadPoolExecutor(self.threads) as pool:
             repeated = [self._repeated(protocol, pieces, (n, shares), pool) for n in range(shares)]
         few = np.sort(np.concatenate(repeated))
         if not len(few):
             return self._trusted(protocol, files)
-        total = _PartialCounts(protocol)
+        total = PartialCounts(protocol)
         for number, some in enumerate(np.array_split(few, 1 + len(few) // SUSPECTS)):
             suspects = self._suspects(pieces, few if number == 0 else None, some, total)
             if suspects:
-                _count_suspects(suspects, total)
+                count_suspects(suspects, total)
         return total
 
     def _repeated(
-        self, protocol: Protocol, pieces: list[_Piece], share: tuple[int, int], pool: Executor
+        self, protocol: Protocol, pieces: list[RowGroups], share: tuple[int, int], pool: Executor
     ) -> Any:
         """Starts of pseudonyms that come more than once, among one of several shares of them."""
         number, shares = map(np.uint64, share)
 
-        def read(piece: _Piece) -> Any:
+        def read(piece: RowGroups) -> Any:
             starts = [
                 starts_of(column.rows_in(batch, "reporter", REPORTER_BYTES))
                 for batch in piece.batches(protocol.encoding, ["reporter"])
@@ -112,15 +112,15 @@ class Local(Engine):
         return np.concatenate(list(pool.map(of_thread, range(self.threads)))) if starts else starts
 
     def _suspects(
-        self, pieces: list[_Piece], few: Array | None, some: Array, total: _PartialCounts
-    ) -> list[_Batch]:
+        self, pieces: list[RowGroups], few: Array | None, some: Array, total: PartialCounts
+    ) -> list[ValidReports]:
         """The rows whose pseudonyms start as ``some`` do; counts those that start as no ``few``."""
-        parts = [_PartialCounts(total.protocol) for _ in range(self.threads)]
+        parts = [PartialCounts(total.protocol) for _ in range(self.threads)]
 
-        def read(thread: int) -> list[_Batch]:
+        def read(thread: int) -> list[ValidReports]:
             suspects = []
             for piece in pieces[thread :: self.threads]:
-                for batch in _batches(total.protocol, piece):
+                for batch in batches_of(total.protocol, piece):
                     starts = starts_of(batch.reporters)
                     if (here := among(starts, some)).any():
                         suspects.append(batch.select(here))
@@ -138,7 +138,7 @@ class Local(Engine):
         return suspects
 
 
-class _PartialCounts:
+class PartialCounts:
     """Counts of some of a round's reports."""
 
     def __init__(self, protocol: Protocol) -> None:
@@ -154,7 +154,14 @@ class _PartialCounts:
             encoding.count(self.counts, keys, ys)
         self.n += len(ys)
 
-    def add(self, other: _PartialCounts) -> None:
+    def subtract(self, other: PartialCounts) -> None:
+        """Take back what was counted."""
+        self.counts -= other.counts
+        self.n -= other.n
+        self.duplicates -= other.duplicates
+        self.conflicts -= other.conflicts
+
+    def add(self, other: PartialCounts) -> None:
         self.counts += other.counts
         self.n += other.n
         self.duplicates += other.duplicates
@@ -162,33 +169,35 @@ class _PartialCounts:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class RowGroups:
     """Some row groups of a file: what one thread reads at a time."""
 
     path: Location
     groups: list[int]
     footer: Any
+    rows: int
 
     def batches(self, encoding: Encoding, columns: list[str] | None = None) -> Iterator[Any]:
         """Its rows, some at a time, of these columns or all, without reading the footer again."""
-        rows = max(1, BATCH_BYTES // _row_bytes(encoding))
+        rows = max(1, BATCH_BYTES // row_bytes(encoding))
         with _open(self.path, metadata=self.footer) as parquet:
             yield from parquet.iter_batches(
                 rows, row_groups=self.groups, columns=columns, use_threads=False
             )
 
 
-def _pieces(file: LogFile) -> Iterator[_Piece]:
+def pieces_of(file: LogFile) -> Iterator[RowGroups]:
+    """A file in parts that are read one by one."""
     with _open(file.path) as parquet:
         groups, rows = list[int](), 0
         for group in range(parquet.num_row_groups):
             groups.append(group)
             rows += parquet.metadata.row_group(group).num_rows
             if rows >= PIECE_ROWS:
-                yield _Piece(file.path, groups, parquet.metadata)
+                yield RowGroups(file.path, groups, parquet.metadata, rows)
                 groups, rows = [], 0
         if groups:
-            yield _Piece(file.path, groups, parquet.metadata)
+            yield RowGroups(file.path, groups, parquet.metadata, rows)
 
 
 def _open(path: Location, **known: Any) -> AbstractContextManager[Any]:
@@ -200,24 +209,25 @@ def _open(path: Location, **known: Any) -> AbstractContextManager[Any]:
     return opened
 
 
-class _Batch(NamedTuple):
+class ValidReports(NamedTuple):
     """Valid reports with their reporters."""
 
     reporters: Any
     keys: Any
     ys: Any
 
-    def select(self, rows: Array) -> _Batch:
-        return _Batch(*_select(rows, *self))
+    def select(self, rows: Array) -> ValidReports:
+        return ValidReports(*_select(rows, *self))
 
 
-def _batches(protocol: Protocol, piece: _Piece) -> Iterator[_Batch]:
+def batches_of(protocol: Protocol, piece: RowGroups) -> Iterator[ValidReports]:
+    """The valid reports of a part, some at a time."""
     for rows in piece.batches(protocol.encoding):
-        batch = _Batch(*from_arrow(protocol, rows))
+        batch = ValidReports(*from_arrow(protocol, rows))
         yield batch.select(protocol.encoding.valid(batch.keys, batch.ys))
 
 
-def _count_suspects(suspects: Sequence[_Batch], total: _PartialCounts) -> None:
+def count_suspects(suspects: Sequence[ValidReports], total: PartialCounts) -> None:
     """Count one report of each reporter; all rows of each are here."""
     reporters, keys, ys = (
         None if column[0] is None else np.concatenate(column)
@@ -236,6 +246,6 @@ def _select(rows: Array, *columns: Any) -> Any:
     return tuple(None if column is None else column[rows] for column in columns)
 
 
-def _row_bytes(encoding: Encoding) -> int:
+def row_bytes(encoding: Encoding) -> int:
     """Bytes that a report takes in arrays, its reporter included."""
     return REPORTER_BYTES + sum(encoding.row_bytes)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -156,7 +156,13 @@ class ReportLog:
         """A `Writer` that adds files to this log."""
         return Writer(self.campaign, self.round_folder)
 
-    def scan(self, *, rounds: Iterable[int] | None = None, verify: bool = True) -> Contents:
+    def scan(
+        self,
+        *,
+        rounds: Iterable[int] | None = None,
+        verify: bool = True,
+        known: Mapping[int, Collection[str]] | None = None,
+    ) -> Contents:
         """Look at every file of the campaign before any report is read.
 
         Parameters
@@ -166,6 +172,8 @@ class ReportLog:
         verify : bool
             Compare each file's content with the digest in its name: reads everything once, some
             10^8 reports/s. Without it only the metadata are read.
+        known : mapping of int to collection of str, optional
+            Names of each round that are not looked at again.
 
         Raises
         ------
@@ -187,7 +195,11 @@ class ReportLog:
         wanted = None if rounds is None else {checks.round_number(round) for round in rounds}
         files: dict[int, list[LogFile]] = {}
         refused: dict[str, list[Location]] = {}
-        places = list(_places(folder, wanted, files))
+        places = [
+            (path, round)
+            for path, round in _places(folder, wanted, files)
+            if round is None or path.name not in (known or {}).get(round, ())
+        ]
         with ThreadPoolExecutor(readers(self.root)) as pool:
             looked = pool.map(lambda place: self._look(place[0], place[1], verify), places)
             for (path, _), result in zip(places, looked, strict=True):

@@ -1,0 +1,83 @@
+"""A round whose files come one by one: the tally of all of them, and only new ones are read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from logs import draw_reports, kind, protocol
+from loloha.engines import growing, make_engine
+from loloha.engines.growing import GrowingRound
+from loloha.protocols import Protocol
+from loloha.reportlog import ReportLog
+
+__all__ = ["kind", "protocol"]
+
+
+def segments(rules: Protocol, n: int, seed: int) -> list[Any]:
+    """Parts of a round with retries and contradictions, within parts and across them."""
+    rng = np.random.default_rng(seed)
+    reports, others = (draw_reports(rules, n, seed + one) for one in (0, 1))
+    others.reporters = reports.reporters
+    # Some pseudonyms begin alike and differ.
+    reports.reporters[: n // 8, :8] = reports.reporters[n // 8 : n // 8 * 2, :8]
+    parts = []
+    for _ in range(9):
+        rows = rng.integers(0, n, size=n // 4)
+        parts.append((reports if rng.random() < 0.7 else others)[rows])
+    return parts
+
+
+def file_of(log: ReportLog, reports: Any) -> Any:
+    with log.writer() as writer:
+        writer.write(0, *reports.arrays)
+        (path,) = writer.close()
+    (found,) = [one for one in log.scan().rounds[0] if one.path == path]
+    return found
+
+
+def same(grown: GrowingRound, log: ReportLog, *, guard: bool = True) -> None:
+    (batch,) = make_engine("local").tally(log, log.scan(), guard=guard)
+    mine = grown.tallied(0)
+    assert (mine.tally.counts == batch.tally.counts).all()
+    assert mine.tally.n == batch.tally.n
+    assert (mine.duplicates, mine.conflicts, mine.invalid) == (
+        batch.duplicates, batch.conflicts, batch.invalid
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("largest", [1 << 24, 50])
+def test_after_each_file_it_is_the_tally_of_all(
+    kind: Protocol, largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growing, "LARGEST_RUN", largest)
+    log = ReportLog(tmp_path / "log", kind)
+    grown = GrowingRound(kind, guard=True, folder=tmp_path / "seen")
+    trusted = GrowingRound(kind, guard=False, folder=tmp_path / "none")
+    for reports in segments(kind, 120, 5):
+        file = file_of(log, reports)
+        grown.add([file])
+        trusted.add([file])
+        same(grown, log)
+        again = GrowingRound.resumed(
+            grown.tallied(0), grown.files, grown.runs, guard=True, folder=tmp_path / "seen"
+        )
+        assert again is not None
+        grown.forget()
+        grown = again
+    same(trusted, log, guard=False)
+    assert grown.tallied(0).conflicts > 0
+    assert not (tmp_path / "none").exists()
+    at_once = GrowingRound(kind, guard=True, folder=tmp_path / "once")
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "CHUNK_BYTES", 4000)
+        at_once.add(log.scan().rounds[0])
+    same(at_once, log)
+    # Nothing that was merged stays.
+    at_once.forget()
+    assert {path.name for path in (tmp_path / "once").iterdir()} == set(at_once.runs)
+    lost = at_once.runs[0]
+    (tmp_path / "once" / lost).unlink()
+    told = at_once.tallied(0), at_once.files, at_once.runs
+    assert GrowingRound.resumed(*told, guard=True, folder=tmp_path / "once") is None
