@@ -34,6 +34,8 @@ HEAD = (
 )  # fmt: skip
 GRID = tuple(0.5 * step for step in range(1, 11))
 UNIFORM_HEAD = ("least ε∞, from which on estimates beat “uniform”", "single", "filter", "smoother")
+UNIFORM_MARK = "<!-- beside uniform -->"
+"""From here on docs/paper.md has the tables too."""
 ALARM_HEAD = ("protocol", "users", "0.1 expected", "1 expected", "false rate of 10 % stated")
 
 
@@ -245,6 +247,7 @@ def text(folder: Path | None) -> Iterator[str]:
         (ALARM_HEAD, (alarm_row(one, n) for one in protocols() for n in (1000, N))),
         (UNIFORM_HEAD, uniform_rows(folder)),
     ):
+        yield f"{UNIFORM_MARK}\n\n" if head is UNIFORM_HEAD else ""
         yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
         for line in lines:
             yield f"| {' | '.join(line)} |\n"
