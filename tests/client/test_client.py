@@ -20,7 +20,7 @@ import loloha
 from laws.variants import FLAGSHIPS, Variant
 from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.client.file import sync_folder
-from loloha.client.limit import agreed, covers, upward
+from loloha.client.limit import agreed, cost_of_reset, covers, upward
 from loloha.client.seal import checksum
 from loloha.client.state import Record, State
 from loloha.errors import BudgetError, LolohaError, ParameterError, StateError
@@ -471,3 +471,11 @@ def test_the_state_of_another_protocol_is_refused() -> None:
     with pytest.raises(StateError, match="it is for another one; a changed protocol needs a new"):
         Client.from_dict(state, protocol=OTHER)
     assert Client.from_dict(state, protocol=PROTOCOL).protocol == PROTOCOL
+
+
+def test_the_cost_of_a_reset_counts_its_campaigns() -> None:
+    protocol = loloha.OLOLOHA(k=5, eps_inf=2.0, eps_1=1.0)
+    alone, both = (cost_of_reset(1.0, [protocol] * n, wait=True) for n in (1, 2))
+    assert "campaigns" not in alone
+    assert "of 2 campaigns" in both
+    assert f"up to {2 * protocol.cap:g}" in both

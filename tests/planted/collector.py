@@ -49,6 +49,20 @@ COLLECTOR = [
         "collector/test_side_by_side.py -k writes_alone",
     ),
     Mutant(
+        "the oldest answer goes, though it was used last",
+        "collector/recent.py",
+        "self._items.move_to_end(name)",
+        "pass",
+        "collector/test_recent.py -k least_recently",
+    ),
+    Mutant(
+        "an item that is replaced counts twice",
+        "collector/recent.py",
+        "self._size -= self._size_of(replaced)",
+        "pass",
+        "collector/test_recent.py -k counts_once",
+    ),
+    Mutant(
         "small uploads wait for all large ones",
         "collector/commit.py",
         "self._next_is_small = line is self._large",

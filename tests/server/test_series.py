@@ -12,25 +12,16 @@ from loloha.errors import MergeError, ParameterError
 from loloha.postprocess import project_simplex
 from loloha.server.estimate_table import COLUMNS
 from loloha.server.observations import Observations
+from loloha_lab.tables.series import drifting
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PROTOCOL = loloha.OLOLOHA(k=6, **BUDGETS)
 
 
-def population(
-    k: int, n: int, tau: int, churn: float, seed: int, drift: float = 0.02
-) -> tuple[Any, Any]:
+def population(k: int, n: int, tau: int, churn: float, seed: int) -> tuple[Any, Any]:
     """Users of a drifting Zipf distribution, and their true frequencies."""
-    rng = np.random.default_rng(seed)
-    weights = -1.1 * np.log(np.arange(1, k + 1))
-    values = np.empty((n, tau), dtype=np.int64)
-    for t in range(tau):
-        shares = np.exp(weights)
-        shares /= shares.sum()
-        moves = rng.random(n) < (churn if t else 1.0)
-        values[:, t] = np.where(moves, rng.choice(k, n, p=shares), values[:, t - 1])
-        weights = weights + rng.normal(0, drift, k)
+    values = drifting(churn, seed, n, tau, k)
     return values, np.array([np.bincount(row, minlength=k) / n for row in values.T])
 
 
