@@ -26,12 +26,15 @@ from collecting import (
     messages,
 )
 from loloha.campaign import Campaign, Schedule
+from loloha.cli.followed import Followed
 from loloha.collector.commit import Committer, Job, Pace
 from loloha.collector.metric import Metrics
 from loloha.collector.settings import Settings
+from loloha.collector.store import Store
+from loloha.collector.store.log_counts import put
 from loloha.collector.submission import Submission
-from loloha.engines import tally
-from loloha.errors import ParameterError
+from loloha.engines import make_engine, tally
+from loloha.errors import ParameterError, StoreError
 from loloha.reportlog import ReportLog
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.server.tally import Tally
@@ -273,3 +276,42 @@ def test_three_of_them_one_of_them_killed_lose_nothing(where: str, s3: S3, tmp_p
         for process in running:
             process.kill()
             process.wait()
+
+
+def test_a_followed_log_fills_the_store_that_a_dashboard_reads(
+    serve: Any, sqlite_url: str, clock: Clock, tmp_path: Path
+) -> None:
+    one, root = campaign(), str(tmp_path / "log")
+    dashboard = serve()
+    path = created(dashboard, one, terms={"minimum_cohort": 10, "publish_every": 15})
+    appending = serve(append_only=root, segment_seconds=0)
+    store = Store(sqlite_url, take_over=False)
+    stored = store.campaign(one.fingerprint)
+    assert stored is not None
+    followed = Followed(
+        ReportLog(root, one), make_engine("local"), tmp_path / "out",
+        {"campaign": one.fingerprint, "guard": True}, None, False, None,
+        put=lambda tallied: put(store, stored, tallied, clock()),
+    )  # fmt: skip
+    few = clients(one, 40)
+    sent = messages(one, few, 0)
+    # Published are at least 15 more at a time, and a retry is a duplicate.
+    for last, shown in ((12, 0), (20, 20), (30, 20), (40, 40)):
+        part = b"\n".join(sent[max(0, last - 21) : last])
+        assert appending.post(f"{path}/reports", content=part, headers=LINES).status_code == 200
+        followed.step()
+        (round,) = dashboard.get(f"{path}/rounds").json()["rounds"]
+        assert (round["n"], round["published"], round["refused"]) == (last, shown, {})
+        assert same(store.tally(stored, 0), expected(one, few[:shown], 0))
+    assert round["duplicates"] > 0
+    estimates = dashboard.get(f"{path}/rounds/0/estimates").json()
+    assert estimates["n"] == 40
+    # Who counts itself is not overwritten.
+    json_of = messages(one, clients(one, 1, seed=99), 0)[0]
+    assert dashboard.post(f"{path}/reports", content=json_of, headers=SINGLE).status_code == 200
+    appending.post(f"{path}/reports", content=messages(one, clients(one, 1, seed=98), 0)[0],
+                   headers=SINGLE)  # fmt: skip
+    with pytest.raises(StoreError, match="devices reach a collector that counts"):
+        followed.step()
+    assert dashboard.get(f"{path}/rounds").json()["rounds"][0]["n"] == 41
+    store.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from loloha import checks
@@ -36,6 +38,7 @@ def tally(
     late_seconds: int | None = None,
     follow: bool = False,
     pause: float = 30.0,
+    store: str | None = None,
     sql: str | None = None,
     source: str = "reports",
     result: Path | None = None,
@@ -44,7 +47,8 @@ def tally(
     """Count the reports of a log, each reporter once a round; several engines, equal tallies.
 
     With --late-seconds, files that were written later than that after the end of their round are
-    left out, and counted as late.
+    left out, and counted as late. With --follow and --store, the counts also go to the store of a
+    collector that shows them.
     """
     from loloha.engines import make_engine
     from loloha.protocols import Protocol
@@ -52,6 +56,8 @@ def tally(
 
     if follow and (log is None or sql is not None or as_json or force):
         raise ParameterError("--follow must be given with LOG, without --sql, --json and --force")
+    if store is not None and not follow:
+        raise ParameterError("--store must be given with --follow: it goes on to be filled")
     if late_seconds is not None and log is None:
         raise ParameterError("--late-seconds must be given with LOG: its files have times")
     checks.real("pause", pause, 0, _LONGEST_PAUSE, "give seconds")
@@ -80,7 +86,8 @@ def tally(
             if out is None:
                 raise ParameterError("--out must be given with --follow: it holds what was counted")
             options = (chosen, skip_bad, last, late_seconds)
-            Followed(opened, runs_on, out, summary, *options).go_on(pause)
+            with _shown_in(store, agreed) as put:
+                Followed(opened, runs_on, out, summary, *options, put=put).go_on(pause)
         contents = _scanned(opened, chosen, trust_log, skip_bad, last)
         summary |= {
             "engine": engine,
@@ -101,6 +108,29 @@ def tally(
         console.warn(f"{files} {reason} files were skipped")
     if out is not None:
         console.show(f"Tallies: {out}/ ({len(listed)} files); `loloha estimate {out}` goes on")
+
+
+@contextmanager
+def _shown_in(store: str | None, agreed: Any) -> Iterator[Callable[[RoundTally], None] | None]:
+    """What puts a tally where a dashboard reads it, where a store is named."""
+    if store is None:
+        yield None
+        return
+    checks.library("loloha.collector.settings", "tally --store", "collector")
+    from loloha.collector.store import Store
+    from loloha.collector.store.log_counts import put
+
+    opened = Store(store, take_over=False)
+    try:
+        stored = opened.campaign(agreed.fingerprint)
+        if stored is None:
+            raise ParameterError(
+                "--store must hold the campaign; create it with the collector that shows it"
+            )
+        entry = stored
+        yield lambda tallied: put(opened, entry, tallied, time())
+    finally:
+        opened.close()
 
 
 def _last(agreed: Any, late_seconds: int | None) -> Callable[[int], float] | None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from loloha.arrays import Ints
 
 ACCEPTED, DUPLICATES, WAITING = "accepted", "duplicate", "waiting"
+LOGGED = "logged"
+"""Of the accepted reports, those that the tally of a report log counted."""
 NO_ROUND = -1
 # The code of a report, by what the guard knows of it.
 _FATES = np.zeros(len(Seen), dtype=np.int8)

@@ -18,7 +18,14 @@ from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
 from loloha.collector.store.leader import Leader
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, NO_ROUND, WAITING, Recorder
+from loloha.collector.store.record import (
+    ACCEPTED,
+    DUPLICATES,
+    LOGGED,
+    NO_ROUND,
+    WAITING,
+    Recorder,
+)
 from loloha.collector.store.round import Round
 from loloha.collector.store.statement import ALL_PARTS, EPOCH, OUTCOMES, by_first, insert
 from loloha.collector.store.upgrade import upgrade
@@ -400,6 +407,8 @@ class Store:
         by_round: dict[int, dict[str, int]] = {}
         for number, kind, count in rows:
             by_round.setdefault(number, {})[kind] = count
+        for kinds in by_round.values():
+            kinds.pop(LOGGED, None)
         return [
             Round(
                 number,

@@ -1,0 +1,92 @@
+"""The counts of a report log in the store of a dashboard: a round is replaced as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sql
+
+from loloha.collector.store import schema
+from loloha.collector.store.count_part import pack_part
+from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
+from loloha.collector.store.statement import OUTCOMES, by_first
+from loloha.collector.work import CELLS
+from loloha.errors import StoreError
+from loloha.wire import Refusal
+
+if TYPE_CHECKING:
+    from loloha.collector.store import Store
+    from loloha.collector.stored_campaign import StoredCampaign
+    from loloha.engines import RoundTally
+
+
+def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -> None:
+    """Replace what is known of a round by its tally; by the terms, as of a collector's own counts.
+
+    Fewer reports than are published together are noted, and shown with those that follow.
+
+    Raises
+    ------
+    StoreError
+        If a collector counted reports of the round itself: nothing was changed.
+    """
+    place = {"entry": stored.id, "at": tallied.round}
+    with store.database.write() as connection:
+        before = by_first(connection.execute(OUTCOMES, place))
+        if before.get(ACCEPTED, 0) > before.get(LOGGED, 0):
+            raise StoreError(
+                f"store must have counted no reports of round {tallied.round} itself, it has: "
+                "devices reach a collector that counts; lead them to those with --append-only"
+            )
+        published = before.get(ACCEPTED, 0) - before.get(WAITING, 0)
+        n = tallied.tally.n
+        if _shows(stored, tallied, published, now):
+            _put_cells(connection, stored, tallied)
+            published = n
+        # Fewer than before, where files were removed: what was shown stays.
+        n = max(n, published)
+        events = {
+            ACCEPTED: n,
+            LOGGED: n,
+            WAITING: n - published,
+            DUPLICATES: tallied.duplicates,
+            str(Refusal.CONFLICT): tallied.conflicts,
+        }
+        rows = [{"kind": kind, "count": count} for kind, count in events.items() if count]
+        which = schema.outcome.c.kind.in_(events)
+        _replace(connection, schema.outcome, stored, tallied.round, which, rows)
+
+
+def _shows(stored: StoredCampaign, tallied: RoundTally, published: int, now: float) -> bool:
+    """Whether so many reports more are shown: estimates never differ by fewer."""
+    terms, n = stored.terms, tallied.tally.n
+    if terms.publish_every == 0:
+        is_over = terms.closes(stored.campaign.schedule, tallied.round) <= now
+        return is_over and n > published and n >= terms.minimum_cohort
+    return terms.publishes(n, n - published)
+
+
+def _put_cells(connection: sql.Connection, stored: StoredCampaign, tallied: RoundTally) -> None:
+    counts = tallied.tally.counts
+    parts = [
+        {"part": start // CELLS, "counts": pack_part(counts[start : start + CELLS])}
+        for start in range(0, len(counts), CELLS)
+        if counts[start : start + CELLS].any()
+    ]
+    _replace(connection, schema.cell, stored, tallied.round, sql.true(), parts)
+
+
+def _replace(
+    connection: sql.Connection,
+    table: sql.Table,
+    stored: StoredCampaign,
+    round: int,
+    which: Any,
+    rows: list[dict[str, Any]],
+) -> None:
+    """These rows of a round instead of those that were there."""
+    mine = (table.c.campaign_id == stored.id) & (table.c.round == round)
+    connection.execute(sql.delete(table).where(mine, which))
+    if rows:
+        whole = [{"campaign_id": stored.id, "round": round, **row} for row in rows]
+        connection.execute(sql.insert(table), whole)
