@@ -66,6 +66,7 @@ class Recorder:
         self._changed: dict[int, Life] = {}
         self.is_unsure = True
         self.has_deleted = False
+        self._is_shared = dialect == "postgresql"
         self._number = secrets.randbits(63)
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
@@ -137,8 +138,10 @@ class Recorder:
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
         """Keep other collectors from campaigns until the transaction ends, and see what they did.
 
-        Before anything else that is read or written of them.
+        Before anything else that is read or written of them. On SQLite there are no others.
         """
+        if not self._is_shared:
+            return
         rows = connection.execute(statement.LOCK, {"entries": sorted(entries)}).all()
         # What is read outside of the transaction meanwhile may be older.
         self._changed = {row.id: Life(row.state, row.first_open) for row in rows}
