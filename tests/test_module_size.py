@@ -12,7 +12,7 @@ LARGER = {
     "src/loloha/sender/sender.py": 450,
     "clients/js/src/sender.js": 410,
     # All that is asked of the store by whoever has it open.
-    "src/loloha/collector/store/store.py": 450,
+    "src/loloha/collector/store/store.py": 460,
 }
 """Modules that are not parted, with the lines that they may have."""
 
