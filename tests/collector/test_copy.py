@@ -13,6 +13,7 @@ from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.cli import main
 from loloha.collector.store import Store, schema
 from loloha.collector.store import copy as copying
+from loloha.collector.store.admin_key import AdminKeys
 from loloha.collector.store.copy import copy
 from loloha.collector.store.database import Database
 from loloha.collector.store.store import RECENTLY
@@ -48,7 +49,7 @@ def filled(url: str) -> list[bytes]:
             store.record([Submission.of(stored, batch(stored.campaign, sent))], NOW)
     store.close_rounds(NOW)
     for key in (b"\xff" * 32, b"\0" * 32):
-        store.add_admin_key(key)
+        AdminKeys(store).add(key, now=START)
     store.close()
     return sent
 
@@ -145,7 +146,7 @@ def test_a_key_that_is_added_meanwhile_is_not_lost(
 ) -> None:
     cut_off(source, target, monkeypatch)
     store = Store(source, take_over=False)
-    store.add_admin_key(b"\x01" * 32)
+    AdminKeys(store).add(b"\x01" * 32, now=START)
     store.close()
     with pytest.raises(StoreError, match="emptied: copy again"):
         copy(source, target)

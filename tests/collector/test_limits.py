@@ -33,6 +33,7 @@ from loloha.collector.rate import RateLimit, group_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
+from loloha.collector.store.admin_key import AdminKeys, name_of
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.collector.workers import Workers
@@ -436,9 +437,9 @@ def test_a_key_that_is_revoked_is_refused_at_once(serve: Any) -> None:
     store = client.app.state.context.store
     body = {"campaign": campaign().to_dict()}
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403
-    store.add_admin_key(hashed(ADMIN_KEY))
+    AdminKeys(store).add(hashed(ADMIN_KEY), now=START)
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 201
-    store.remove_admin_key(hashed(ADMIN_KEY))
+    AdminKeys(store).revoke(name_of(ADMIN_KEY), now=START, even_last=True)
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403
 
 

@@ -27,6 +27,7 @@ from loloha.campaign import Schedule
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.secret import hashed
 from loloha.collector.store import Store
+from loloha.collector.store.admin_key import AdminKeys
 from loloha.report import Report
 from loloha.wire import Refusal, encode
 from loloha.wire.columns import CONTENT_TYPE, encode_many
@@ -127,8 +128,8 @@ def test_admin_calls_need_a_key(serve: Any) -> None:
 
 def test_keys_of_the_store_work_and_only_their_hash_is_kept(serve: Any, sqlite_url: str) -> None:
     store = Store(sqlite_url)
-    store.add_admin_key(hashed("a second key"))
-    store.add_admin_key(hashed("a second key"))
+    AdminKeys(store).add(hashed("a second key"), now=START)
+    AdminKeys(store).add(hashed("a second key"), now=START)
     store.close()
     client = serve(admin_key=None)
     body = {"campaign": campaign().to_dict()}

@@ -1,5 +1,6 @@
 """One collector a store: a second takes it only once it can serve; held locks stop nobody long."""
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -142,12 +143,12 @@ def test_admin_keys_are_added_listed_and_revoked(
 
     assert run("list") == "no admin keys"
     key = run("add")
-    name = run("list")
-    assert key not in name
+    (name,) = [each["name"] for each in json.loads(run("list", "--json"))]
+    assert key not in run("list")
     headers = {"Authorization": f"Bearer {key}"}
     assert client.post("/v1/campaigns", json=body, headers=headers).status_code == 201
     assert main(["admin", "revoke", "0" * 12, "--store", sqlite_url]) == 2
-    run("revoke", name)
+    run("revoke", name, "--yes")
     assert client.post("/v1/campaigns", json=body, headers=headers).status_code == 403
     assert run("list", "--json") == "[]"
 

@@ -149,6 +149,27 @@ COLLECTOR = [
         "collector/test_publication.py -k added_exactly",
     ),
     Mutant(
+        "an admin key is valid past its expiry",
+        "collector/store/admin_key.py",
+        "self.expires is None or now < self.expires",
+        "True",
+        "collector/test_admin_key.py -k rotated_and_revoked",
+    ),
+    Mutant(
+        "a rotated admin key stays valid",
+        "collector/store/admin_key.py",
+        "self._exchange(gone, key)",
+        "self._exchange([], key)",
+        "collector/test_admin_key.py -k long_a_life",
+    ),
+    Mutant(
+        "the last admin key goes without a word",
+        "collector/store/admin_key.py",
+        "not left and (not even_last)",
+        "False",
+        "collector/test_admin_key.py -k on_purpose",
+    ),
+    Mutant(
         "late reports are counted past the end date",
         "collector/terms.py",
         "schedule.has_ended(now)",

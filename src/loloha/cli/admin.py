@@ -1,66 +1,123 @@
-"""``loloha admin``: the admin keys of a collector's store."""
+"""``loloha admin``: the admin keys of a collector, of its store or over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from loloha.cli import console
+from loloha.cli.campaign import ADMIN_KEY, about_key
 from loloha.cli.command import Commands
-from loloha.errors import ParameterError, StoreError
+from loloha.errors import CampaignError, ParameterError, StoreError
 
 if TYPE_CHECKING:
-    from loloha.collector.store import Store
+    from loloha.collector.store.admin_key import AdminKeys
 
-_DIGITS = 12
+_CONFLICT = 409
 
 group = Commands(
-    name="admin", no_args_is_help=True, help="Add, list and revoke a store's admin keys."
+    name="admin", no_args_is_help=True, help="Add, list, rotate and revoke a store's admin keys."
 )
 
 
 @group.command()
-def add(*, store: str | None = None, as_json: bool = False) -> None:
-    """Draw an admin key, shown once; only its hash is kept."""
-    from loloha.collector.secret import hashed, new_secret
+def add(
+    *,
+    key_label: str | None = None,
+    days: int | None = None,
+    store: str | None = None,
+    collector: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Draw an admin key, shown once; only its hash is kept.
 
-    key = new_secret()
-    with _opened(store, makes=True) as opened:
-        opened.add_admin_key(hashed(key))
-    if as_json:
-        console.show_json({"key": key, "name": _name(hashed(key))})
-    else:
-        console.show(key)
+    Beside the store, also while the collector runs; or of a --collector, where LOLOHA_ADMIN_KEY
+    holds one of its keys.
+    """
+    if collector is None:
+        with _opened(store, makes=True) as keys:
+            drawn = keys.draw(key_label or "", now=time.time(), days=days)
+        _show_drawn(drawn[0], drawn[1].to_dict(), as_json=as_json)
+        return
+    asked = {"label": key_label or "", "days": days}
+    answer = _asked(store, collector, "POST", "keys", "draw a key", asked)
+    _show_drawn(answer["key"], answer["known"], as_json=as_json)
 
 
 @group.command("list")
-def list_keys(*, store: str | None = None, as_json: bool = False) -> None:
+def list_keys(
+    *, store: str | None = None, collector: str | None = None, as_json: bool = False
+) -> None:
     """List the keys by the first digits of their hashes."""
-    with _opened(store) as opened:
-        names = [_name(one) for one in sorted(opened.admin_keys())]
-    if as_json:
-        console.show_json(names)
+    if collector is None:
+        with _opened(store) as keys:
+            known = [one.to_dict() for one in keys.all()]
     else:
-        console.show("\n".join(names) or "no admin keys")
+        asked = _asked(store, collector, "GET", "keys", "list its keys")
+        known = asked["keys"]
+    if as_json:
+        console.show_json(known)
+        return
+    if not known:
+        console.show("no admin keys")
+        return
+    console.show_table(
+        ("name", "label", "made", "last used", "valid until"),
+        [
+            (
+                one["name"],
+                console.visible(one["label"]) or "-",
+                (one["created"] or "unknown")[:10],
+                (one["used"] or ("never" if one["created"] else "unknown"))[:10],
+                (one["expires"] or "revoked")[:10],
+            )
+            for one in known
+        ],
+    )
 
 
 @group.command()
-def revoke(key: str, *, store: str | None = None, as_json: bool = False) -> None:
-    """Revoke a key, at once. One that is set as LOLOHA_ADMIN_KEY is valid until it is unset."""
-    from loloha.collector.secret import hashed
+def rotate(
+    key: str, *, store: str | None = None, collector: str | None = None, as_json: bool = False
+) -> None:
+    """Draw a key in place of another, which is revoked at once; shown once."""
+    name = _name(key)
+    if collector is None:
+        with _opened(store) as keys:
+            secret, known = keys.rotate(name, now=time.time())
+        _show_drawn(secret, known.to_dict(), as_json=as_json)
+        return
+    answer = _asked(store, collector, "POST", f"keys/{name}/rotate", "rotate the key")
+    _show_drawn(answer["key"], answer["known"], as_json=as_json)
 
-    name = _name(hashed(typer.get_text_stream("stdin").readline().strip())) if key == "-" else key
-    with _opened(store) as opened:
-        matching = [one for one in opened.admin_keys() if _name(one) == name]
-        if not matching:
-            raise ParameterError(
-                "key must be one of the list, got another (not shown); see `loloha admin list`"
-            )
-        for one in matching:
-            opened.remove_admin_key(one)
+
+@group.command()
+def revoke(
+    key: str,
+    *,
+    store: str | None = None,
+    collector: str | None = None,
+    yes: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Revoke a key, at once; of the last one it is said before what that means.
+
+    One that is set as LOLOHA_ADMIN_KEY of the collector is valid until it is unset there.
+    """
+    name = _name(key)
+    with _revoking(store, collector) as revoking:
+        meaning = revoking(name, yes)
+        if meaning is not None:
+            console.say(meaning)
+            if not typer.get_text_stream("stdin").isatty():
+                raise ParameterError("yes must be given where nobody can be asked; add --yes")
+            typer.confirm("Revoke it?", abort=True, err=True)
+            revoking(name, True)
     if as_json:
         console.show_json({"revoked": name})
     else:
@@ -68,13 +125,93 @@ def revoke(key: str, *, store: str | None = None, as_json: bool = False) -> None
 
 
 @contextmanager
-def _opened(url: str | None, *, makes: bool = False) -> Iterator[Store]:
-    """The store, which stays with the collector that has it; one that is not there is no typo."""
+def _revoking(
+    store: str | None, collector: str | None
+) -> Iterator[Callable[[str, bool], str | None]]:
+    """What revokes a key, or says why it did not: it is the last, and that was not agreed to."""
+    if collector is not None:
+        yield lambda name, even_last: _revoke_over_http(store, collector, name, even_last)
+        return
+    with _opened(store) as keys:
+        from loloha.collector.store.admin_key import LastKeyError
+
+        def revoke_stored(name: str, even_last: bool) -> str | None:
+            try:
+                keys.revoke(name, now=time.time(), even_last=even_last)
+            except LastKeyError as error:
+                return str(error)
+            return None
+
+        yield revoke_stored
+
+
+def _revoke_over_http(store: str | None, collector: str, name: str, even_last: bool) -> str | None:
+    path = f"keys/{name}" + ("?even_last=true" if even_last else "")
+    try:
+        _asked(store, collector, "DELETE", path, "revoke the key")
+    except CampaignError as error:
+        if error.status != _CONFLICT:
+            raise
+        return str(error)
+    return None
+
+
+def _asked(
+    store: str | None,
+    url: str,
+    method: str,
+    path: str,
+    what: str,
+    asked: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The answer of a collector to who has one of its keys."""
+    from loloha.sender.collector import Collector
+
+    if store is not None:
+        raise ParameterError(
+            "store must be left out with --collector, got both; leave one of them out"
+        )
+    key = os.environ.get(ADMIN_KEY)
+    try:
+        with Collector(url, token=key) as collector:
+            return collector.administer(method, path, asked, what)
+    except CampaignError as error:
+        if error.status not in (401, 403):
+            raise
+        raise CampaignError(f"{error}; {about_key(key)}") from None
+
+
+def _name(key: str) -> str:
+    """The name that was given, or that of the key on standard input."""
+    if key == "-":
+        from loloha.collector.store.admin_key import name_of
+
+        return name_of(typer.get_text_stream("stdin").readline().strip())
+    if not (key.isascii() and key.isalnum()):
+        raise ParameterError(
+            "key must be the name of one, of the list, got another (not shown); see `loloha admin "
+            "list`, or pass the key itself on standard input and - here"
+        )
+    return key
+
+
+def _show_drawn(secret: str, known: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        console.show_json({"key": secret, **known})
+    else:
+        console.show(secret)
+        console.say(f"shown this once; its name is {known['name']}")
+
+
+@contextmanager
+def _opened(url: str | None, *, makes: bool = False) -> Iterator[AdminKeys]:
+    """Keys of a store that stays with the collector that has it; a missing one is no typo."""
     from loloha import checks
 
     checks.library("loloha.collector.settings", "admin", "collector")
     from loloha.collector.settings import Settings
     from loloha.collector.store import Store
+    from loloha.collector.store.admin_key import AdminKeys
     from loloha.collector.store.database import is_missing
 
     address = Settings.read(store=url).store
@@ -85,10 +222,6 @@ def _opened(url: str | None, *, makes: bool = False) -> Iterator[Store]:
     # It counts nothing.
     opened = Store(address, take_over=False, accept_losses=True)
     try:
-        yield opened
+        yield AdminKeys(opened)
     finally:
         opened.close()
-
-
-def _name(sha256: bytes) -> str:
-    return sha256.hex()[:_DIGITS]

@@ -84,6 +84,7 @@ OPTIONS = {
         "Data set of the paper: Syn, Adult, DB_MT or DB_DE; or Browsers, in compare-guarantees.",
         "NAME",
     ),
+    "days": Option(int, "For how many days the key is valid; by default until it is revoked."),
     "delta": Option(float, "Probability with which the bound for shuffled reports may fail."),
     "domain": Option(
         str,
@@ -117,6 +118,7 @@ OPTIONS = {
     ),
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
+    "key_label": Option(str, "What the key is for, or who has it.", "TEXT"),
     "keep_days": Option(
         int,
         "Days after which the sums of a closed round are deleted; by default never.",

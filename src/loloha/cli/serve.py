@@ -7,6 +7,7 @@ import gc
 import os
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -87,8 +88,8 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     order, and PostgreSQL is shared.
     """
     from loloha.collector.open_collector import kept_reports
-    from loloha.collector.secret import hashed, new_secret
     from loloha.collector.store import Store
+    from loloha.collector.store.admin_key import AdminKeys
 
     kept = kept_reports(settings)
     if kept is not None:
@@ -98,10 +99,10 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     try:
         if kept is not None:
             kept.prepare()
-        lacks = settings.admin_key is None and not opened.admin_keys()
-        if lacks or new_admin_key:
-            key = new_secret()
-            opened.add_admin_key(hashed(key))
+        keys, now = AdminKeys(opened), time.time()
+        valid = any(one.is_valid(now) for one in keys.all())
+        if new_admin_key or not (valid or settings.admin_key is not None):
+            key, _ = keys.draw("drawn by loloha serve", now=now)
             console.say(f"admin key, shown this once: {key}")
     finally:
         opened.close()

@@ -53,7 +53,7 @@ def routes(context: Context) -> APIRouter:
 
         The same document again answers 200 and leaves it as it is, with its first terms and token.
         """
-        asked = _read(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
+        asked = read_body(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
         campaign, terms, accuracy = await context.read(_checked, context.settings, asked)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
@@ -152,7 +152,7 @@ def routes(context: Context) -> APIRouter:
         While it is not open its reports are answered 410, and devices drop them. Closing deletes
         the pseudonyms of its rounds; deleting, also all counts. The document stays.
         """
-        asked = _read(request.scope["admitted"].body, shape.NewState, "a state")
+        asked = read_body(request.scope["admitted"].body, shape.NewState, "a state")
         stored = await context.known(fingerprint)
         try:
             now = context.timekeeper.now()
@@ -222,7 +222,8 @@ def show_campaign(stored: StoredCampaign, life: Life, now: float) -> shape.Campa
     return shape.CampaignDocument(**summary(stored, life, now), document=stored.campaign.to_dict())
 
 
-def _read(body: bytes, kind: type[Asked], name: str) -> Asked:
+def read_body(body: bytes, kind: type[Asked], name: str) -> Asked:
+    """What a body asks for; a problem that says so where it is none."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

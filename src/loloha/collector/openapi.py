@@ -12,7 +12,8 @@ from loloha.wire.text import Message
 
 SHAPES = (
     shape.ProblemDocument, Message, shape.ReceiptDocument, shape.Answers, shape.NewCampaign,
-    shape.NewState, shape.AssignedKey, shape.CreatedDocument, shape.Campaigns,
+    shape.NewState, shape.AdminKeysDocument, shape.WantedAdminKey, shape.NewAdminKey,
+    shape.AssignedKey, shape.CreatedDocument, shape.Campaigns,
     result_shape.RoundsDocument, result_shape.EstimatesDocument, result_shape.SeriesDocument,
     result_shape.SmoothedDocument, result_shape.Alarms, result_shape.Privacy, shape.Health,
 )  # fmt: skip

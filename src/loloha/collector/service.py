@@ -17,7 +17,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
-from loloha.collector import campaigns, dashboard, over_rounds, results, shape, together, upload
+from loloha.collector import (
+    administration,
+    campaigns,
+    dashboard,
+    over_rounds,
+    results,
+    shape,
+    together,
+    upload,
+)
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
@@ -74,7 +83,7 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, campaigns):
+    for part in (upload, together, campaigns, administration):
         app.include_router(part.routes(context))
     for part in (results, over_rounds, dashboard):
         app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])

@@ -115,6 +115,37 @@ class Summary(Struct):
     now: Now
 
 
+class AdminKeyDocument(Struct):
+    """What is known of an admin key: its name is the beginning of its hash."""
+
+    name: str
+    label: str
+    created: str | None
+    used: str | None
+    expires: str | None
+
+
+class AdminKeysDocument(Struct):
+    """The admin keys of the store, and whether the settings have one beside them."""
+
+    keys: list[AdminKeyDocument]
+    has_setting: bool
+
+
+class WantedAdminKey(Struct, forbid_unknown_fields=True):
+    """An admin key to be drawn, for so many days; null for one that stays."""
+
+    label: str = ""
+    days: int | None = None
+
+
+class NewAdminKey(Struct):
+    """An admin key, shown this once."""
+
+    key: str
+    known: AdminKeyDocument
+
+
 class NewState(Struct, forbid_unknown_fields=True):
     """What a campaign is to become."""
 

@@ -19,6 +19,7 @@ from loloha.wire.message import is_ticket, key_from_text
 JSON, LINES = "application/json", "application/x-ndjson"
 _CAMPAIGN = re.compile(r"^(?P<base>.*)/v1/campaigns/(?P<fingerprint>[0-9a-f]{64})$")
 _GOOD = (200, 201)
+_DONE = 204
 
 
 @dataclass(frozen=True)
@@ -194,12 +195,23 @@ class Collector:
             If the collector refuses it.
         """
         self._campaign_path()
-        path = f"{self._base}/v1/admin/campaigns/{self._fingerprint}/state"
-        body = json.dumps({"state": state}).encode()
-        return _expect(
-            self._connection.request("PUT", path, body, {"Content-Type": JSON}),
-            f"make the campaign {state}",
-        )
+        path = f"campaigns/{self._fingerprint}/state"
+        return self.administer("PUT", path, {"state": state}, f"make the campaign {state}")
+
+    def administer(
+        self, method: str, path: str, asked: Mapping[str, Any] | None, what: str
+    ) -> dict[str, Any]:
+        """Ask for something under ``/v1/admin``, with an admin key as the token; its answer.
+
+        Raises
+        ------
+        CampaignError
+            If the collector refuses it; says that it must do ``what``.
+        """
+        body = None if asked is None else json.dumps(asked).encode()
+        media = {} if asked is None else {"Content-Type": JSON}
+        answer = self._connection.request(method, f"{self._base}/v1/admin/{path}", body, media)
+        return {} if answer.status == _DONE else _expect(answer, what)
 
     def open_rounds(self) -> range:
         """The rounds that take reports now.

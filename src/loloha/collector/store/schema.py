@@ -22,8 +22,17 @@ writer = Table(
     Column("seen", BigInteger, nullable=False, server_default="0"),
 )
 
-# SHA-256 of each admin key.
-admin_key = Table("admin_key", metadata, Column("sha256", LargeBinary, primary_key=True))
+# SHA-256 of each admin key; moments in Unix seconds.
+admin_key = Table(
+    "admin_key",
+    metadata,
+    Column("sha256", LargeBinary, primary_key=True),
+    Column("label", Text, nullable=False, server_default=""),
+    # Unknown of those of 0.2.
+    Column("created", BigInteger),
+    Column("used", BigInteger),
+    Column("expires", BigInteger),
+)
 
 campaign = Table(
     "campaign",

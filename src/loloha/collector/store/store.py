@@ -299,18 +299,6 @@ class Store:
         ago = int(now) - seen
         return ago if seen % 2 == 0 and 0 <= ago <= RECENTLY else None
 
-    def add_admin_key(self, sha256: bytes) -> None:
-        """Accept one more admin key, given by its hash."""
-        statement = insert(self.database.dialect, schema.admin_key)
-        with self.database.write() as connection:
-            connection.execute(statement.on_conflict_do_nothing(), {"sha256": sha256})
-
-    def remove_admin_key(self, sha256: bytes) -> None:
-        """Accept an admin key no longer."""
-        key = schema.admin_key
-        with self.database.write() as connection:
-            connection.execute(sql.delete(key).where(key.c.sha256 == sha256))
-
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
         """A transaction of the collector that writes."""
@@ -346,11 +334,6 @@ class Store:
             )
 
     # -- reading
-
-    def admin_keys(self) -> list[bytes]:
-        """Hashes of the admin keys."""
-        with self.database.read() as connection:
-            return list(connection.execute(sql.select(schema.admin_key.c.sha256)).scalars())
 
     def campaign(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None if there is none."""

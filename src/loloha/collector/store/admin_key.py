@@ -1,0 +1,181 @@
+"""Admin keys: only hashes are kept, with a label, and when they were made, used, and are to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sql
+
+from loloha import checks
+from loloha.campaign.domain import check_text
+from loloha.campaign.schedule import to_text
+from loloha.collector.secret import hashed, new_secret
+from loloha.collector.store import schema
+from loloha.collector.store.statement import insert
+from loloha.collector.store.store import Store
+from loloha.errors import ParameterError
+
+DAY = 86_400
+MOST_DAYS = 3660
+SECONDS_BETWEEN_USES = 3600
+"""The last use of a key is noted once in so long."""
+_LONGEST_LABEL = 100
+_DIGITS = 12
+LAST = (
+    "it is the last valid admin key of the store: without one nobody creates, pauses or ends "
+    "campaigns, while devices, counting and estimates go on. `loloha admin add` beside the store "
+    "draws another at any time; so does the next start of `loloha serve`, unless it gets "
+    "LOLOHA_ADMIN_KEY"
+)
+
+
+class LastKeyError(ParameterError):
+    """The last valid key was to be revoked, by somebody who was not told what that means."""
+
+
+@dataclass(frozen=True)
+class AdminKey:
+    """What is known of one key; moments in Unix seconds.
+
+    Attributes
+    ----------
+    sha256 : bytes
+    label : str
+        For people; may be empty.
+    created : int or None
+        None for one of release 0.2.
+    used : int or None
+        When it was used last, to the hour; None if never, as far as it is known.
+    expires : int or None
+        From when on it is not valid; None for never.
+    """
+
+    sha256: bytes
+    label: str
+    created: int | None
+    used: int | None
+    expires: int | None
+
+    @property
+    def name(self) -> str:
+        """The first digits of its hash: who has the key can find it, and nobody the key by it."""
+        return self.sha256.hex()[:_DIGITS]
+
+    def is_valid(self, now: float) -> bool:
+        """Whether it is accepted."""
+        return self.expires is None or now < self.expires
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data, without the hash."""
+        moments = {"created": self.created, "used": self.used, "expires": self.expires}
+        shown = {what: None if at is None else to_text(at) for what, at in moments.items()}
+        return {"name": self.name, "label": self.label, **shown}
+
+
+class AdminKeys:
+    """The table of them; whoever has the store may change it, beside the collector that writes."""
+
+    def __init__(self, store: Store) -> None:
+        self._database = store.database
+
+    def all(self) -> list[AdminKey]:
+        """All keys, those of release 0.2 first, then in the order in which they were made."""
+        table = schema.admin_key
+        with self._database.read() as connection:
+            rows = connection.execute(sql.select(table)).all()
+        keys = [AdminKey(*row) for row in rows]
+        return sorted(keys, key=lambda one: (one.created or 0, one.sha256))
+
+    def draw(self, label: str = "", *, now: float, days: int | None = None) -> tuple[str, AdminKey]:
+        """Draw a key and accept it, for so many days or for ever; the key itself is kept nowhere.
+
+        Raises
+        ------
+        CampaignError, ParameterError
+            If the label is too long or does not print, or the days are out of range.
+        """
+        if label:
+            check_text("label", label, _LONGEST_LABEL)
+        if days is not None:
+            days = checks.integer("days", days, 1, MOST_DAYS, "leave it out for a key that stays")
+        return self._draw(label, now, None if days is None else days * DAY)
+
+    def add(
+        self, sha256: bytes, label: str = "", *, now: float, expires: int | None = None
+    ) -> AdminKey:
+        """Accept the key of a hash; one that is there already stays as it is."""
+        key = AdminKey(sha256, label, int(now), None, expires)
+        self._exchange([], key)
+        return key
+
+    def rotate(self, name: str, *, now: float) -> tuple[str, AdminKey]:
+        """Draw a key in place of another, which is revoked at once: same label, as long a life.
+
+        Raises
+        ------
+        ParameterError
+            If no key has this name.
+        """
+        gone = self._named(name)
+        old = gone[0]
+        life = None if old.expires is None or old.created is None else old.expires - old.created
+        return self._draw(old.label, now, life, gone)
+
+    def revoke(self, name: str, *, now: float, even_last: bool = False) -> None:
+        """Accept a key no longer, at once.
+
+        Raises
+        ------
+        LastKeyError
+            If no valid one is left then, unless ``even_last``; says what that means.
+        ParameterError
+            If no key has this name.
+        """
+        gone = self._named(name)
+        left = [one for one in self.all() if one.name != name and one.is_valid(now)]
+        if not left and not even_last:
+            raise LastKeyError(f"key must not be the last: {LAST}")
+        self._exchange(gone)
+
+    def note_use(self, key: AdminKey, now: float) -> None:
+        """Remember that a key was used; it is written seldom."""
+        if key.used is not None and 0 <= now - key.used < SECONDS_BETWEEN_USES:
+            return
+        table = schema.admin_key
+        with self._database.write() as connection:
+            mine = sql.update(table).where(table.c.sha256 == key.sha256)
+            connection.execute(mine.values(used=int(now)))
+
+    def _draw(
+        self, label: str, now: float, life: int | None, gone: Sequence[AdminKey] = ()
+    ) -> tuple[str, AdminKey]:
+        secret = new_secret()
+        expires = None if life is None else int(now) + life
+        key = AdminKey(hashed(secret), label, int(now), None, expires)
+        self._exchange(gone, key)
+        return secret, key
+
+    def _named(self, name: str) -> list[AdminKey]:
+        named = [one for one in self.all() if one.name == name]
+        if not named:
+            raise ParameterError(
+                "key must be one of the list, got another (not shown); see `loloha admin list`"
+            )
+        return named
+
+    def _exchange(self, gone: Sequence[AdminKey], new: AdminKey | None = None) -> None:
+        """Delete keys and add one, together."""
+        table = schema.admin_key
+        statement = insert(self._database.dialect, table).on_conflict_do_nothing()
+        with self._database.write() as connection:
+            for one in gone:
+                connection.execute(sql.delete(table).where(table.c.sha256 == one.sha256))
+            if new is not None:
+                connection.execute(statement, vars(new))
+
+
+def name_of(secret: str) -> str:
+    """The name of a key that somebody has."""
+    return hashed(secret).hex()[:_DIGITS]
