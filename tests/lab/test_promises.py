@@ -7,7 +7,7 @@ import pytest
 
 from loloha import privacy
 from loloha_lab.promises import promise_table
-from loloha_lab.promises.contender import (
+from loloha_lab.promises.entrant import (
     ANY_WINDOW,
     EPS_1,
     EPS_INF,
@@ -17,9 +17,9 @@ from loloha_lab.promises.contender import (
     PROMISES,
     TRANSCRIPT,
     WINDOW,
-    Contender,
+    Entrant,
     Population,
-    contenders,
+    entrants,
 )
 from loloha_lab.promises.promise_score import BROWSERS, PromiseScores, measured, populations
 
@@ -40,7 +40,7 @@ def moving() -> Population:
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_each_keeps_the_promise_or_says_why_not(promise: str, moving: Population) -> None:
-    methods = list(contenders(promise, moving))
+    methods = list(entrants(promise, moving))
     assert len(methods) == (12 if promise == ONE_VALUE else 11)
     for one in methods:
         if one.run is None:
@@ -50,7 +50,7 @@ def test_each_keeps_the_promise_or_says_why_not(promise: str, moving: Population
             assert lost(promise, one) <= LOSS * CLOSE, one.method
 
 
-def lost(promise: str, one: Contender) -> float:
+def lost(promise: str, one: Entrant) -> float:
     """The most that the reports of one user lose, of those that the promise is about."""
     rounds = WINDOW if promise == ANY_WINDOW else TAU
     reports, protocol = -(-rounds // one.every), one.protocol
@@ -76,7 +76,7 @@ def lost(promise: str, one: Contender) -> float:
 )
 def test_errors_are_those_of_theory(promise: str, moving: Population) -> None:
     """Four runs of 60 x 8 and 2 x 8 squares; a wrong formula is out by half and more."""
-    for one in contenders(promise, moving):
+    for one in entrants(promise, moving):
         if one.run is None:
             continue
         scored = measured(promise, moving, one, runs=4)
@@ -93,7 +93,7 @@ def test_losses_come_first(moving: Population) -> None:
     rows = [
         measured(promise, moving, one, runs=2)
         for promise in (ONE_VALUE,)
-        for one in contenders(promise, moving)
+        for one in entrants(promise, moving)
         if one.method in ("BiLOLOHA", "gradual release")
     ]
     scores = PromiseScores(
@@ -112,6 +112,6 @@ def test_losses_come_first(moving: Population) -> None:
 def test_a_cell_of_the_page_is_what_the_command_measures() -> None:
     """``loloha compare-guarantees --data-dir DIR --out OUT`` writes the page's table again."""
     (browsers,) = populations(None, [BROWSERS])
-    (panels,) = (one for one in contenders(ANY_WINDOW, browsers) if one.method == PANELS)
+    (panels,) = (one for one in entrants(ANY_WINDOW, browsers) if one.method == PANELS)
     row = promise_table.cell_row(measured(ANY_WINDOW, browsers, panels, runs=4))
     assert f"| {' | '.join(row)} |\n" in (DOCS / "guarantees-table.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha import figure
 from loloha_lab.paper.drawing import GREY, UNIFORM, add_legend, picture
-from loloha_lab.promises.contender import PANELS, PROMISES, WINDOW
+from loloha_lab.promises.entrant import PANELS, PROMISES, WINDOW
 from loloha_lab.promises.promise_score import PromiseScores, Score
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _draw_panel(
     for place, data in enumerate(scores.captions):
         rows = scores.of(promise, data)
         for index, one in enumerate(rows):
-            look = looks.setdefault(one.contender.method, _look(one))
+            look = looks.setdefault(one.entrant.method, _look(one))
             deviation = (one.round, one.mean)[row]
             if deviation is not None:
                 across = place + 0.7 * (index / max(len(rows) - 1, 1) - 0.5)
@@ -59,7 +59,7 @@ def _draw_panel(
 
 
 def _look(one: Score) -> dict[str, Any]:
-    contender = one.contender
-    registered = figure.style(contender.protocol.name) if contender.protocol else {}
-    own = LOOKS.get(contender.method, {})
+    entrant = one.entrant
+    registered = figure.style(entrant.protocol.name) if entrant.protocol else {}
+    own = LOOKS.get(entrant.method, {})
     return registered | {"linestyle": "none", "markersize": SIZE} | own

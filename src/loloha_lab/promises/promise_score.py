@@ -14,7 +14,7 @@ from loloha.datasets import browsers
 from loloha.postprocess import project_simplex
 from loloha_lab.paper.theory import Deviation, deviation_of
 from loloha_lab.paper.workload import WORKLOADS
-from loloha_lab.promises.contender import PROMISES, WINDOW, Contender, Population, contenders
+from loloha_lab.promises.entrant import PROMISES, WINDOW, Entrant, Population, entrants
 
 BROWSERS = "Browsers"
 BROWSER_USERS, BROWSER_ROUNDS = 20_000, 60
@@ -36,7 +36,7 @@ class Score(NamedTuple):
 
     promise: str
     data: str
-    contender: Contender
+    entrant: Entrant
     round: Deviation | None = None
     mean: Deviation | None = None
     projected_round: float = math.nan
@@ -89,20 +89,20 @@ def score(
         uniform[one.name] = float(np.mean((one.truth - 1 / one.k) ** 2))
         captions[one.name] = f"{one.source}, n = {one.n}, k = {one.k}, τ = {one.tau}"
         for promise in PROMISES:
-            for contender in contenders(promise, one):
-                progress(f"{one.name}, {promise}: {contender.method}")
-                rows.append(measured(promise, one, contender, runs))
+            for entrant in entrants(promise, one):
+                progress(f"{one.name}, {promise}: {entrant.method}")
+                rows.append(measured(promise, one, entrant, runs))
     return PromiseScores(rows, uniform, captions)
 
 
-def measured(promise: str, population: Population, contender: Contender, runs: int) -> Score:
+def measured(promise: str, population: Population, entrant: Entrant, runs: int) -> Score:
     """One method on one population."""
-    if contender.run is None:
-        return Score(promise, population.name, contender)
+    if entrant.run is None:
+        return Score(promise, population.name, entrant)
     truth, true_means = population.truth, population.means(population.truth)
     errors, expected, smoothed = np.empty((runs, 4)), np.empty((runs, 2)), math.nan
     for seed in range(runs):
-        outcome = contender.run(population, seed)
+        outcome = entrant.run(population, seed)
         errors[seed] = (
             _mean_square(outcome.estimates - truth),
             _mean_square(outcome.means - true_means),
@@ -120,7 +120,7 @@ def measured(promise: str, population: Population, contender: Contender, runs: i
     )
     of_projected = errors[:, 2:].mean(axis=0).tolist()
     return Score(
-        promise, population.name, contender, of_round, of_mean, of_projected[0], of_projected[1],
+        promise, population.name, entrant, of_round, of_mean, of_projected[0], of_projected[1],
         smoothed,
     )  # fmt: skip
 

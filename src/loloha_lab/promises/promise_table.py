@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from loloha_lab.paper.theory import chance_beyond
-from loloha_lab.promises.contender import PROMISES, WINDOW
+from loloha_lab.promises.entrant import PROMISES, WINDOW
 from loloha_lab.promises.promise_score import PromiseScores, Score
 
 QUANTITIES: dict[str, Callable[[Score], float]] = {
@@ -22,7 +22,7 @@ REST = "<!-- all else -->"
 
 def is_ours(one: Score) -> bool:
     """Whether it is LOLOHA."""
-    return "LOLOHA" in one.contender.method
+    return "LOLOHA" in one.entrant.method
 
 
 def text(scores: PromiseScores) -> str:
@@ -65,13 +65,13 @@ def _beaten(scores: PromiseScores, promise: str, error: Callable[[Score], float]
         ours = min(error(one) for one in rows if is_ours(one))
         best = min(rows, key=error)
         factor = ours / error(best)
-        yield "–" if is_ours(best) else f"{best.contender.method}, {factor:.3g}"
+        yield "–" if is_ours(best) else f"{best.entrant.method}, {factor:.3g}"
 
 
 def _summary(scores: PromiseScores, promise: str, kind: str) -> Iterator[Sequence[str]]:
     names = [name for name in QUANTITIES if name.endswith(kind) and (kind or "," not in name)]
     yield ("method", *scores.captions)
-    methods = [one.contender.method for one in scores.of(promise, next(iter(scores.captions)))]
+    methods = [one.entrant.method for one in scores.of(promise, next(iter(scores.captions)))]
     for place, method in enumerate(methods):
         rows = [scores.of(promise, data)[place] for data in scores.captions]
         yield (method, *(_errors(one, names) for one in rows))
@@ -85,10 +85,10 @@ def _smoothed(scores: PromiseScores, promise: str) -> Iterator[Sequence[str]]:
     for place, one in enumerate(scores.of(promise, next(iter(scores.captions)))):
         rows = [scores.of(promise, data)[place] for data in scores.captions]
         if not math.isnan(one.smoothed):
-            yield (one.contender.method, *(f"{row.smoothed:.1e}" for row in rows))
-        elif "LPA" in one.contender.method:
+            yield (one.entrant.method, *(f"{row.smoothed:.1e}" for row in rows))
+        elif "LPA" in one.entrant.method:
             shown = (f"{row.projected_round:.1e}" for row in rows)
-            yield (f"{one.contender.method}, projected", *shown)
+            yield (f"{one.entrant.method}, projected", *shown)
 
 
 def _errors(one: Score, names: Iterable[str]) -> str:
@@ -105,11 +105,11 @@ def _cells(scores: PromiseScores) -> Iterator[Sequence[str]]:
 
 def cell_row(one: Score) -> Sequence[str]:
     """Parameters of one method on one data set, and its errors over those expected."""
-    contender = one.contender
+    entrant = one.entrant
     ratios = [
         "–" if part is None else f"{part.ratio:.2f}, {part.z:.1f}" for part in (one.round, one.mean)
     ]
-    return (one.promise, one.data, contender.method, contender.parameters, contender.why, *ratios)
+    return (one.promise, one.data, entrant.method, entrant.parameters, entrant.why, *ratios)
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:

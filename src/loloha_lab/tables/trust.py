@@ -16,7 +16,7 @@ from loloha.population import supports
 from loloha.protocols import OLOLOHA, RAPPOR, BiLOLOHA
 from loloha.server.variance import variance
 from loloha_lab.paper.workload import WORKLOADS
-from loloha_lab.promises.contender import EPS_1, EPS_INF, LOSS, WINDOW
+from loloha_lab.promises.entrant import EPS_1, EPS_INF, LOSS, WINDOW
 from loloha_lab.promises.promise_score import BROWSERS, populations
 
 K = 96

@@ -36,7 +36,7 @@ def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -
         if before.get(ACCEPTED, 0) > before.get(LOGGED, 0):
             raise StoreError(
                 f"store must have counted no reports of round {tallied.round} itself, it has: "
-                "devices reach a collector that counts; lead them to those with --append-only"
+                "devices reach a collector that counts; lead them to those that only append"
             )
         published = before.get(ACCEPTED, 0) - before.get(WAITING, 0)
         n = tallied.tally.n

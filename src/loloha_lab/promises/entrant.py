@@ -84,7 +84,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Contender:
+class Entrant:
     """A method under a promise.
 
     Attributes
@@ -108,7 +108,7 @@ class Contender:
     every: int = 1
 
 
-def contenders(promise: str, population: Population) -> Iterator[Contender]:
+def entrants(promise: str, population: Population) -> Iterator[Entrant]:
     """All methods, ours first."""
     yield from _chains(promise, population)
     yield _buckets(promise, population.k)
@@ -120,7 +120,7 @@ def contenders(promise: str, population: Population) -> Iterator[Contender]:
 # -- memos and a fresh round
 
 
-def _chains(promise: str, population: Population) -> Iterator[Contender]:
+def _chains(promise: str, population: Population) -> Iterator[Entrant]:
     k, tau = population.k, population.tau
     classes = {"OLOLOHA": OLOLOHA, "RAPPOR": RAPPOR, "L-OSUE": LOSUE, "L-GRR": LGRR}
     for method, cls in classes.items():
@@ -139,7 +139,7 @@ def _chains(promise: str, population: Population) -> Iterator[Contender]:
             yield _panels(promise, population)
 
 
-def _panels(promise: str, population: Population) -> Contender:
+def _panels(promise: str, population: Population) -> Entrant:
     k, method = population.k, PANELS
     if promise == ONE_VALUE:
         protocol: Protocol = OLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1)
@@ -157,7 +157,7 @@ def _panels(promise: str, population: Population) -> Contender:
 
 def _chain(
     method: str, protocol: Protocol, why: str, every: int = 1, *, smooth: bool = False
-) -> Contender:
+) -> Entrant:
     g = f", g = {protocol.g}" if isinstance(protocol, OLOLOHA) else ""
     budgets = {"ε∞": getattr(protocol, "eps_inf", None), "ε₁": getattr(protocol, "eps_1", None)}
     budgets["ε"] = getattr(protocol, "eps", None)
@@ -167,7 +167,7 @@ def _chain(
     def run(population: Population, seed: int) -> Outcome:
         return _simulated(protocol, every, population, seed, smooth)
 
-    return Contender(method, numbers + g + panel, why, run, protocol, every)
+    return Entrant(method, numbers + g + panel, why, run, protocol, every)
 
 
 def _simulated(
@@ -201,10 +201,10 @@ def _simulated(
     return Outcome(result.estimates, np.stack(of_windows), *stated, smoothed)
 
 
-def _buckets(promise: str, k: int) -> Contender:
+def _buckets(promise: str, k: int) -> Entrant:
     if promise != ONE_VALUE:
         why = "cannot: the memoised answer is sent as it is, so ε₂ is infinite: a change shows"
-        return Contender("dBitFlipPM", "", why)
+        return Entrant("dBitFlipPM", "", why)
     protocol = DBitFlipPM(k=k, eps_inf=EPS_1)
     why = "the first report loses all of ε∞, so ε∞ = ε₁; d = b = k"
     return _chain("dBitFlipPM", protocol, why)
@@ -213,7 +213,7 @@ def _buckets(promise: str, k: int) -> Contender:
 # -- fresh reports
 
 
-def _fresh(promise: str, population: Population) -> Iterator[Contender]:
+def _fresh(promise: str, population: Population) -> Iterator[Entrant]:
     k, tau = population.k, population.tau
     rounds = WINDOW if promise == ANY_WINDOW else tau
     each = OLH(k=k, eps=LOSS / rounds)
@@ -227,7 +227,7 @@ def _fresh(promise: str, population: Population) -> Iterator[Contender]:
     yield _absorbed(rule, every, f"{known}{count} of {eps:g}")
 
 
-def _absorbed(rule: OLH, window: int, why: str) -> Contender:
+def _absorbed(rule: OLH, window: int, why: str) -> Entrant:
     def run(population: Population, seed: int) -> Outcome:
         absorption, truth = Absorption(rule, population.n, window), population.truth
         published = absorption.simulate(population.values, seed)
@@ -239,13 +239,13 @@ def _absorbed(rule: OLH, window: int, why: str) -> Contender:
         )
 
     parameters = f"ε = {rule.eps:.3g}, windows of {window}"
-    return Contender("OLH with absorption (LPA)", parameters, why, run, rule, window)
+    return Entrant("OLH with absorption (LPA)", parameters, why, run, rule, window)
 
 
 # -- others of the laboratory
 
 
-def _dyadic(promise: str, population: Population) -> Contender:
+def _dyadic(promise: str, population: Population) -> Entrant:
     eps = EPS_1 if promise == ONE_VALUE else LOSS
     rule = DyadicLH(k=population.k, eps=eps, rounds=population.tau, changes=CHANGES)
 
@@ -261,14 +261,14 @@ def _dyadic(promise: str, population: Population) -> Contender:
     why = f"all {population.tau} rounds lose {eps:g}"
     if promise == ONE_VALUE:
         why = f"a first report may tell all of ε, so ε = ε₁: {why}"
-    return Contender("DyadicLH", f"ε = {eps:g}, {CHANGES} changes", why, run)
+    return Entrant("DyadicLH", f"ε = {eps:g}, {CHANGES} changes", why, run)
 
 
-def _gradual(promise: str, population: Population) -> Contender:
+def _gradual(promise: str, population: Population) -> Entrant:
     method = "gradual release"
     if promise != ONE_VALUE:
         why = "cannot: refined answers end in a memo that is sent as it is, so ε₂ is infinite"
-        return Contender(method, "", why)
+        return Entrant(method, "", why)
     k = population.k
     reports = np.arange(1, population.tau + 1)
     usual: Any = growth(OLOLOHA(k=k, eps_inf=EPS_INF, eps_1=EPS_1), reports)
@@ -290,4 +290,4 @@ def _gradual(promise: str, population: Population) -> Contender:
         )
 
     why = "after any number of reports of one value as much as OLOLOHA; a new cell starts there"
-    return Contender(method, f"ε from {EPS_1:g} to {EPS_INF:g}, g = {rule.g}", why, run)
+    return Entrant(method, f"ε from {EPS_1:g} to {EPS_INF:g}, g = {rule.g}", why, run)
