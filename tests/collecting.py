@@ -71,3 +71,11 @@ def created(client: Any, campaign: Campaign, **more: Any) -> str:
     answer = client.post("/v1/campaigns", json=body, headers=ADMIN)
     assert answer.status_code in (200, 201), answer.text
     return f"/v1/campaigns/{campaign.fingerprint}"
+
+
+def become(client: Any, one: Campaign, state: str, status: int = 200) -> Any:
+    """Ask for a state of a campaign; what is answered."""
+    path = f"/v1/admin/campaigns/{one.fingerprint}/state"
+    answer = client.put(path, json={"state": state}, headers=ADMIN)
+    assert answer.status_code == status, answer.text
+    return answer.json()

@@ -7,7 +7,17 @@ from typing import Any, get_args
 import pytest
 import sqlalchemy as sql
 
-from collecting import ADMIN, HOUR, START, batch, campaign, clients, created, messages
+from collecting import (
+    ADMIN,
+    HOUR,
+    START,
+    batch,
+    become,
+    campaign,
+    clients,
+    created,
+    messages,
+)
 from loloha.campaign import Campaign, Schedule
 from loloha.collector.life import STATES, State, require_next
 from loloha.collector.open_collector import SECONDS_TO_DROP
@@ -28,13 +38,6 @@ COUNTED = [one.name for one in schema.metadata.tables.values() if "campaign_id" 
 @pytest.fixture
 def one() -> Campaign:
     return campaign()
-
-
-def become(client: Any, one: Campaign, state: str, status: int = 200) -> Any:
-    path = f"/v1/admin/campaigns/{one.fingerprint}/state"
-    answer = client.put(path, json={"state": state}, headers=ADMIN)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 def rows(store: Store, stored: StoredCampaign) -> dict[str, int]:

@@ -63,6 +63,27 @@ COLLECTOR = [
         "collector/test_recent.py -k counts_once",
     ),
     Mutant(
+        "a campaign that is deleted keeps its metrics",
+        "collector/metric.py",
+        "self.of_campaign.remove(one.fingerprint, outcome)",
+        "pass",
+        "collector/test_watching.py -k reports_and_refusals",
+    ),
+    Mutant(
+        "each campaign that there ever was has a label",
+        "collector/metric.py",
+        "known = fingerprint in self._glances",
+        "known = True",
+        "collector/test_watching.py -k share_one_label",
+    ),
+    Mutant(
+        "a traceback shows the address of a device",
+        "collector/log_format.py",
+        'without_addresses(value) if name in ("message", "traceback") else value',
+        'without_addresses(value) if name == "message" else value',
+        "collector/test_watching.py -k is_an_object",
+    ),
+    Mutant(
         "small uploads wait for all large ones",
         "collector/commit.py",
         "self._next_is_small = line is self._large",

@@ -154,6 +154,12 @@ OPTIONS = {
     "log": Option(
         Path, "Folder or address (s3, gs, abfs, hdfs) of a report log.", "LOG", anywhere=True
     ),
+    "log_format": Option(str, "Lines of the log: text, or an object a line.", "text|json"),
+    "log_level": Option(
+        str,
+        "What is logged; info has a line for each request.",
+        "debug|info|warning|error",
+    ),
     "master": Option(
         str,
         "Where Spark runs: spark://HOST:PORT, yarn, k8s://..., or sc://HOST:PORT (Spark Connect).",

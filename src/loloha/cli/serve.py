@@ -38,6 +38,8 @@ def serve(
     accept_clock: bool = False,
     accept_losses: bool = False,
     until_eof: bool = False,
+    log_format: str | None = None,
+    log_level: str | None = None,
 ) -> None:
     """Collect reports over HTTP and show estimates, until it is stopped.
 
@@ -60,6 +62,8 @@ def serve(
         "append_only": append_only,
         "accept_clock": accept_clock or None,
         "accept_losses": accept_losses or None,
+        "log_format": log_format,
+        "log_level": log_level,
     }
     settings = Settings.read(config, **flags)
     for name in Settings.unknown_variables(os.environ):
@@ -109,15 +113,13 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
 
 
 def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
-    import logging
-
     import uvicorn
 
     from loloha.collector.connections import bounded
+    from loloha.collector.log_format import set_up
     from loloha.collector.service import create_app
 
-    # Our own log names routes and times, never an address; theirs would.
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    set_up(settings.log_format, settings.log_level)
     address, port = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     app = create_app(settings)
@@ -126,7 +128,9 @@ def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             app,
+            # Our own log names routes and times, never an address; theirs would.
             access_log=False,
+            log_config=None,
             # Its warnings are about what strangers send, a line each.
             log_level="error",
             server_header=False,

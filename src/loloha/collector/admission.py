@@ -37,6 +37,9 @@ MEDIA = tuple(READERS)
 """Types of bodies: no page of another site can send one of them without asking first."""
 TOGETHER = "/v1/reports"
 LARGEST_TOGETHER = 1 << 20
+LIVE, READY = "/livez", ("/readyz", "/healthz")
+"""Whether a new start would help; whether reports can be counted."""
+HEALTH = (LIVE, *READY)
 
 # A second one of these would be read by somebody else than the first.
 _ONCE = frozenset((
@@ -98,7 +101,7 @@ class Admission:
 
     def _require_rate(self, admitted: Admitted) -> None:
         # Health has a count of its own: whoever watches is not locked out by whoever reports.
-        kind = "health" if admitted.path == "/healthz" else ""
+        kind = "health" if admitted.path in HEALTH else ""
         if not self._context.rate.allows(admitted.scope, kind=kind):
             raise too_fast()
 

@@ -62,6 +62,8 @@ def routes(context: Context) -> APIRouter:
             )
         )
         context.add_known(campaign.fingerprint)
+        if new:
+            await context.read(context.look_over)
         answer = shape.CreatedDocument(
             show_campaign(stored, context.life_of(stored), context.clock()),
             new,
@@ -159,6 +161,7 @@ def routes(context: Context) -> APIRouter:
             await context.read(context.store.set_state, stored, asked.state, now)
         except CampaignError as error:
             raise Problem(409, str(error), kind="state") from None
+        await context.read(context.look_over)
         return tagged(request, _summary(context, stored, context.clock()))
 
     return router

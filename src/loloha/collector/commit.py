@@ -98,6 +98,11 @@ class Committer:
         self._thread.join()
 
     @property
+    def is_alive(self) -> bool:
+        """Whether the thread that writes runs: if not, only a new start helps."""
+        return self._thread.is_alive()
+
+    @property
     def failing(self) -> bool:
         """Whether a commit hangs, or the last write, of reports or a probe, failed."""
         return monotonic() - self._began > HANGING_SECONDS or self._failed is not None
@@ -266,7 +271,9 @@ class Committer:
             with self._metrics.commit_seconds.time():
                 codes = self._store.record(submissions, self._clock())
             self._note_success()
-            self._metrics.count(count_codes(codes))
+            for submission, some in zip(submissions, codes, strict=True):
+                fingerprint = submission.stored.campaign.fingerprint
+                self._metrics.count(fingerprint, count_codes([some]))
             self._note(taken, [codes[which][part] for which, part in places])
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the thread
             is_outage = isinstance(error, StoreError) and not isinstance(error, UnfitError)

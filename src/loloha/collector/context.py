@@ -195,7 +195,13 @@ class Context:
         """Where a campaign is in its life, by default at the time that the clock shows."""
         return self.store.life(stored).at(stored, self.clock() if now is None else now)
 
-    async def require_open(self, stored: StoredCampaign, whose: dict[str, str]) -> None:
+    def look_over(self) -> None:
+        """Have metrics of the campaigns that there are now."""
+        self._must_be_open().look_over(self.clock())
+
+    async def require_open(
+        self, stored: StoredCampaign, whose: dict[str, str], size: int = 1
+    ) -> None:
         """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
 
         The store refuses them in any case. Only a collector that writes it knows the state: another
@@ -209,7 +215,9 @@ class Context:
         await self._lives.again()
         state = self.life_of(stored, believed).state
         if state != "open":
-            raise ended(state, whose)
+            problem = ended(state, whose)
+            self.metrics.count_stopped(stored.campaign.fingerprint, problem.extra["campaign"], size)
+            raise problem
 
     def add_known(self, fingerprint: str) -> None:
         """There is a campaign more."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from loloha.collector.submission import DUPLICATE
 from loloha.wire.refusal import REASONS
 
+if TYPE_CHECKING:
+    from loloha.collector.store.overview import Glance
+
+MOST_CAMPAIGNS = 200
+"""The newest campaigns have metrics of their own; all others together are `OTHERS`."""
+OTHERS = "others"
+OUTCOMES = ("accepted", "duplicate", *map(str, REASONS))
+_STOPPED = ("paused", "ended")
+"""Reports of a campaign that takes none are not looked at any further."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 
@@ -51,13 +62,64 @@ class Metrics:
             "Alarms still to be sent to the webhook",
             registry=self.registry,
         )
-        for outcome in ("accepted", "duplicate", *REASONS):
+        self.of_campaign = Counter(
+            "loloha_campaign_reports",
+            "Reports of a campaign by what became of them",
+            ["campaign", "outcome"],
+            registry=self.registry,
+        )
+        self.newest = Gauge(
+            "loloha_campaign_newest_report_timestamp_seconds",
+            "When the newest report that was counted came, in whole minutes; 0 before the first",
+            ["campaign"],
+            registry=self.registry,
+        )
+        self.campaigns = Gauge(
+            "loloha_campaign_info",
+            "1 for each campaign, with its name and state",
+            ["campaign", "name", "state"],
+            registry=self.registry,
+        )
+        self._glances: dict[str, Glance] = {}
+        self._showing = threading.Lock()
+        for outcome in OUTCOMES:
             self.reports.labels(outcome)
 
-    def count(self, codes: Mapping[int, int]) -> None:
-        """Add what became of the reports of a commit: how often each code occurred."""
+    def count(self, fingerprint: str, codes: Mapping[int, int]) -> None:
+        """Add what became of reports of a campaign: how often each code occurred."""
         for code, count in codes.items():
             self.reports.labels(_name(code)).inc(count)
+            self._of(fingerprint, _name(code)).inc(count)
+
+    def count_stopped(self, fingerprint: str, campaign: str, size: int) -> None:
+        """Add reports of a campaign that is paused or has ended."""
+        self._of(fingerprint, campaign).inc(size)
+
+    def _of(self, fingerprint: str, outcome: str) -> Counter:
+        known = fingerprint in self._glances
+        return self.of_campaign.labels(fingerprint if known else OTHERS, outcome)
+
+    def show(self, glances: Iterable[Glance], *, counts: bool = True) -> None:
+        """Have metrics of these campaigns, and no longer of those that are missing."""
+        shown = {one.fingerprint: one for one in glances}
+        with self._showing:
+            before, self._glances = self._glances, shown
+            for one in before.values():
+                now = shown.get(one.fingerprint)
+                if now is None:
+                    if counts:
+                        self.newest.remove(one.fingerprint)
+                    for outcome in OUTCOMES + _STOPPED:
+                        self.of_campaign.remove(one.fingerprint, outcome)
+                if now is None or now.labels != one.labels:
+                    self.campaigns.remove(*one.labels)
+            for one in shown.values():
+                self.campaigns.labels(*one.labels).set(1)
+                if counts:
+                    self.newest.labels(one.fingerprint).set(one.newest_report)
+                for outcome in OUTCOMES + _STOPPED:
+                    # From 0 on: a rate knows a first report only by the number before it.
+                    self.of_campaign.labels(one.fingerprint, outcome)
 
     def note(self, route: str, method: str, status: int, seconds: float) -> None:
         """Add an answered request."""

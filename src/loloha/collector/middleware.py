@@ -66,7 +66,10 @@ class Log:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             self._metrics.note(route, method, status, seconds)
-            log.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+            if log.isEnabledFor(logging.INFO):
+                more = {"method": method, "route": route, "status": status}
+                more["milliseconds"] = round(1000 * seconds, 1)
+                log.info("%(method)s %(route)s %(status)d %(milliseconds).1f ms", more, extra=more)
 
 
 class Headers:

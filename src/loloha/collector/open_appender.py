@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from loloha.collector.appender import Appender
 from loloha.collector.commit import Committer, Pace
-from loloha.collector.metric import Metrics
+from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.overview import Overview
 from loloha.collector.timekeeper import Timekeeper
 
 
@@ -41,6 +42,7 @@ class OpenAppender:
         except BaseException:
             self.store.close()
             raise
+        self._metrics, self._overview = metrics, Overview(self.store)
         enough = settings.segment_reports
         self.committer = Committer(
             self._appender,
@@ -60,7 +62,12 @@ class OpenAppender:
         self.committer.stop()
         self.store.close()
 
+    def look_over(self, now: float) -> None:
+        """Have metrics of the campaigns that there are; when their reports came, the log knows."""
+        self._metrics.show(self._overview.newest(MOST_CAMPAIGNS, now), counts=False)
+
     def _look(self) -> None:
         """See that the log can be written, and what was paused or ended elsewhere."""
         self._appender.probe()
         self.store.read_lives()
+        self.look_over(self.timekeeper.now())

@@ -9,11 +9,12 @@ from typing import Any
 
 from loloha.collector.alarm_watch import AlarmWatch
 from loloha.collector.commit import Committer
-from loloha.collector.metric import Metrics
+from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
 from loloha.collector.process import Process
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.kept_queue import KeptQueue
+from loloha.collector.store.overview import Overview
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
 from loloha.collector.upkeep import Upkeep
 from loloha.errors import StoreError
@@ -42,6 +43,7 @@ class OpenCollector:
         steady: Callable[[], float],
     ) -> None:
         self._dropped = 0.0
+        self._metrics = metrics
         kept = kept_reports(settings)
         if kept is not None:
             kept.must_be_ours()
@@ -54,6 +56,7 @@ class OpenCollector:
         try:
             if kept is not None:
                 kept.prepare()
+            self._overview = Overview(store)
             seen = store.seen()
             self.timekeeper = timekeeper = Timekeeper(
                 clock, steady, seen=seen, accepted=settings.accept_clock
@@ -80,6 +83,8 @@ class OpenCollector:
             if kept is None and store.leads():
                 # Where another leads it may keep them.
                 _drop_kept(store)
+            # Who asks first sees every campaign.
+            self.look_over(clock())
         except BaseException:
             # Nothing was counted here yet: whoever wrote before may go on.
             with suppress(StoreError):
@@ -118,10 +123,15 @@ class OpenCollector:
             self.store.leave()
         self.store.close()
 
+    def look_over(self, now: float) -> None:
+        """Have metrics of the campaigns that there are."""
+        self._metrics.show(self._overview.newest(MOST_CAMPAIGNS, now))
+
     def _tidy(self, now: float) -> bool:
         """See that the store can be written; the leader closes rounds on time: are more due."""
         self.store.see(now)
         self.store.probe()
+        self.look_over(now)
         if not self.store.leads():
             self.store.erase()
             return False

@@ -27,6 +27,7 @@ from loloha.collector import (
     together,
     upload,
 )
+from loloha.collector.admission import LIVE, READY
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
@@ -131,14 +132,7 @@ def _sharing(settings: Settings) -> Share | None:
 
 
 def _add_operations(app: FastAPI, context: Context) -> None:
-    @app.head("/healthz", include_in_schema=False)
-    @app.get(
-        "/healthz",
-        tags=["operations"],
-        summary="Whether reports can be counted",
-        responses={**described(shape.Health), **problems()},
-    )
-    async def health() -> Response:
+    async def ready() -> Response:
         """Answers 200 if the store answers, its last write succeeded and the clock is right.
 
         So has that of a log of reports, where there is one.
@@ -148,8 +142,25 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         context.must_log()
         if context.settings.append_only is None:
             await context.check(lambda: context.store.ping())
-        health = shape.Health("ok", __version__)
-        return Json(msgspec.json.encode(health))
+        return healthy()
+
+    async def live() -> Response:
+        """Answers 200 unless only a new start helps: whatever the store and the clock do."""
+        if not context.committer.is_alive:
+            raise unavailable("collector must be started again, what writes has ended")
+        return healthy()
+
+    def healthy() -> Response:
+        return Json(msgspec.json.encode(shape.Health("ok", __version__)))
+
+    answers = {**described(shape.Health), **problems()}
+    summaries = {
+        LIVE: (live, "Whether it runs"),
+        **dict.fromkeys(READY, (ready, "Whether reports can be counted")),
+    }
+    for path, (answer, summary) in summaries.items():
+        app.head(path, include_in_schema=False)(answer)
+        app.get(path, tags=["operations"], summary=summary, responses=answers)(answer)
 
     @app.get(
         "/metrics",
@@ -158,7 +169,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
         responses={200: {"description": "Metrics", "content": {"text/plain": {}}}, **problems()},
     )
     async def metrics(request: Request) -> Response:
-        """Counts of reports and requests, times of commits; no label for any value."""
+        """Counts of reports, of each campaign too, and of requests; no label for any value."""
         context.rate.charge(request.scope, _METRICS_COST)
         return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -158,6 +158,10 @@ class Settings(BaseSettings):
     alarm_webhook : str, optional
         Address that alarms are posted to, signed with alarm_secret where it is set. Only as
         variables or in the file, never as flags.
+    log_format : {"text", "json"}
+        Lines of the log, on stderr.
+    log_level : {"debug", "info", "warning", "error"}
+        What is logged; "info" has a line for each request.
     accept_clock : bool
         Believe the clock, although the store has seen no other time for long.
     accept_losses : bool
@@ -190,6 +194,8 @@ class Settings(BaseSettings):
     alarms: list[AlarmSetting] = []
     alarm_webhook: SecretStr | None = None
     alarm_secret: SecretStr | None = None
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
     accept_clock: bool = False
     accept_losses: bool = False
 

@@ -100,7 +100,7 @@ async def counted(
 ) -> UploadOutcome:
     """Commit an upload, of a campaign that is open before and, where all is refused, after."""
     whose = named(reporter)
-    await context.require_open(upload.stored, whose)
+    await context.require_open(upload.stored, whose, upload.size)
     try:
         with context.deadlines.within(SECONDS_TO_COMMIT):
             receipt = await context.committer.commit(upload, address)
@@ -110,7 +110,8 @@ async def counted(
         raise unavailable(str(error)) from None
     if receipt.reasons.get(Refusal.LATE) and not receipt.accepted + receipt.duplicates:
         # It may have been paused, or ended, while the upload was on its way.
-        await context.require_open(upload.stored, whose)
+        # Its reports were counted as late.
+        await context.require_open(upload.stored, whose, 0)
     return receipt
 
 
@@ -151,7 +152,7 @@ def routes(context: Context) -> APIRouter:
         """
         stored: StoredCampaign = request.scope["admitted"].stored
         campaign = stored.campaign
-        await context.require_open(stored, {})
+        await context.require_open(stored, {}, 0)
         if campaign.keys != "assigned":
             raise Problem(
                 409, "keys of this campaign are drawn by devices; draw one", kind="keys-are-drawn"

@@ -68,6 +68,8 @@ class Recorder:
         self.has_deleted = False
         self._is_shared = dialect == "postgresql"
         self._number = secrets.randbits(63)
+        # The minute of the newest report of each campaign, once it is written.
+        self._newest: dict[int, int] = {}
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
@@ -77,6 +79,7 @@ class Recorder:
         self._fresh.clear()
         self._changed.clear()
         self.is_unsure = True
+        self._newest.clear()
 
     def remember(self) -> None:
         """The transaction has committed."""
@@ -134,6 +137,15 @@ class Recorder:
             if code > 0 and code != Refusal.CONFLICT.code:
                 events[arrived, REASONS[code - 1]] += count
         self._count(connection, stored, events)
+        if any(kind == ACCEPTED and count for (_, kind), count in events.items()):
+            self._note_newest(connection, stored, now)
+
+    def _note_newest(self, connection: sql.Connection, stored: StoredCampaign, now: float) -> None:
+        """Note when the newest report came: in whole minutes, written once in each."""
+        minute = int(now) // 60 * 60
+        if self._newest.get(stored.id, 0) < minute:
+            connection.execute(statement.SET_NEWEST, {"entry": stored.id, "minute": minute})
+            self._newest[stored.id] = minute
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
         """Keep other collectors from campaigns until the transaction ends, and see what they did.

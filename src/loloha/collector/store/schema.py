@@ -52,6 +52,8 @@ campaign = Table(
     Column("state", Text, nullable=False, server_default="open"),
     # A number of the collector that wrote to it last: any other first reads what it did not write.
     Column("last_writer", BigInteger),
+    # Unix time of the newest report that was counted, in whole minutes; 0 before the first.
+    Column("newest_report", BigInteger, nullable=False, server_default="0"),
 )
 
 # How many reports were accepted, duplicates, or refused for which reason; round -1: before any.

@@ -66,6 +66,12 @@ SET_LAST_WRITER = (
 SET_FIRST_OPEN = (
     sql.update(campaign).where(campaign.c.id == _entry).values(first_open=sql.bindparam("first"))
 )
+_minute: sql.BindParameter[int] = sql.bindparam("minute")
+SET_NEWEST = (
+    sql.update(campaign)
+    .where(campaign.c.id == _entry, campaign.c.newest_report < _minute)
+    .values(newest_report=_minute)
+)
 DELETE_CLOSED = sql.delete(guard).where(
     guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
 )

@@ -184,7 +184,7 @@ class Store:
                 for delete in statement.DELETE_ALL:
                     connection.execute(delete, {"entry": stored.id})
                 self._record.has_deleted = True
-                values |= {"secret": secrets.token_bytes(32)}
+                values |= {"secret": secrets.token_bytes(32), "newest_report": 0}
             connection.execute(sql.update(schema.campaign).where(mine).values(values))
             self._record.change(stored, self._record.life(stored)._replace(state=wanted))
 
