@@ -337,6 +337,10 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
         connection.exec_driver_sql(
             "ALTER TABLE campaign DROP COLUMN last_writer, DROP COLUMN newest_report"
         )
+        connection.exec_driver_sql(
+            "ALTER TABLE admin_key DROP COLUMN label, DROP COLUMN created,"
+            " DROP COLUMN used, DROP COLUMN expires"
+        )
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
     new = Store(postgresql_url)
     with pytest.raises(StoreError, match="taken it over"):
