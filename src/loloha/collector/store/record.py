@@ -14,6 +14,7 @@ from loloha.collector.guard import Seen, pack
 from loloha.collector.life import Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
+from loloha.collector.store.newest_report import NewestReport
 from loloha.collector.store.schema import cell, waiting_cell
 from loloha.collector.store.segment import Opened, catch_up, load
 from loloha.collector.stored_campaign import StoredCampaign
@@ -68,8 +69,7 @@ class Recorder:
         self.has_deleted = False
         self._is_shared = dialect == "postgresql"
         self._number = secrets.randbits(63)
-        # The minute of the newest report of each campaign, once it is written.
-        self._newest: dict[int, int] = {}
+        self._newest = NewestReport()
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
@@ -79,7 +79,7 @@ class Recorder:
         self._fresh.clear()
         self._changed.clear()
         self.is_unsure = True
-        self._newest.clear()
+        self._newest.forget()
 
     def remember(self) -> None:
         """The transaction has committed."""
@@ -138,14 +138,7 @@ class Recorder:
                 events[arrived, REASONS[code - 1]] += count
         self._count(connection, stored, events)
         if any(kind == ACCEPTED and count for (_, kind), count in events.items()):
-            self._note_newest(connection, stored, now)
-
-    def _note_newest(self, connection: sql.Connection, stored: StoredCampaign, now: float) -> None:
-        """Note when the newest report came: in whole minutes, written once in each."""
-        minute = int(now) // 60 * 60
-        if self._newest.get(stored.id, 0) < minute:
-            connection.execute(statement.SET_NEWEST, {"entry": stored.id, "minute": minute})
-            self._newest[stored.id] = minute
+            self._newest.note(connection, stored.id, now)
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
         """Keep other collectors from campaigns until the transaction ends, and see what they did.
