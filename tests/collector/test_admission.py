@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,6 +158,47 @@ def test_every_route_passes_every_guard(guarded: Application) -> None:
     assert len(ways) > 15
     assert {method for method, _ in ways} >= {"GET", "POST", "HEAD"}
     assert faults(guarded, guarded.state.context, ways) == []
+
+
+def test_the_page_names_every_call_and_no_other(guarded: Application) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+    calls = {f"{method} {route.path}" for route in flat(guarded.routes) for method in route.methods}
+    # What the pages load is no call.
+    public = {one for one in calls if not one.startswith(("GET /assets/", "GET /dashboard/"))}
+    assert set(re.findall(r"`([A-Z]+ /[^`]*)`", page)) == public
+
+
+def test_a_method_that_is_not_there_is_told_which_are(serve: Any) -> None:
+    client = serve()
+    path = created(client, campaign())
+    for method in ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        answer = client.request(method, "/v1/reports")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST"), method
+    wanted = {"/v1/campaigns": "GET, POST", path: "GET", "/healthz": "GET, HEAD", "/try": "GET"}
+    for asked, allowed in wanted.items():
+        for method in ("PATCH", "OPTIONS", "BREW"):
+            answer = client.request(method, asked)
+            assert (answer.status_code, answer.headers["allow"]) == (405, allowed), (method, asked)
+    assert client.head("/v1/campaigns").headers["allow"] == "GET, POST"
+    assert client.head("/healthz").status_code == 200
+    for method in ("GET", "PATCH"):
+        answer = client.request(method, "/nothing")
+        assert answer.status_code == 404
+        assert "allow" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("origin", "method", "status"),
+    [("a", "POST", 200), ("a", "GET", 200), ("a", "PUT", 400), ("b", "POST", 400)],
+)
+def test_a_preflight_is_answered_as_the_page_says(
+    serve: Any, origin: str, method: str, status: int
+) -> None:
+    client = serve(allowed_origins=["https://a.example"])
+    headers = {"origin": f"https://{origin}.example", "access-control-request-method": method}
+    assert client.options("/v1/reports", headers=headers).status_code == status
+    assert client.options("/v1/reports").status_code == 405
+    assert serve().options("/v1/reports", headers=headers).status_code == 405
 
 
 def test_a_route_that_is_planted_tomorrow_passes_them_too(guarded: Application) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Quick = Callable[[Context, Admitted], Awaitable[Response]]
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 MOST_HEADER_BYTES = 32 << 10
 BYTES_A_REQUEST = 1 << 17
 """Bytes of a body that cost as much as one more request."""
@@ -119,10 +120,11 @@ class Admission:
                 # The name under which the request is counted, and what answers it.
                 admitted.scope["route"], admitted.answer = quick
                 return
-        matches = {route.matches(admitted.scope)[0] for route in self._routes}
-        if Match.FULL not in matches:
-            exists = Match.PARTIAL in matches
-            raise Problem(405, "Method Not Allowed") if exists else Problem(404, "Not Found")
+        if not _is_there(self._routes, admitted.scope):
+            allowed = allow(self._routes, admitted.scope)
+            if not allowed["Allow"]:
+                raise Problem(404, "Not Found")
+            raise Problem(405, "Method Not Allowed", headers=allowed)
 
     def _require_origin(self, admitted: Admitted) -> None:
         """Take nothing from the pages of others: browsers name the page that sends."""
@@ -161,6 +163,16 @@ class Admission:
         packed = UNPACKS_TO if admitted.packing else 1
         admitted.charged = len(admitted.body) * packed / BYTES_A_REQUEST
         self._context.rate.charge(admitted.scope, admitted.charged)
+
+
+def allow(routes: Sequence[Any], scope: Scope) -> dict[str, str]:
+    """The header of an answer 405 (RFC 9110, 15.5.6): the methods that the path has."""
+    there = (each for each in METHODS if _is_there(routes, {**scope, "method": each}))
+    return {"Allow": ", ".join(there)}
+
+
+def _is_there(routes: Sequence[Any], scope: Scope) -> bool:
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
 
 def require_short_headers(admitted: Admitted) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
-from loloha.collector.admission import Admission, passes_on
+from loloha.collector.admission import METHODS, Admission, passes_on
 from loloha.collector.admitted import Admitted
 from loloha.collector.outgoing import Outgoing
 from loloha.collector.problem import fault, response, unavailable
@@ -40,7 +40,6 @@ HEADERS = {
 }
 
 Share = Callable[["ASGIApp"], "ASGIApp"]
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
 class Log:
@@ -64,7 +63,7 @@ class Log:
         finally:
             seconds = perf_counter() - began
             route = getattr(scope.get("route"), "path", "none")
-            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            method = scope["method"] if scope["method"] in METHODS else "OTHER"
             self._metrics.note(route, method, status, seconds)
             if log.isEnabledFor(logging.INFO):
                 more = {"method": method, "route": route, "status": status}

@@ -27,7 +27,7 @@ from loloha.collector import (
     together,
     upload,
 )
-from loloha.collector.admission import LIVE, READY
+from loloha.collector.admission import LIVE, READY, allow
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
@@ -176,7 +176,10 @@ def _add_operations(app: FastAPI, context: Context) -> None:
 
 def _answer_errors_as_problems(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
-    async def problem(_: Request, error: HTTPException) -> Response:
+    async def problem(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            # The framework knows the methods of one route alone, not of all that share the path.
+            error.headers = allow(app.router.routes, request.scope)
         return response(error)
 
     @app.exception_handler(RequestValidationError)
