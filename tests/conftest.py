@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, settings
 
 # Before anything imports matplotlib: no display is needed, or asked for.
 os.environ["MPLBACKEND"] = "Agg"
-# Widths, colours and settings of whoever runs the tests are no part of what is tested.
+# Widths, colours, settings and wishes of whoever runs the tests are no part of what is tested.
+_USERS = "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS", "DO_NOT_TRACK"
 _OWN = ("LOLOHA_TEST_", "LOLOHA_FUZZ", "LOLOHA_KILLS")
 for _name in [*os.environ]:
-    if _name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS") or (
-        _name.startswith("LOLOHA_") and not _name.startswith(_OWN)
-    ):
+    if _name in _USERS or (_name.startswith("LOLOHA_") and not _name.startswith(_OWN)):
         del os.environ[_name]
 
 

@@ -278,9 +278,16 @@ SENDERS = [
     Mutant(
         "a campaign is answered past its end date",
         "sender/sender.py",
-        "goes_on and enrolment.client.is_due(round) and not enrolment.halted",
-        "enrolment.client.is_due(round) and not enrolment.halted",
+        "goes_on and not enrolment.halted and not self.opted_out",
+        "not enrolment.halted and not self.opted_out",
         "sender/test_halted.py -k end_date",
+    ),
+    Mutant(
+        "what waits is sent though DO_NOT_TRACK is set",
+        "sender/delivery.py",
+        "            fates.reason = OPTED_OUT\n",
+        "            self._deliver_alone(enrolment, fates)\n",
+        "sender/test_opt_out.py -k nothing_is_sent",
     ),
     Mutant(
         "what waits past the end date is sent",

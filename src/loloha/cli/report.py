@@ -31,11 +31,13 @@ def report(
     """Sanitise a value, keep the report, and send it; nothing before the user agrees.
 
     The value itself is never sent. A round is answered once. The first time --campaign is the
-    address to report to; LOLOHA_TOKEN holds the submit token where one is needed.
+    address to report to; LOLOHA_TOKEN holds the submit token where one is needed. Where
+    DO_NOT_TRACK is set nothing is drawn or sent.
     """
     from loloha.client.file import DAMAGED
-    from loloha.sender import Sender
+    from loloha.sender import Delivery, Sender
     from loloha.sender.agreement_file import AgreementFile
+    from loloha.sender.opt_out import OPTED_OUT
 
     if withdraw and (label is not None or consent):
         raise ParameterError("withdraw must stand alone, got a value or consent; leave them out")
@@ -57,6 +59,12 @@ def report(
     with opened as sender:
         if withdraw:
             _withdraw(sender, state, as_json=as_json)
+            return
+        if sender.opted_out:
+            console.say(OPTED_OUT)
+            if as_json:
+                delivery = sender.deliver() if sender.consent else Delivery(reason=OPTED_OUT)
+                _show(delivery, sender.loss, limited=False, as_json=True)
             return
         if campaign is not None and (consent or sender.consent):
             sender.agree(campaign, token=os.environ.get(TOKEN), limit=limit, wait=wait)

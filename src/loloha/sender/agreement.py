@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from loloha.campaign import Campaign
+from loloha.campaign.schedule import to_text
 from loloha.client import Client
 from loloha.client.answered import Rounds
 from loloha.client.file import DAMAGED
@@ -115,6 +116,17 @@ class Enrolment:
                 return False
         made = self.message(report, round)
         return message == made or _members(message) == _members(made)
+
+
+def refuse_ended(campaigns: Sequence[Campaign], now: Callable[[], float]) -> None:
+    """Nobody agrees to what is over."""
+    for one in campaigns:
+        expires = one.schedule.expires
+        if expires is not None and one.schedule.has_ended(now()):
+            raise CampaignError(
+                f"campaign must not have ended, {one.name!r} did at {to_text(expires)}; ask "
+                "for the address of another"
+            )
 
 
 def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger) -> float | None:

@@ -11,6 +11,7 @@ from loloha.sender.agreement import Enrolment
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
+from loloha.sender.opt_out import OPTED_OUT, is_opted_out
 from loloha.sender.receipt import Fate, answers_of, fate, halted
 from loloha.wire.message import MOST_TOGETHER
 
@@ -79,8 +80,11 @@ class Courier:
     def deliver(self, enrolment: Enrolment) -> Delivery:
         """Send one queue."""
         fates = _Fates()
-        self._look(enrolment, fates)
-        self._deliver_alone(enrolment, fates)
+        if is_opted_out():
+            fates.reason = OPTED_OUT
+        else:
+            self._look(enrolment, fates)
+            self._deliver_alone(enrolment, fates)
         return fates.delivery(self.state.same(enrolment))
 
     def _look(self, enrolment: Enrolment, fates: _Fates) -> None:
@@ -125,6 +129,8 @@ class Courier:
 
     def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
+        if is_opted_out():
+            return {one.campaign.name: self.deliver(one) for one in enrolments}
         fates = {one.url: _Fates() for one in enrolments}
         for one in enrolments:
             self._look(one, fates[one.url])

@@ -15,15 +15,21 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from loloha import checks
 from loloha.campaign import Campaign
-from loloha.campaign.schedule import to_text
 from loloha.client import Client
-from loloha.errors import CampaignError, ParameterError, StateError
-from loloha.sender.agreement import Agreement, Enrolment, agreeable, fingerprint_of
+from loloha.errors import ParameterError, StateError
+from loloha.sender.agreement import (
+    Agreement,
+    Enrolment,
+    agreeable,
+    fingerprint_of,
+    refuse_ended,
+)
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import Collector
 from loloha.sender.connection import Connection, Patience
 from loloha.sender.delivery import Courier, Delivery
 from loloha.sender.ledger import Ledger
+from loloha.sender.opt_out import is_opted_out
 
 _AGES = 1e15
 """Seconds: what no clock shows."""
@@ -94,6 +100,11 @@ class Sender:
     # -- consent
 
     @property
+    def opted_out(self) -> bool:
+        """Whether ``DO_NOT_TRACK`` is set: ask for no consent then; nothing is drawn or sent."""
+        return is_opted_out()
+
+    @property
     @_alone
     def consent(self) -> bool:
         """Whether the user has agreed; off until then."""
@@ -154,7 +165,7 @@ class Sender:
         token: str | Mapping[str, str] | None = None,
         limit: float | None = None,
         wait: bool = True,
-    ) -> Campaign:
+    ) -> Campaign | None:
         """Record the user's consent to one campaign, or to several at once, and enrol.
 
         Parameters
@@ -175,8 +186,8 @@ class Sender:
 
         Returns
         -------
-        Campaign
-            The first one.
+        Campaign or None
+            The first one; None, with nothing kept or sent, where the user has `opted_out`.
 
         Raises
         ------
@@ -191,6 +202,8 @@ class Sender:
         wanted = [fingerprint_of(url) for url in urls]
         if not wanted or len(set(wanted)) < len(wanted):
             raise ParameterError("urls must be different campaigns, at least one; name each once")
+        if self.opted_out:
+            return None
         before = self._state.now()
         if before is None:
             after = self._enrol({url: _token(token, url) for url in urls}, limit, wait)
@@ -211,7 +224,7 @@ class Sender:
                 for url, token in tokens.items()
             ]
             campaigns = [collector.document() for collector in collectors]
-            self._refuse_ended(campaigns)
+            refuse_ended(campaigns, self._now)
             limit = agreeable(campaigns, limit, ledger)
             for (url, token), collector, campaign in zip(
                 tokens.items(), collectors, campaigns, strict=True
@@ -225,16 +238,6 @@ class Sender:
                 enrolments.append(Enrolment(url, token, ticket, campaign, client))
         known = ledger.spent, ledger.committed, ledger.answered
         return Agreement(tuple(enrolments), limit, *known)
-
-    def _refuse_ended(self, campaigns: list[Campaign]) -> None:
-        """Nobody agrees to what is over."""
-        for one in campaigns:
-            expires = one.schedule.expires
-            if expires is not None and one.schedule.has_ended(self._now()):
-                raise CampaignError(
-                    f"campaign must not have ended, {one.name!r} did at {to_text(expires)}; ask "
-                    "for the address of another"
-                )
 
     @_alone
     def withdraw(self) -> str:
@@ -283,7 +286,8 @@ class Sender:
         int or None
             The round; None if nothing is drawn, kept or sent for it: it is not one of this user's,
             where the campaign asks each user in one round of ``every`` only, or the collector has
-            said that the campaign is paused or has ended, or its end date has passed.
+            said that the campaign is paused or has ended, or its end date has passed, or the user
+            has `opted_out`.
 
         Raises
         ------
@@ -348,7 +352,8 @@ class Sender:
         """Whether this user answers a round: never because of the value."""
         schedule = enrolment.campaign.schedule
         goes_on = schedule.expires is None or schedule.takes(round, self._now())
-        return goes_on and enrolment.client.is_due(round) and not enrolment.halted
+        goes_on = goes_on and not enrolment.halted and not self.opted_out
+        return goes_on and enrolment.client.is_due(round)
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
@@ -373,7 +378,7 @@ class Sender:
 
         A report that was sent without our learning of it is sent again, byte for byte: the
         collector counts it once. It leaves the queue on the collector's own receipt or refusal of
-        this report, on nothing else.
+        this report, on nothing else. Where the user has `opted_out` all of it stays.
 
         Raises
         ------
