@@ -1,6 +1,7 @@
 """Admin keys: label, dates, last use; drawn, rotated and revoked, in the store and over HTTP."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,18 @@ def test_the_last_valid_one_goes_only_on_purpose(store: Store) -> None:
     assert [one.label for one in keys.all()] == ["last"]
     keys.revoke(last.name, now=now, even_last=True)
     assert keys.all() == []
+
+
+def test_of_two_who_revoke_at_once_one_keeps_the_last(store: Store) -> None:
+    for _ in range(10):
+        keys = AdminKeys(store)
+        for one in keys.all():
+            keys.revoke(one.name, now=START, even_last=True)
+        pair = [keys.draw(f"key {i}", now=START)[1].name for i in range(2)]
+        with ThreadPoolExecutor(2) as both:
+            ended = [both.submit(AdminKeys(store).revoke, name, now=START) for name in pair]
+        assert [type(one.exception()) for one in ended].count(LastKeyError) == 1
+        assert len(keys.all()) == 1
 
 
 def test_over_http_keys_are_drawn_used_rotated_and_revoked(serve: Any, clock: Clock) -> None:

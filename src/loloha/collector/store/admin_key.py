@@ -82,10 +82,8 @@ class AdminKeys:
 
     def all(self) -> list[AdminKey]:
         """All keys, those of release 0.2 first, then in the order in which they were made."""
-        table = schema.admin_key
         with self._database.read() as connection:
-            rows = connection.execute(sql.select(table)).all()
-        keys = [AdminKey(*row) for row in rows]
+            keys = _keys(connection)
         return sorted(keys, key=lambda one: (one.created or 0, one.sha256))
 
     def draw(self, label: str = "", *, now: float, days: int | None = None) -> tuple[str, AdminKey]:
@@ -100,14 +98,18 @@ class AdminKeys:
             check_text("label", label, _LONGEST_LABEL)
         if days is not None:
             days = checks.integer("days", days, 1, MOST_DAYS, "leave it out for a key that stays")
-        return self._draw(label, now, None if days is None else days * DAY)
+        secret, key = _drawn(label, now, None if days is None else days * DAY)
+        with self._database.write() as connection:
+            self._accept(connection, key)
+        return secret, key
 
     def add(
         self, sha256: bytes, label: str = "", *, now: float, expires: int | None = None
     ) -> AdminKey:
         """Accept the key of a hash; one that is there already stays as it is."""
         key = AdminKey(sha256, label, int(now), None, expires)
-        self._exchange([], key)
+        with self._database.write() as connection:
+            self._accept(connection, key)
         return key
 
     def rotate(self, name: str, *, now: float) -> tuple[str, AdminKey]:
@@ -118,10 +120,12 @@ class AdminKeys:
         ParameterError
             If no key has this name.
         """
-        gone = self._named(name)
-        old = gone[0]
-        life = None if old.expires is None or old.created is None else old.expires - old.created
-        return self._draw(old.label, now, life, gone)
+        with self._database.write() as connection:
+            old = _delete(connection, name, _keys(connection, alone=True))[0]
+            life = None if old.expires is None or old.created is None else old.expires - old.created
+            secret, key = _drawn(old.label, now, life)
+            self._accept(connection, key)
+        return secret, key
 
     def revoke(self, name: str, *, now: float, even_last: bool = False) -> None:
         """Accept a key no longer, at once.
@@ -133,11 +137,12 @@ class AdminKeys:
         ParameterError
             If no key has this name.
         """
-        gone = self._named(name)
-        left = [one for one in self.all() if one.name != name and one.is_valid(now)]
-        if not left and not even_last:
-            raise LastKeyError(f"key must not be the last: {LAST}")
-        self._exchange(gone)
+        with self._database.write() as connection:
+            keys = _keys(connection, alone=True)
+            _delete(connection, name, keys)
+            left = [one for one in keys if one.name != name and one.is_valid(now)]
+            if not left and not even_last:
+                raise LastKeyError(f"key must not be the last: {LAST}")
 
     def note_use(self, key: AdminKey, now: float) -> None:
         """Remember that a key was used; it is written seldom."""
@@ -148,32 +153,33 @@ class AdminKeys:
             mine = sql.update(table).where(table.c.sha256 == key.sha256)
             connection.execute(mine.values(used=int(now)))
 
-    def _draw(
-        self, label: str, now: float, life: int | None, gone: Sequence[AdminKey] = ()
-    ) -> tuple[str, AdminKey]:
-        secret = new_secret()
-        expires = None if life is None else int(now) + life
-        key = AdminKey(hashed(secret), label, int(now), None, expires)
-        self._exchange(gone, key)
-        return secret, key
+    def _accept(self, connection: sql.Connection, key: AdminKey) -> None:
+        statement = insert(self._database.dialect, schema.admin_key).on_conflict_do_nothing()
+        connection.execute(statement, vars(key))
 
-    def _named(self, name: str) -> list[AdminKey]:
-        named = [one for one in self.all() if one.name == name]
-        if not named:
-            raise ParameterError(
-                "key must be one of the list, got another (not shown); see `loloha admin list`"
-            )
-        return named
 
-    def _exchange(self, gone: Sequence[AdminKey], new: AdminKey | None = None) -> None:
-        """Delete keys and add one, together."""
-        table = schema.admin_key
-        statement = insert(self._database.dialect, table).on_conflict_do_nothing()
-        with self._database.write() as connection:
-            for one in gone:
-                connection.execute(sql.delete(table).where(table.c.sha256 == one.sha256))
-            if new is not None:
-                connection.execute(statement, vars(new))
+def _keys(connection: sql.Connection, *, alone: bool = False) -> list[AdminKey]:
+    """All keys; ``alone``, if nobody may change them until the transaction ends."""
+    rows = sql.select(schema.admin_key).order_by(schema.admin_key.c.sha256)
+    return [AdminKey(*row) for row in connection.execute(rows.with_for_update() if alone else rows)]
+
+
+def _delete(connection: sql.Connection, name: str, keys: Sequence[AdminKey]) -> list[AdminKey]:
+    """Delete those of a name, which are returned."""
+    named = [one for one in keys if one.name == name]
+    if not named:
+        raise ParameterError(
+            "key must be one of the list, got another (not shown); see `loloha admin list`"
+        )
+    table = schema.admin_key
+    connection.execute(sql.delete(table).where(table.c.sha256.in_([one.sha256 for one in named])))
+    return named
+
+
+def _drawn(label: str, now: float, life: int | None) -> tuple[str, AdminKey]:
+    secret = new_secret()
+    expires = None if life is None else int(now) + life
+    return secret, AdminKey(hashed(secret), label, int(now), None, expires)
 
 
 def name_of(secret: str) -> str:
