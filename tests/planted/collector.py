@@ -246,4 +246,18 @@ COLLECTOR = [
         "self._unread < 0",
         "collector/test_connections.py -k 'endless and one'",
     ),
+    Mutant(
+        "a metric has another name than in the alerts",
+        "collector/metric.py",
+        "'loloha_store_failures'",
+        "'loloha_failed_commits'",
+        "collector/test_prometheus.py -k exports_all",
+    ),
+    Mutant(
+        "the state of a campaign is shown where alerts do not look",
+        "collector/metric.py",
+        "['campaign', 'name', 'state']",
+        "['campaign', 'name', 'life']",
+        "collector/test_prometheus.py -k exports_all",
+    ),
 ]
