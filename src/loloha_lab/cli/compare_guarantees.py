@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loloha.cli import console
+from loloha.cli.results_folder import unwritable, writing_to
 
 TABLE, FIGURE = "guarantees-table.md", "guarantees"
 
@@ -16,6 +17,7 @@ def compare_guarantees(
     data_set: list[str] | None = None,
     runs: int = 4,
     quick: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Compare protocols that keep the same promise, and write a table and a figure to --out.
 
@@ -39,10 +41,21 @@ def compare_guarantees(
             f"data sets must be among {', '.join(names)}, got {', '.join(chosen)}; choose from "
             "these"
         )
+    if data_dir is not None and not data_dir.is_dir():
+        raise ParameterError(
+            f"data-dir must be a folder, got {str(data_dir)!r}; leave it out if there is none"
+        )
     runs = checks.integer("runs", runs, 2, 1000, "their spread is the error of the mean")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from error
     scores = score(populations(data_dir, chosen, quick=quick), runs, console.say)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / TABLE).write_text(promise_table.text(scores), encoding="utf-8")
-    figure.save(promise_figure.draw(scores), out / FIGURE)
+    with writing_to(out):
+        (out / TABLE).write_text(promise_table.text(scores), encoding="utf-8")
+        figure.save(promise_figure.draw(scores), out / FIGURE)
+    if as_json:
+        console.show_json(scores.to_rows())
+        return
     console.show(promise_table.agreement(scores))
     console.show(f"{out / TABLE}, {out / FIGURE}.png, {out / FIGURE}.svg")

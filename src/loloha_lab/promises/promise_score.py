@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,27 @@ class PromiseScores(NamedTuple):
     def of(self, promise: str, data: str) -> list[Score]:
         """All methods under one promise on one data set."""
         return [one for one in self.rows if (one.promise, one.data) == (promise, data)]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """As JSON data: a row for each error that was measured, or why there is none."""
+        rows = []
+        for row in self.rows:
+            entrant = row.entrant
+            cell: dict[str, Any] = {
+                "promise": row.promise,
+                "data_set": row.data,
+                "protocol": entrant.method,
+            }
+            cell |= {"parameters": entrant.parameters, "reason": entrant.why}
+            for kind, one in (("round", row.round), (f"mean of {WINDOW}", row.mean)):
+                if one is None:
+                    rows.append(
+                        {**cell, "error": kind, "mse": None, "expected_mse": None, "z": None}
+                    )
+                else:
+                    measured = {"mse": one.measured, "expected_mse": one.expected, "z": one.z}
+                    rows.append({**cell, "error": kind, **measured})
+        return rows
 
 
 def populations(
