@@ -252,8 +252,8 @@ class Served:
 
 
 @contextmanager
-def serving(store: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "loloha", "serve", "--port", "0", "--store", store]
+def serving(store: str, *options: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "loloha", "serve", "--port", "0", "--store", store, *options]
     environment = {**os.environ, "LOLOHA_ADMIN_KEY": KEY, "LOLOHA_RATE_LIMIT": ""}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:

@@ -112,12 +112,16 @@ def test_numbers_are_asked_for_of_domains_that_have_them(
 ) -> None:
     create = ["campaign", "create", "Hours", "--eps-inf", "2", "--eps-1", "1"]
     number = [*create, "--number", "--range", "0", "24", "--bins", "96"]
-    for more, target in (([], "distribution"), (["--target", "mean"], "mean")):
+    # With thresholds the variance is the least, range² · 1.004 / n; without them the worst is said.
+    for more, target, error in (
+        ([], "distribution", "1.39"),
+        (["--target", "mean"], "mean", "1.5"),
+    ):
         assert main([*number, *more, "--n", "20000"]) == 0
         out, err = capsys.readouterr()
         protocol = json.loads(out)["protocol"]
         assert (protocol["type"], protocol["target"]) == ("onebit", target)
-        assert "95 % error of the mean 1.5 % of the range" in err
+        assert f"95 % error of the mean {error} % of the range" in err
     for wrong, said in (
         ([*create, "--number", "--domain", "a,b,c"], "--number must come with a --range"),
         ([*number, "--other", "else"], "--number must come with a --range"),
