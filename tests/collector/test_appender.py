@@ -113,7 +113,11 @@ def test_what_it_does_not_offer_says_so_and_the_rest_is_there(serve: Any, tmp_pa
         assert "ask the one with the dashboard" in answer.json()["detail"]
     state = f"/v1/admin/campaigns/{one.fingerprint}/state"
     for ask in (client.post("/v1/campaigns", json={"campaign": one.to_dict()}, headers=ADMIN),
-                client.put(state, json={"state": "paused"}, headers=ADMIN)):  # fmt: skip
+                client.put(state, json={"state": "paused"}, headers=ADMIN),
+                client.get("/v1/admin/keys", headers=ADMIN),
+                client.post("/v1/admin/keys", json={"label": "more"}, headers=ADMIN),
+                client.post("/v1/admin/keys/0/rotate", json={}, headers=ADMIN),
+                client.delete("/v1/admin/keys/0", headers=ADMIN)):  # fmt: skip
         assert ask.status_code == 501
     assert client.get("/healthz").status_code == 200
     assert b"loloha_commit_seconds" in client.get("/metrics").content

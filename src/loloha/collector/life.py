@@ -48,6 +48,10 @@ class Life(NamedTuple):
         return min(first - 1, last)
 
 
+NEW = Life()
+"""That of a campaign of which the store has noted nothing yet."""
+
+
 def require_next(state: State, wanted: State) -> None:
     """Refuse a state that cannot follow; the same again can.
 

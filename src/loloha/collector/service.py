@@ -84,9 +84,9 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, campaigns, administration):
+    for part in (upload, together, campaigns):
         app.include_router(part.routes(context))
-    for part in (results, over_rounds, dashboard):
+    for part in (administration, results, over_rounds, dashboard):
         app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])
     _add_operations(app, context)
     _answer_errors_as_problems(app)

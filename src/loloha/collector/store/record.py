@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha.collector.guard import Seen, pack
-from loloha.collector.life import Life
+from loloha.collector.life import NEW, Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
 from loloha.collector.store.newest_report import NewestReport
@@ -101,7 +101,7 @@ class Recorder:
 
     def life(self, stored: StoredCampaign) -> Life:
         """Where a campaign will be once the transaction has committed."""
-        return self._changed.get(stored.id) or self.lives.get(stored.id, Life())
+        return self._changed.get(stored.id) or self.lives.get(stored.id, NEW)
 
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float

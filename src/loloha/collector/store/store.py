@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
-from loloha.collector.life import ENDED, STATES, Life, State, require_next
+from loloha.collector.life import ENDED, NEW, STATES, Life, State, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.count_part import whole
 from loloha.collector.store.database import Database
@@ -190,7 +190,7 @@ class Store:
 
     def life(self, stored: StoredCampaign) -> Life:
         """Where a campaign is in its life, from memory: as who writes the store left it."""
-        return self._record.lives.get(stored.id, Life())
+        return self._record.lives.get(stored.id, NEW)
 
     def read_lives(self) -> None:
         """Learn where campaigns are in their lives, which another collector may change."""
