@@ -93,8 +93,10 @@ def scraped(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> list[Sam
     with monkeypatch.context() as patch:
         patch.setattr(Store, "ping", broken)
         assert client.get("/readyz").status_code == 503
+        assert "\nloloha_ready 0.0\n" in client.get("/metrics").text
         patch.setattr("loloha.collector.campaigns.tagged", broken)
         assert client.get("/v1/campaigns").status_code >= 500
+    assert "\nloloha_ready 1.0\n" in client.get("/metrics").text
     exported = [
         (sample.name, {**sample.labels, **SCRAPED})
         for family in families(client.get("/metrics").text)

@@ -254,6 +254,13 @@ COLLECTOR = [
         "collector/test_prometheus.py -k exports_all",
     ),
     Mutant(
+        "a collector that is not ready exports that it is",
+        "collector/service.py",
+        "context.metrics.ready.set(0)",
+        "context.metrics.ready.set(1)",
+        "collector/test_prometheus.py -k exports_all",
+    ),
+    Mutant(
         "the state of a campaign is shown where alerts do not look",
         "collector/metric.py",
         "['campaign', 'name', 'state']",

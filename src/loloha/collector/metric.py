@@ -45,6 +45,11 @@ class Metrics:
         self.commit_seconds = Histogram(
             "loloha_commit_seconds", "Time of a commit", buckets=_SECONDS, registry=self.registry
         )
+        self.ready = Gauge(
+            "loloha_ready",
+            "1 if reports can be counted, as /readyz says, else 0",
+            registry=self.registry,
+        )
         self.waiting = Gauge(
             "loloha_waiting_reports", "Reports that wait for a commit", registry=self.registry
         )

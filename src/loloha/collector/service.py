@@ -132,16 +132,22 @@ def _sharing(settings: Settings) -> Share | None:
 
 
 def _add_operations(app: FastAPI, context: Context) -> None:
+    async def must_be_ready() -> None:
+        try:
+            context.timekeeper.now()
+            context.committer.must_work()
+            context.must_log()
+        except StoreError as error:
+            raise unavailable(str(error)) from None
+        if context.settings.append_only is None:
+            await context.check(lambda: context.store.ping())
+
     async def ready() -> Response:
         """Answers 200 if the store answers, its last write succeeded and the clock is right.
 
         So has that of a log of reports, where there is one.
         """
-        context.timekeeper.now()
-        context.committer.must_work()
-        context.must_log()
-        if context.settings.append_only is None:
-            await context.check(lambda: context.store.ping())
+        await must_be_ready()
         return healthy()
 
     async def live() -> Response:
@@ -171,6 +177,12 @@ def _add_operations(app: FastAPI, context: Context) -> None:
     async def metrics(request: Request) -> Response:
         """Counts of reports, of each campaign too, and of requests; no label for any value."""
         context.rate.charge(request.scope, _METRICS_COST)
+        try:
+            await must_be_ready()
+        except Problem:
+            context.metrics.ready.set(0)
+        else:
+            context.metrics.ready.set(1)
         return Response(context.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
