@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,19 +11,10 @@ from loloha.cli import console
 from loloha.cli.campaign import ADMIN_KEY, about_key, group
 from loloha.errors import CampaignError, ParameterError
 
-__all__ = ["group"]
+if TYPE_CHECKING:
+    from loloha.collector.life import State
 
-_ENDS = {
-    "closed": (
-        "It takes no reports any more, for ever; devices are told, drop what waits, and stop. The "
-        "pseudonyms of its open rounds are deleted. Its estimates stay."
-    ),
-    "archived": "It is no longer listed. Its estimates stay at its address.",
-    "deleted": (
-        "All its counts and waiting reports are deleted, for ever. Its document stays, so that "
-        "devices are told that it has ended; so do a log of its reports, and backups of the store."
-    ),
-}
+__all__ = ["group"]
 
 
 @group.command("list")
@@ -93,14 +84,15 @@ def delete(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
     _end(campaign, "deleted", yes, as_json)
 
 
-def _end(campaign: str, state: str, yes: bool, as_json: bool) -> None:
+def _end(campaign: str, state: State, yes: bool, as_json: bool) -> None:
     """Say what goes and what stays, then ask, then do it."""
+    from loloha.collector.life import MEANS
     from loloha.sender.collector import Collector
 
     with Collector(campaign) as collector:
         name = console.visible(collector.summary()["name"])
     if not yes:
-        console.say(f"{name} is to be {state}. {_ENDS[state]}")
+        console.say(f"{name} is to be {state}. {MEANS[state]}")
         if not typer.get_text_stream("stdin").isatty():
             raise ParameterError("yes must be given where nobody can be asked; add --yes")
         typer.confirm("Go on?", abort=True, err=True)

@@ -50,12 +50,7 @@ def routes(context: Context) -> APIRouter:
     async def add(request: Request) -> Response:
         """It is in the answer, and never shown again."""
         wanted = read_body(request.scope["admitted"].body, shape.WantedAdminKey, "a wanted key")
-        keys, now = AdminKeys(context.store), context.clock()
-        try:
-            drawn = await context.read(lambda: keys.draw(wanted.label, now=now, days=wanted.days))
-        except (CampaignError, ParameterError) as error:
-            raise Problem(422, str(error), kind="key") from None
-        return _new(drawn, 201)
+        return _new(await draw_key(context, wanted), 201)
 
     @router.post(
         f"{_KEY}/rotate",
@@ -65,11 +60,7 @@ def routes(context: Context) -> APIRouter:
     )
     async def rotate(name: str) -> Response:
         """The new one has the label and as long a life; the old one is revoked at once."""
-        keys, now = AdminKeys(context.store), context.clock()
-        try:
-            return _new(await context.read(lambda: keys.rotate(name, now=now)), 200)
-        except ParameterError as error:
-            raise Problem(404, str(error), kind="key") from None
+        return _new(await rotate_key(context, name), 200)
 
     @router.delete(
         _KEY,
@@ -84,17 +75,40 @@ def routes(context: Context) -> APIRouter:
         even_last: Annotated[bool, Query(description="Also where no valid key is left")] = False,
     ) -> Response:
         """At once. The last valid one is refused by 409, which says what its end would mean."""
-        keys, now = AdminKeys(context.store), context.clock()
-        even_last |= context.settings.admin_key is not None
-        try:
-            await context.read(lambda: keys.revoke(name, now=now, even_last=even_last))
-        except LastKeyError as error:
-            raise Problem(409, str(error), kind="last_key") from None
-        except ParameterError as error:
-            raise Problem(404, str(error), kind="key") from None
+        await revoke_key(context, name, even_last=even_last)
         return Response(status_code=204)
 
     return router
+
+
+async def draw_key(context: Context, wanted: shape.WantedAdminKey) -> tuple[str, AdminKey]:
+    """A new key and what is known of it."""
+    keys, now = AdminKeys(context.store), context.clock()
+    try:
+        return await context.read(lambda: keys.draw(wanted.label, now=now, days=wanted.days))
+    except (CampaignError, ParameterError) as error:
+        raise Problem(422, str(error), kind="key") from None
+
+
+async def rotate_key(context: Context, name: str) -> tuple[str, AdminKey]:
+    """A key in place of another."""
+    keys, now = AdminKeys(context.store), context.clock()
+    try:
+        return await context.read(lambda: keys.rotate(name, now=now))
+    except ParameterError as error:
+        raise Problem(404, str(error), kind="key") from None
+
+
+async def revoke_key(context: Context, name: str, *, even_last: bool) -> None:
+    """Accept a key no longer; the last only on purpose, unless the settings have one."""
+    keys, now = AdminKeys(context.store), context.clock()
+    even_last |= context.settings.admin_key is not None
+    try:
+        await context.read(lambda: keys.revoke(name, now=now, even_last=even_last))
+    except LastKeyError as error:
+        raise Problem(409, str(error), kind="last_key") from None
+    except ParameterError as error:
+        raise Problem(404, str(error), kind="key") from None
 
 
 def _new(drawn: tuple[str, AdminKey], status: int) -> Response:

@@ -14,7 +14,7 @@ from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
-from loloha.collector.life import LISTED, STATES, Life
+from loloha.collector.life import LISTED, STATES, Life, State
 from loloha.collector.openapi import described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
@@ -155,16 +155,21 @@ def routes(context: Context) -> APIRouter:
         the pseudonyms of its rounds; deleting, also all counts. The document stays.
         """
         asked = read_body(request.scope["admitted"].body, shape.NewState, "a state")
-        stored = await context.known(fingerprint)
-        try:
-            now = context.timekeeper.now()
-            await context.read(context.store.set_state, stored, asked.state, now)
-        except CampaignError as error:
-            raise Problem(409, str(error), kind="state") from None
-        await context.read(context.look_over)
+        stored = await become(context, fingerprint, asked.state)
         return tagged(request, _summary(context, stored, context.clock()))
 
     return router
+
+
+async def become(context: Context, fingerprint: str, state: State) -> StoredCampaign:
+    """Have a campaign in a state, whoever with an admin key asks for it, and in whichever way."""
+    stored = await context.known(fingerprint)
+    try:
+        await context.read(context.store.set_state, stored, state, context.timekeeper.now())
+    except CampaignError as error:
+        raise Problem(409, str(error), kind="state") from None
+    await context.read(context.look_over)
+    return stored
 
 
 def _summary(context: Context, stored: StoredCampaign, now: float) -> shape.Summary:

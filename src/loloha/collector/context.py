@@ -22,7 +22,7 @@ from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
 from loloha.collector.store import Store
-from loloha.collector.store.admin_key import AdminKeys
+from loloha.collector.store.admin_key import AdminKey, AdminKeys
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.timekeeper import Timekeeper
 from loloha.collector.workers import Workers, WorkersApart
@@ -223,35 +223,48 @@ class Context:
         """There is a campaign more."""
         self._fingerprints.add(fingerprint)
 
+    async def admin_keys(self) -> list[AdminKey]:
+        """The valid ones, that of the settings among them."""
+        now, setting = self.clock(), self.settings.admin_key
+        keys = await self.read(AdminKeys(self.store).all)
+        if setting is not None:
+            # Used now: its use is noted nowhere.
+            mine = hashed(setting.get_secret_value())
+            keys.append(AdminKey(mine, "LOLOHA_ADMIN_KEY", None, int(now), None))
+        return [one for one in keys if one.is_valid(now)]
+
+    async def admin_key(self, secret: str | None) -> AdminKey | None:
+        """The valid admin key that somebody gives, None where it is none."""
+        keys = await self.admin_keys()
+        if secret is None or not is_one_of(secret, [one.sha256 for one in keys]):
+            return None
+        key = next(one for one in keys if one.sha256 == hashed(secret))
+        await self.note_use(key)
+        return key
+
+    async def note_use(self, key: AdminKey) -> None:
+        """Remember that a key was used; what is asked for may be done even where this fails."""
+        with suppress(StoreError):
+            await self.read(AdminKeys(self.store).note_use, key, self.clock())
+
     async def require_admin(self, authorization: str) -> None:
         """Refuse a request without an admin key in its header."""
-        table, now = AdminKeys(self.store), self.clock()
-        keys = [one for one in await self.read(table.all) if one.is_valid(now)]
-        hashes = [one.sha256 for one in keys]
-        if self.settings.admin_key is not None:
-            hashes.append(hashed(self.settings.admin_key.get_secret_value()))
-        self._require(authorization, hashes, "an admin key")
-        given = hashed(bearer(authorization) or "")
-        for one in keys:
-            if one.sha256 == given:
-                # What is asked for may be done even where this cannot be noted.
-                with suppress(StoreError):
-                    await self.read(table.note_use, one, now)
+        given = bearer(authorization)
+        if await self.admin_key(given) is None:
+            raise _refused(given, "an admin key")
 
     def require_token(self, authorization: str, stored: StoredCampaign) -> None:
         """Refuse a submission without the campaign's token, where it has one; as above."""
-        if stored.token is not None:
-            self._require(authorization, [stored.token], "the campaign's submit token")
-
-    @staticmethod
-    def _require(authorization: str, hashes: list[bytes], what: str) -> None:
         given = bearer(authorization)
-        if is_one_of(given, hashes):
-            return
-        detail = f"authorization must be 'Bearer' and {what}; ask whoever runs the collector"
-        if given is None:
-            raise Problem(401, detail, kind="unauthorized", headers=_CHALLENGE)
-        raise Problem(403, detail, kind="forbidden")
+        if stored.token is not None and not is_one_of(given, [stored.token]):
+            raise _refused(given, "the campaign's submit token")
+
+
+def _refused(given: str | None, what: str) -> Problem:
+    detail = f"authorization must be 'Bearer' and {what}; ask whoever runs the collector"
+    if given is None:
+        return Problem(401, detail, kind="unauthorized", headers=_CHALLENGE)
+    return Problem(403, detail, kind="forbidden")
 
 
 def _whole(work: Callable[..., Parts], *arguments: Any) -> tuple[Any, list[bytes]]:

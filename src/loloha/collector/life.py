@@ -23,6 +23,23 @@ _FOLLOWS: dict[State, tuple[State, ...]] = {
     "deleted": ("closed", "archived"),
 }
 """After which states each may come."""
+MEANS: dict[State, str] = {
+    "open": "It takes reports again, of the rounds that are open then. What was dropped stays so.",
+    "paused": (
+        "It takes no reports until it is resumed: devices are told, drop what waits, and ask "
+        "again. Its estimates stay."
+    ),
+    "closed": (
+        "It takes no reports any more, for ever; devices are told, drop what waits, and stop. The "
+        "pseudonyms of its open rounds are deleted. Its estimates stay."
+    ),
+    "archived": "It is no longer listed. Its estimates stay at its address.",
+    "deleted": (
+        "All its counts and waiting reports are deleted, for ever. Its document stays, so that "
+        "devices are told that it has ended; so do a log of its reports, and backups of the store."
+    ),
+}
+"""What becomes of a campaign in each, as whoever orders it is told before."""
 
 
 class Life(NamedTuple):
@@ -46,6 +63,11 @@ class Life(NamedTuple):
         """The newest round that has begun and takes no more reports; -1 if there is none."""
         first, last = self.open_rounds(stored, now)
         return min(first - 1, last)
+
+
+def following(state: State) -> list[State]:
+    """The states that may come next, other than the same."""
+    return [wanted for wanted, before in _FOLLOWS.items() if state in before]
 
 
 NEW = Life()
