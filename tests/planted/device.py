@@ -278,8 +278,8 @@ SENDERS = [
     Mutant(
         "a campaign is answered past its end date",
         "sender/sender.py",
-        "goes_on and not enrolment.halted and not self.opted_out",
-        "not enrolment.halted and not self.opted_out",
+        "schedule.expires is not None and not schedule.takes(round, self._now())",
+        "False",
         "sender/test_halted.py -k end_date",
     ),
     Mutant(
@@ -288,6 +288,13 @@ SENDERS = [
         "            fates.reason = OPTED_OUT\n",
         "            self._deliver_alone(enrolment, fates)\n",
         "sender/test_opt_out.py -k nothing_is_sent",
+    ),
+    Mutant(
+        "a preview answers the round",
+        "sender/preview.py",
+        "round in client.sent_rounds",
+        "client.is_due(round)",
+        "sender/test_preview.py -k example_is_of_nobody",
     ),
     Mutant(
         "what waits past the end date is sent",

@@ -200,6 +200,9 @@ OPTIONS = {
     ),
     "pause": Option(float, "Seconds between two looks at a log that grows."),
     "port": Option(int, "By default 8770; 0 takes any that is free."),
+    "preview": Option(
+        bool, "Show the bytes of this round's report, or of an example, and what they say."
+    ),
     "project": Option(bool, "Also a column of frequencies that are >= 0 and add up to 1."),
     "protocol": Option(str, "Name of a protocol; see `loloha protocols`.", "PROTOCOL"),
     "publish_every": Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from loloha.cli import console
+from loloha.cli import console, report_preview
 from loloha.errors import BudgetError, ParameterError, StateError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def report(
     campaign: str | None = None,
     consent: bool = False,
     withdraw: bool = False,
+    preview: bool = False,
     limit: float | None = None,
     wait: bool = True,
     as_json: bool = False,
@@ -32,8 +33,16 @@ def report(
 
     The value itself is never sent. A round is answered once. The first time --campaign is the
     address to report to; LOLOHA_TOKEN holds the submit token where one is needed. Where
-    DO_NOT_TRACK is set nothing is drawn or sent.
+    DO_NOT_TRACK is set nothing is drawn or sent. --preview shows what would go: the report that
+    waits or was made for this round, else an example, and takes no value.
     """
+    if preview:
+        if label is not None or consent or withdraw or limit is not None or not wait:
+            raise ParameterError(
+                "preview must stand with --state and --campaign alone; it asks nothing else"
+            )
+        report_preview.show(state, campaign, as_json=as_json)
+        return
     from loloha.client.file import DAMAGED
     from loloha.sender import Delivery, Sender
     from loloha.sender.agreement_file import AgreementFile

@@ -98,6 +98,9 @@ CELL_WORDS = Part(
 LINK_WORDS = Part(
     "privacy.plain_words:links", "words for what joins reports", "take it that they can be joined"
 )
+ANSWER_WORDS = Part(
+    "sender.preview:words", "words for a key and an answer", "previews show the bytes alone"
+)
 CHANGE = Part("privacy.change:memoised", "how surely a change of value shows", "it is not computed")
 FRESH_CHANGE = Part(
     "privacy.change:one_round",

@@ -4,6 +4,7 @@ from loloha.sender.collector import Collector
 from loloha.sender.connection import Connection, Patience, Unreachable
 from loloha.sender.consent import explain_all
 from loloha.sender.delivery import Delivery
+from loloha.sender.preview import Preview
 from loloha.sender.sender import Sender
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Connection",
     "Delivery",
     "Patience",
+    "Preview",
     "Sender",
     "Unreachable",
     "explain_all",

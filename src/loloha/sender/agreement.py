@@ -227,7 +227,9 @@ class Agreement:
 
     def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
         """An enrolment after one more report; BudgetError where the limit leaves none."""
-        self._must_cover(enrolment.campaign)
+        # It must not show in who reports.
+        if why := self.uncovered(enrolment.campaign):
+            raise BudgetError(why)
         client = enrolment.client._copy()
         report = client.report(index, round=round)
         message = replace(enrolment, client=client).message(report, round)
@@ -236,19 +238,19 @@ class Agreement:
         queue = {one: enrolment.queue[one] for one in newest} | {round: message}
         return replace(enrolment, client=client, queue=queue)
 
-    def _must_cover(self, campaign: Campaign) -> None:
-        """Refuse a report for what is known before the value: it must not show in who reports."""
+    def uncovered(self, campaign: Campaign) -> str:
+        """Why the limit leaves no report, for what is known before the value; empty if it does."""
         if self.limit is None:
-            return
+            return ""
         if self.committed_before is None or not covers(self.limit, self.committed):
-            raise BudgetError(ANEW)
+            return ANEW
         one = campaign.protocol
-        if not one.longitudinal and not covers(self.limit, self.committed + one.asked_memo):
-            raise BudgetError(
-                f"loss must stay within limit = {self.limit!r}, one more report to "
-                f"{campaign.name!r} would exceed it; report no more to it, or ask the user to "
-                "accept a higher limit"
-            )
+        if one.longitudinal or covers(self.limit, self.committed + one.asked_memo):
+            return ""
+        return (
+            f"loss must stay within limit = {self.limit!r}, one more report to {campaign.name!r} "
+            "would exceed it; report no more to it, or ask the user to accept a higher limit"
+        )
 
     def reset(self, ledger: Ledger, *, wait: bool) -> tuple[Agreement, str]:
         """The same for a new user, who goes on from what was spent; and its cost, in a sentence."""

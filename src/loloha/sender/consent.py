@@ -34,12 +34,12 @@ def _one(campaign: Campaign) -> str:
     first, memo = protocol.asked_first, protocol.asked_memo
     text = (
         f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
-        f"alone, shifts the odds between any two values by a factor of at most {_factor(first)}"
+        f"alone, shifts the odds between any two values by a factor of at most {factor(first)}"
     )
     if not protocol.longitudinal:
         return f"{text}, and every further report by as much again."
     return (
-        f"{text}; all reports of a value that never changes, for ever, by at most {_factor(memo)}."
+        f"{text}; all reports of a value that never changes, for ever, by at most {factor(memo)}."
     )
 
 
@@ -49,12 +49,12 @@ def _together(campaigns: Collection[Campaign]) -> str:
     first = sum(one.asked_first for one in protocols)
     text = (
         f"All {len(protocols)} together: their losses add up. The first report of each, all of "
-        f"them known: a factor of at most {_factor(first)}"
+        f"them known: a factor of at most {factor(first)}"
     )
     if not all(one.longitudinal for one in protocols):
         return f"{text}; later ones have no bound for ever, as not all of them are memoised."
     for_ever = sum(one.asked_memo for one in protocols)
-    return f"{text}; all reports of values that never change: {_factor(for_ever)}."
+    return f"{text}; all reports of values that never change: {factor(for_ever)}."
 
 
 def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
@@ -75,7 +75,8 @@ def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
     )
 
 
-def _factor(eps: float) -> str:
+def factor(eps: float) -> str:
+    """A loss as the factor by which it shifts odds."""
     return f"e^{eps:.4g} = {math.exp(eps):.4g}" if eps < 700 else f"e^{eps:.4g}"
 
 

@@ -29,8 +29,10 @@ from loloha.sender.collector import Collector
 from loloha.sender.connection import Connection, Patience
 from loloha.sender.delivery import Courier, Delivery
 from loloha.sender.ledger import Ledger
-from loloha.sender.opt_out import is_opted_out
+from loloha.sender.opt_out import OPTED_OUT, is_opted_out
+from loloha.sender.preview import Preview, example, of_enrolment, unagreed
 
+_HALTED = {"paused": "is paused", "ended": "has ended"}
 _AGES = 1e15
 """Seconds: what no clock shows."""
 
@@ -339,7 +341,7 @@ class Sender:
             for one in before.named(values)
         ]
         after = before
-        takes = [self._takes(one, number) for one, _, number in asked]
+        takes = [not self._why_not(one, number) for one, _, number in asked]
         for (enrolment, index, number), due in zip(asked, takes, strict=True):
             if due and not enrolment.client.has_answered(number):
                 after = after.changed(enrolment, after.answering(enrolment, index, number))
@@ -348,12 +350,18 @@ class Sender:
             self._state.adopt(after)
         return [number if due else None for (_, _, number), due in zip(asked, takes, strict=True)]
 
-    def _takes(self, enrolment: Enrolment, round: int) -> bool:
-        """Whether this user answers a round: never because of the value."""
+    def _why_not(self, enrolment: Enrolment, round: int) -> str:
+        """Why this user does not answer a round, empty if they do: never because of the value."""
+        if self.opted_out:
+            return OPTED_OUT
+        if enrolment.halted:
+            return f"The campaign {_HALTED[enrolment.halted]}: nothing is drawn or sent for it."
         schedule = enrolment.campaign.schedule
-        goes_on = schedule.expires is None or schedule.takes(round, self._now())
-        goes_on = goes_on and not enrolment.halted and not self.opted_out
-        return goes_on and enrolment.client.is_due(round)
+        if schedule.expires is not None and not schedule.takes(round, self._now()):
+            return "The end date of the campaign leaves no report of this round."
+        if not enrolment.client.is_due(round):
+            return f"This user reports in one round of {schedule.every}, and not in this one."
+        return ""
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
         if round is not None:
@@ -372,6 +380,32 @@ class Sender:
         """The newest rounds that were answered, sent or not."""
         agreed = self._state.now() is not None
         return frozenset(self._state.only().client.sent_rounds if agreed else ())
+
+    @_alone
+    def preview(self, campaign: Campaign | None = None, *, round: int | None = None) -> Preview:
+        """The exact bytes of a report and what they say; nothing is drawn, kept, sent or asked.
+
+        Where the round was answered it is that report. Else it is an example: no value is asked
+        for, and the state is not touched, so that it may be shown as often as one likes.
+
+        Parameters
+        ----------
+        campaign : Campaign, optional
+            By default the only one that the user agreed to. Needs no consent.
+        round : int, optional
+            By default the one that the clock says, or the first one.
+        """
+        agreement = self._state.now()
+        if campaign is None:
+            campaign = self._state.only().campaign
+        if round is None:
+            round = max(0, campaign.schedule.round_at(self._now()))
+        checks.round_number(round)
+        for one in agreement.enrolments if agreement else ():
+            if agreement and one.campaign == campaign:
+                reason = self._why_not(one, round) or agreement.uncovered(campaign)
+                return of_enrolment(one, round, reason)
+        return example(campaign, round, unagreed())
 
     def deliver(self) -> Delivery:
         """Send the queue, oldest first; what cannot be sent now stays.
