@@ -45,7 +45,7 @@ export interface CampaignStatus {
 
 export interface Status {
   consent: boolean;
-  /** The browser says so, by Global Privacy Control or Do Not Track: ask for no consent. */
+  /** DO_NOT_TRACK is set, or the browser says so, by Global Privacy Control or Do Not Track: ask for no consent. */
   optedOut: boolean;
   /** Everything that was spent with this storage, by all campaigns together. */
   loss: number;
@@ -73,10 +73,10 @@ export interface Delivery {
 export declare class Sender {
   constructor(storage: Storage, options?: SenderOptions);
   status(): Promise<Status>;
-  /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before. */
+  /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before, or DO_NOT_TRACK is set. */
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign | null>;
   withdraw(): Promise<string>;
-  /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended, or its end date has passed. */
+  /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended, or its end date has passed, or DO_NOT_TRACK is set. */
   report(value: Value, options?: { round?: number }): Promise<number | null>;
   reportAll(
     values: Record<string, Value>,

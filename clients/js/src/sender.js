@@ -13,6 +13,7 @@ import { CampaignError, StateError, Unreachable, must } from "./errors.js";
 import { afford, bound, checkLimit, claimOf } from "./limit.js";
 import { encode } from "./message.js";
 import { byNumber, sum } from "./number.js";
+import { SILENCED, isOptedOut, isSilenced } from "./optout.js";
 import { outbox } from "./outbox.js";
 import { post } from "./post.js";
 import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, reader, remainsOf, textOf } from "./state.js";
@@ -46,7 +47,7 @@ export class Sender {
       storage,
       stateOf: this.#stateOf,
       post: this.#post,
-      goesOn: (campaign) => this.#goesOn(campaign),
+      goesOn: (campaign) => this.#goesOn(campaign) && !isSilenced(),
       settle: (reports) => this.#settle(reports),
     });
   }
@@ -54,7 +55,7 @@ export class Sender {
   /**
    * What is known: consent, loss and limit of all campaigns together, and for each in `campaigns`
    * its campaign and loss, the rounds that were answered, and those that wait to be sent. `optedOut` is true
-   * where the browser says that its user wants none of this: then ask for no consent.
+   * where the browser or the environment says that its user wants none of this: then ask for no consent.
    */
   async status() {
     const state = await this.#read();
@@ -77,13 +78,14 @@ export class Sender {
    *   one replaces it
    * @param {boolean} [options.wait] after a withdrawal, whether to wait for rounds that were not
    *   answered yet; if not, a round that is answered again counts this user twice
-   * @returns {Promise<Campaign | null>} the first one; null, with nothing kept or sent, where the browser says
-   *   that its user wants none of this, and had not agreed before
+   * @returns {Promise<Campaign | null>} the first one; null, with nothing kept or sent, where DO_NOT_TRACK is
+   *   set, or the browser says that its user wants none of this, and had not agreed before
    */
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
     must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several different ones; name each once");
+    if (isSilenced()) return null;
     const known = await this.#read();
     if (!known.enrolments.length && isOptedOut()) return null;
     const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
@@ -153,7 +155,8 @@ export class Sender {
    * @param {number} [options.round] by default the one that the clock says
    * @returns {Promise<number | null>} the round; one that was answered stays as it was. null if it is none of
    *   this user's, where a campaign asks each in one round of `every`, or once the collector has said that the
-   *   campaign is paused or has ended, or its end date has passed: nothing is drawn, kept or sent
+   *   campaign is paused or has ended, or its end date has passed, or DO_NOT_TRACK is set: nothing is drawn,
+   *   kept or sent
    * @throws {BudgetError} if the limit leaves no more reports of one-round protocols, or does not cover all that
    *   can be spent, in a state of release 0.2.0; never because of the value
    */
@@ -185,7 +188,7 @@ export class Sender {
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
       checkRound("round", now);
       const index = campaign.index(value);
-      rounds[name] = client.isDue(now) && !halted && this.#goesOn(campaign, now) ? now : null;
+      rounds[name] = client.isDue(now) && !halted && this.#goesOn(campaign, now) && !isSilenced() ? now : null;
       if (rounds[name] === null || client.hasAnswered(now)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
@@ -199,7 +202,8 @@ export class Sender {
 
   /**
    * Send the queue, oldest first; what cannot be settled now stays. Once the collector has said that the
-   * campaign is paused or has ended all that waits is dropped; a paused one is asked about each time.
+   * campaign is paused or has ended all that waits is dropped; a paused one is asked about each time. Where
+   * DO_NOT_TRACK is set nothing is sent, and all stays.
    */
   async deliver() {
     return this.#deliver(only(await this.#read()));
@@ -215,14 +219,15 @@ export class Sender {
   }
 
   async #deliver(enrolment) {
-    const outcome = { sent: [], refused: {}, reason: "" };
+    const isSilent = isSilenced();
+    const outcome = { sent: [], refused: {}, reason: isSilent ? SILENCED : "" };
     let fruitless = 0;
-    const isOver = !this.#goesOn(enrolment.campaign);
+    const isOver = !isSilent && !this.#goesOn(enrolment.campaign);
     if (isOver) {
       // Not noted: a clock that was ahead may be set right.
       for (const one of await this.#settle([{ enrolment, isOver }])) outcome.refused[one] = "the campaign has ended";
-    } else if (enrolment.halted === "paused") await this.#askOn(enrolment);
-    for (const [round, message] of isOver ? [] : enrolment.queue) {
+    } else if (!isSilent && enrolment.halted === "paused") await this.#askOn(enrolment);
+    for (const [round, message] of isSilent || isOver ? [] : enrolment.queue) {
       const begin = (request) => this.#whileQueued(enrolment, message, request);
       const { settled, isCounted, halted, detail, stop } = await this.#post.send(enrolment, message, begin);
       if (settled) {
@@ -367,12 +372,6 @@ export class Sender {
 }
 
 const roundOf = ([round]) => round;
-
-/** Whether the browser says, by Global Privacy Control or Do Not Track, that its user wants none of this. */
-function isOptedOut() {
-  const { globalPrivacyControl, doNotTrack } = globalThis.navigator ?? {};
-  return globalPrivacyControl === true || doNotTrack === "1";
-}
 
 /** The same enrolment in another state; nothing if it is there no more. */
 const sameIn = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url) ?? {};

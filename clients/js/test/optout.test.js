@@ -1,9 +1,9 @@
-/** A browser that says that its user wants none of this: no consent, nothing kept, nothing sent. */
+/** A browser, or an environment, that says that its user wants none of this: no consent, nothing kept, nothing sent. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ParameterError, Sender, StateError, memoryStorage } from "../src/index.js";
-import { Collector, START, published } from "../testing/collector.js";
+import { Collector, START, problem, published } from "../testing/collector.js";
 
 async function made(navigator) {
   Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true, writable: true });
@@ -42,4 +42,54 @@ test("who had agreed before has agreed, until they withdraw", async () => {
   assert.deepEqual((await sender.deliver()).sent, [0]);
   await sender.withdraw();
   assert.equal(await sender.agree(collector.url), null);
+});
+
+test("DO_NOT_TRACK silences a program, also who had agreed before, and deletes nothing", async () => {
+  const { sender, collector, storage } = await made({});
+  const silenced = (text) => Object.assign(process.env, { DO_NOT_TRACK: text });
+  try {
+    for (const text of ["1", "true", " yes ", "no"]) {
+      silenced(text);
+      assert.equal(await sender.agree(collector.url), null);
+      const { consent, optedOut } = await sender.status();
+      assert.deepEqual([consent, optedOut, await storage.read(), collector.requests], [false, true, null, []]);
+    }
+    for (const text of ["", " ", "0", "false", "False"]) {
+      silenced(text);
+      assert.equal((await sender.agree(collector.url)).name, "hours");
+    }
+    assert.equal(await sender.report("a"), 0);
+    const [kept, asked] = [await storage.read(), collector.requests.length];
+    silenced("1");
+    assert.equal(await sender.agree(collector.url, { limit: 99 }), null);
+    assert.equal(await sender.report("b", { round: 1 }), null);
+    assert.deepEqual(await sender.reportAll({ hours: "b" }, { round: 1 }), { hours: null });
+    const delivery = await sender.deliver();
+    assert.deepEqual([delivery.sent, delivery.waiting, delivery.campaign], [[], [0], "open"]);
+    assert.match(delivery.reason, /DO_NOT_TRACK is set/);
+    assert.deepEqual(await sender.deliverAll(), { hours: delivery });
+    const page = { document: { visibilityState: "hidden", addEventListener() {} }, addEventListener() {} };
+    sender.deliverOnHide(page)();
+    await new Promise((done) => setTimeout(done, 20));
+    assert.deepEqual([await storage.read(), collector.requests.length], [kept, asked]);
+    await sender.withdraw();
+  } finally {
+    delete process.env.DO_NOT_TRACK;
+  }
+});
+
+test("a paused campaign is not asked about where DO_NOT_TRACK is set", async () => {
+  const { sender, collector } = await made({});
+  await sender.agree(collector.url);
+  await sender.report("a");
+  collector.answers = [(message) => problem(410, "late", {}, message, { campaign: "paused" })];
+  assert.equal((await sender.deliver()).campaign, "paused");
+  const asked = collector.requests.length;
+  process.env.DO_NOT_TRACK = "1";
+  try {
+    assert.equal((await sender.deliver()).campaign, "paused");
+    assert.equal(collector.requests.length, asked);
+  } finally {
+    delete process.env.DO_NOT_TRACK;
+  }
 });
