@@ -12,7 +12,7 @@ import pytest
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
 from loloha.channels import BitChannel, SymbolChannel
-from loloha.collector.store.count_part import add_to_part, split, whole
+from loloha.collector.store.counts import add_to_part, split, whole
 from loloha.conform import case, missing
 from loloha.distribution import exact_distribution, loss_between
 from loloha.encodings import Encoding, OneHot, Symbols, for_encoding

@@ -21,7 +21,7 @@ MOVED = {
     "cli.source": "loloha.cli.input_table",
     "collector.document": "loloha.collector.openapi",
     "collector.label": "loloha.collector.label_index",
-    "collector.store.cell": "loloha.collector.store.count_part",
+    "collector.store.cell": "loloha.collector.store.counts",
     "compiled": "loloha.counting.compiled",
     "conform.difference": "loloha.conform.deviation",
     "conform.lives": "loloha.conform.histories",

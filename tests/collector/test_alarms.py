@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 import loloha
 from collecting import HOUR, START, Clock, campaign, clients, created
-from loloha.collector import webhook
+from loloha.collector import alarm_watch
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store import Store
 from loloha.collector.store.alarms import AlarmStore, Event
@@ -209,7 +209,7 @@ def test_a_burst_alarms_once_and_is_sent_until_it_arrives(
     watch(client)
     watch(client)
     assert len(receiver.got) == 2
-    clock.now += webhook.FIRST_PAUSE
+    clock.now += alarm_watch.FIRST_PAUSE
     watch(client)
     watch(client)
     assert len(receiver.got) == 3
@@ -291,21 +291,23 @@ def test_settings_come_as_variables_and_stay_secret(monkeypatch: pytest.MonkeyPa
 
 
 def test_pauses_double_and_end() -> None:
-    tries = range(1, webhook.MOST_TRIES + 1)
-    pauses = [None if due is None else due for due in (webhook.next_try(0, one) for one in tries)]
+    tries = range(1, alarm_watch.MOST_TRIES + 1)
+    pauses = [
+        None if due is None else due for due in (alarm_watch.next_try(0, one) for one in tries)
+    ]
     assert pauses[:4] == [30, 60, 120, 240]
-    assert max(pauses[:-1]) == webhook.LONGEST_PAUSE
+    assert max(pauses[:-1]) == alarm_watch.LONGEST_PAUSE
     assert pauses[-1] is None
 
 
 def test_no_redirect_is_followed_and_no_address_is_told(receiver: Receiver) -> None:
     receiver.status = 302
-    assert webhook.send(receiver.url, None, "e", "{}", 1.0) == "it answered 302"
+    assert alarm_watch.send(receiver.url, None, "e", "{}", 1.0) == "it answered 302"
     assert len(receiver.got) == 1
     assert "Loloha-Signature" not in receiver.got[0][0]
     receiver.status = 204
-    assert webhook.send(receiver.url, None, "e", "{}", 1.0) is None
-    nobody = webhook.send("http://127.0.0.1:9/token", None, "e", "{}", 1.0)
+    assert alarm_watch.send(receiver.url, None, "e", "{}", 1.0) is None
+    nobody = alarm_watch.send("http://127.0.0.1:9/token", None, "e", "{}", 1.0)
     assert nobody == "ConnectionRefusedError"
 
 

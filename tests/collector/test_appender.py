@@ -125,7 +125,7 @@ def test_what_it_does_not_offer_says_so_and_the_rest_is_there(serve: Any, tmp_pa
     assert client.get("/v1/campaigns").json()["campaigns"][0]["fingerprint"] == one.fingerprint
     # What is paused elsewhere is refused here, once the store was looked at again.
     assert dashboard.put(state, json={"state": "paused"}, headers=ADMIN).status_code == 200
-    client.app.state.context.committer._run_tidy()
+    client.app.state.context.running.committer._run_tidy()
     sent = messages(one, clients(one, 1), 0)[0]
     answer = client.post(f"{path}/reports", content=sent, headers=SINGLE)
     assert answer.status_code == 410

@@ -25,8 +25,7 @@ from collecting import (
 from loloha.campaign import Range
 from loloha.collector import stored_campaign
 from loloha.collector.admission import BYTES_A_REQUEST, host_name
-from loloha.collector.admitted import Admitted
-from loloha.collector.body import Bodies
+from loloha.collector.body import Admitted, Bodies
 from loloha.collector.deadline import Deadlines
 from loloha.collector.problem import Problem
 from loloha.collector.rate import RateLimit, group_of

@@ -96,7 +96,7 @@ def test_health_tells_of_a_disk_on_which_nothing_can_be_written(
     serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
 ) -> None:
     client = serve()
-    committer = client.app.state.context.committer
+    committer = client.app.state.context.running.committer
     sync = os.fsync
 
     def full(handle: int) -> None:

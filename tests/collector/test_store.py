@@ -21,7 +21,7 @@ from laws.variants import example
 from loloha.campaign import Campaign, Labels, Range
 from loloha.collector.guard import ROW_BYTES
 from loloha.collector.store import Round, Store, schema
-from loloha.collector.store.count_part import CELLS, add_to_part, pack_part, split, unpack_part
+from loloha.collector.store.counts import CELLS, add_to_part, pack_part, split, unpack_part
 from loloha.collector.store.database import Database
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.collector.submission import Submission, UploadOutcome

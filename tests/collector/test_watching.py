@@ -155,7 +155,7 @@ def test_a_new_start_is_asked_for_only_where_it_helps(
     monkeypatch.setattr(Store, "ping", broken)
     ready = [client.get(path).status_code for path in ("/livez", "/readyz", "/healthz")]
     assert ready == [200, 503, 503]
-    client.app.state.context.committer.stop()
+    client.app.state.context.running.committer.stop()
     assert client.get("/livez").status_code == 503
 
 

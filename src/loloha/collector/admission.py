@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Match
 
-from loloha.collector.admitted import Admitted
+from loloha.collector.body import Admitted
 from loloha.collector.decoding import READERS
 from loloha.collector.problem import Problem
 from loloha.collector.rate import too_fast

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import logging
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from loloha.campaign.schedule import to_text
-from loloha.collector import webhook
 from loloha.collector.life import STATES
 from loloha.collector.metric import Metrics
 from loloha.collector.smoothed import of_alarms
@@ -25,7 +27,48 @@ if TYPE_CHECKING:
     from loloha.collector.stored_campaign import StoredCampaign
     from loloha.server.alarm_rule import AlarmRule
 
+PATIENCE = 10.0
+MOST_TRIES = 24
+FIRST_PAUSE, LONGEST_PAUSE = 30, 6 * 3600
 _log = logging.getLogger(__name__)
+
+
+class _Straight(urllib.request.HTTPRedirectHandler):
+    """Follows no other address than the one that was set."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def signature(secret: str, moment: int, body: str) -> str:
+    """What a receiver computes too: HMAC-SHA256 of the moment, a full stop and the body."""
+    digest = hmac.new(secret.encode(), f"{moment}.{body}".encode(), hashlib.sha256)
+    return f"t={moment},v1={digest.hexdigest()}"
+
+
+def send(url: str, secret: str | None, event: str, body: str, now: float) -> str | None:
+    """Send an event once; why it did not arrive, None if it did (any status from 200 to 299)."""
+    headers = {"Content-Type": "application/json", "Loloha-Event": event}
+    if secret is not None:
+        headers["Loloha-Signature"] = signature(secret, int(now), body)
+    request = urllib.request.Request(url, body.encode(), headers)
+    try:
+        opener = urllib.request.build_opener(_Straight)
+        with opener.open(request, timeout=PATIENCE) as answer:
+            answer.read(1)
+    except urllib.error.HTTPError as error:
+        return f"it answered {error.code}"
+    except (OSError, ValueError) as error:
+        # The address may hold a password: only the kind of failure is told.
+        return type(getattr(error, "reason", error)).__name__
+    return None
+
+
+def next_try(now: float, tries: int) -> int | None:
+    """When to send an event again that was sent so often, None if not: after twice the pause."""
+    if tries >= MOST_TRIES:
+        return None
+    return int(now) + min(LONGEST_PAUSE, FIRST_PAUSE << min(tries - 1, 20))
 
 
 class AlarmWatch:
@@ -135,9 +178,9 @@ class AlarmWatch:
         for one in self._alarms.due(now):
             if self._closing:
                 return
-            why = webhook.send(url.get_secret_value(), key, one.event, one.body, now)
+            why = send(url.get_secret_value(), key, one.event, one.body, now)
             tries = one.tries + 1
-            again = None if why is None else webhook.next_try(now, tries)
+            again = None if why is None else next_try(now, tries)
             self._alarms.tried(one.event, tries, again)
             if why is not None:
                 what = "given up" if again is None else "sent again"

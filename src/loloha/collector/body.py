@@ -1,4 +1,4 @@
-"""Bodies of requests: never more in memory than is allowed, as received or unpacked."""
+"""Requests on their way in; their bodies are never more in memory than allowed, even unpacked."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import zlib
 from typing import TYPE_CHECKING
 
 from loloha.collector.problem import Problem
+from loloha.collector.rate import group_of
 from loloha.collector.share import Hold, Shares
 
 if TYPE_CHECKING:
-    from starlette.types import Receive
+    from collections.abc import Awaitable, Callable
 
-    from loloha.collector.admitted import Admitted
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope
+
     from loloha.collector.deadline import Deadlines
+    from loloha.collector.stored_campaign import StoredCampaign
 
+_READS = frozenset(("GET", "HEAD", "OPTIONS"))
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
 """A body may take so long, and a second more for each so many bytes that have come."""
 
@@ -23,6 +28,61 @@ SMALL_BYTES = 1 << 16
 _DIGITS = 18
 _GZIP = 31
 _STEP = 1 << 20
+
+
+class Admitted:
+    """A request on its way through the chain, and what the chain has learnt of it.
+
+    Attributes
+    ----------
+    scope : dict
+    path, method : str
+    headers : dict of bytes to bytes
+    address : str
+        Group of the address that it comes from.
+    writes : bool
+        Whether it may change something.
+    stored : StoredCampaign
+        The campaign that its path lies under, where it writes and there is one.
+    media, packing : str
+        Type and encoding of its body.
+    body : bytes
+    charged : float
+        Requests that its body was charged as.
+    answer : callable or None
+        What answers it past everything that routes and parses other requests.
+    """
+
+    __slots__ = (
+        "address", "answer", "body", "charged", "headers", "held", "media", "method", "packing",
+        "path", "scope", "stored", "writes",
+    )  # fmt: skip
+
+    stored: StoredCampaign
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.path: str = scope["path"]
+        self.method: str = scope["method"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.address = group_of(scope)
+        self.writes = self.method not in _READS
+        self.media = self.text(b"content-type").partition(";")[0].strip().lower()
+        self.packing = self.text(b"content-encoding").strip().lower()
+        self.body = b""
+        self.charged = 0.0
+        self.held: Hold | None = None
+        self.answer: Callable[..., Awaitable[Response]] | None = None
+
+    def text(self, name: bytes) -> str:
+        """The text of a header, empty if there is none."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+    def release(self) -> None:
+        """Give back the room that its body takes: it has been decoded."""
+        self.body = b""
+        if self.held is not None:
+            self.held.release()
 
 
 class Bodies:

@@ -127,7 +127,7 @@ class Committer:
     def submit(self, job: Job) -> None:
         """Queue an upload; its future resolves once it is durable."""
         with self._arrived:
-            line = self._line_of(job)
+            line = job.line = self._small if job.is_small else self._large
             if self._stopping or not line.reports.fit(job.address, job.size):
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
@@ -135,9 +135,6 @@ class Committer:
             line.append(job)
             line.reports.take(job.address, job.size)
             self._arrived.notify()
-
-    def _line_of(self, job: Job) -> Line:
-        return self._small if job.is_small else self._large
 
     def _waiting(self) -> float:
         return self._small.reports.held + self._large.reports.held
@@ -253,10 +250,9 @@ class Committer:
     def _end(self, jobs: Iterable[Job]) -> None:
         with self._arrived:
             for job in jobs:
-                line = self._line_of(job)
                 if job.waits:
-                    line.remove(job)
-                line.reports.take(job.address, -job.size)
+                    job.line.remove(job)
+                job.line.reports.take(job.address, -job.size)
 
     def _commit(self, taken: list[UploadSlice]) -> None:
         self._began = monotonic()

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.body import Bodies
-from loloha.collector.commit import Committer
 from loloha.collector.deadline import Deadlines
 from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.life import Life
@@ -87,21 +86,12 @@ class Context:
     @property
     def store(self) -> Store:
         """The open store."""
-        return self._must_be_open().store
-
-    @property
-    def committer(self) -> Committer:
-        """The thread that writes."""
-        return self._must_be_open().committer
+        return self.running.store
 
     @property
     def timekeeper(self) -> Timekeeper:
         """Tells the time by which rounds are closed."""
-        return self._must_be_open().timekeeper
-
-    def must_log(self) -> None:
-        """Refuse while kept reports cannot be written to their log."""
-        self._must_be_open().must_log()
+        return self.running.timekeeper
 
     def require_sums(self) -> None:
         """Refuse what a collector that only appends to a log does not offer."""
@@ -113,7 +103,9 @@ class Context:
                 kind="append-only",
             )
 
-    def _must_be_open(self) -> OpenCollector | OpenAppender:
+    @property
+    def running(self) -> OpenCollector | OpenAppender:
+        """What runs while it is open."""
         if self._open is None:
             raise StoreError("store must be open, the service is stopped; start it")
         return self._open
@@ -193,11 +185,11 @@ class Context:
 
     def life_of(self, stored: StoredCampaign, now: float | None = None) -> Life:
         """Where a campaign is in its life, by default at the time that the clock shows."""
-        return self.store.life(stored).at(stored, self.clock() if now is None else now)
+        return self.running.store.life(stored).at(stored, self.clock() if now is None else now)
 
     def look_over(self) -> None:
         """Have metrics of the campaigns that there are now."""
-        self._must_be_open().look_over(self.clock())
+        self.running.look_over(self.clock())
 
     async def require_open(
         self, stored: StoredCampaign, whose: dict[str, str], size: int = 1

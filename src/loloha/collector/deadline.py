@@ -15,31 +15,23 @@ class Deadlines:
     """Those of one application."""
 
     def __init__(self) -> None:
-        self._running: set[Deadline] = set()
+        self.running: set[Deadline] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def within(self, seconds: float) -> Deadline:
         """Give what is done under it so many seconds, and at most a look more."""
         loop = asyncio.get_running_loop()
-        return Deadline(self, loop, loop.time() + seconds)
-
-    def add(self, deadline: Deadline, loop: asyncio.AbstractEventLoop) -> None:
-        """Look after one more."""
-        self._running.add(deadline)
         if self._loop is not loop:
             self._loop = loop
             loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
-
-    def drop(self, deadline: Deadline) -> None:
-        """It was in time."""
-        self._running.discard(deadline)
+        return Deadline(self.running, loop, loop.time() + seconds)
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for one in [one for one in self._running if one.when <= now]:
+        for one in [one for one in self.running if one.when <= now]:
             one.end()
-        if self._running:
+        if self.running:
             loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
         else:
             self._loop = None
@@ -56,7 +48,7 @@ class Deadline:
 
     __slots__ = ("_among", "_cancelled", "_has_passed", "_loop", "_task", "when")
 
-    def __init__(self, among: Deadlines, loop: asyncio.AbstractEventLoop, when: float) -> None:
+    def __init__(self, among: set[Deadline], loop: asyncio.AbstractEventLoop, when: float) -> None:
         self._among = among
         self._loop = loop
         self.when = when
@@ -68,19 +60,19 @@ class Deadline:
             raise RuntimeError("a deadline must be kept by a task; there is none")
         self._task = task
         self._cancelled = task.cancelling()
-        self._among.add(self, self._loop)
+        self._among.add(self)
         return self
 
     def end(self) -> None:
         """Cancel what is waited for."""
-        self._among.drop(self)
+        self._among.discard(self)
         self._has_passed = True
         self._task.cancel()
 
     def __exit__(
         self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
     ) -> None:
-        self._among.drop(self)
+        self._among.discard(self)
         # If somebody else has cancelled it, too, it stays cancelled.
         is_ours = self._has_passed and self._task.uncancel() <= self._cancelled
         if is_ours and kind is not None and issubclass(kind, asyncio.CancelledError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from loloha.collector.admission import METHODS, Admission, passes_on
-from loloha.collector.admitted import Admitted
+from loloha.collector.body import Admitted
 from loloha.collector.outgoing import Outgoing
 from loloha.collector.problem import fault, response, unavailable
 from loloha.errors import StoreError

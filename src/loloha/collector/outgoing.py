@@ -52,22 +52,18 @@ class Outgoing:
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if self._start is not None and (more or len(body) > PIECE_BYTES):
-            self._charge(self._start)
-            if self.refused is not None:
-                return
+            size = int(dict(self._start["headers"]).get(b"content-length", 0))
+            if size > PIECE_BYTES:
+                try:
+                    self._rate.charge(self._scope, size / BYTES_A_REQUEST)
+                except Problem as problem:
+                    self.refused = problem
+                    return
         if len(body) > PIECE_BYTES:
             await self._send_large(body, more)
             return
         await self._send_start()
         await self._to(message)
-
-    def _charge(self, start: Message) -> None:
-        size = int(dict(start["headers"]).get(b"content-length", 0))
-        if size > PIECE_BYTES:
-            try:
-                self._rate.charge(self._scope, size / BYTES_A_REQUEST)
-            except Problem as problem:
-                self.refused = problem
 
     async def _send_start(self) -> None:
         if self._start is not None:

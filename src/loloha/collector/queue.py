@@ -29,6 +29,8 @@ class Job:
         It is committed as it is, gathered with others.
     waits : bool
         Whether something of it is in the line.
+    line : Line
+        The one it was put in.
     pieces : dict
         Those of a large one that wait, by name.
     """
@@ -41,6 +43,7 @@ class Job:
         self.size = max(1, upload.size)
         self.is_small = upload.work <= FEW_REPORTS
         self.waits = True
+        self.line: Line
         self.codes: Any = None
         self.pieces: dict[Any, tuple[Upload, Any]] = {}
 

@@ -135,8 +135,8 @@ def _add_operations(app: FastAPI, context: Context) -> None:
     async def must_be_ready() -> None:
         try:
             context.timekeeper.now()
-            context.committer.must_work()
-            context.must_log()
+            context.running.committer.must_work()
+            context.running.must_log()
         except StoreError as error:
             raise unavailable(str(error)) from None
         if context.settings.append_only is None:
@@ -152,7 +152,7 @@ def _add_operations(app: FastAPI, context: Context) -> None:
 
     async def live() -> Response:
         """Answers 200 unless only a new start helps: whatever the store and the clock do."""
-        if not context.committer.is_alive:
+        if not context.running.committer.is_alive:
             raise unavailable("collector must be started again, what writes has ended")
         return healthy()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loloha.collector.admission import Quick
-    from loloha.collector.admitted import Admitted
+    from loloha.collector.body import Admitted
 
 _MOST_COMMAS = MOST_TOGETHER * (text.COMMAS + 1)
 _array = msgspec.json.Decoder(list[msgspec.Raw])

@@ -28,7 +28,7 @@ from loloha.wire.message import key_text
 
 if TYPE_CHECKING:
     from loloha.collector.admission import Quick
-    from loloha.collector.admitted import Admitted
+    from loloha.collector.body import Admitted
 
 # Bodies of fewer bytes and elements are read faster than another process is asked, whatever they
 # hold: none of them keeps others waiting for more than a few milliseconds.
@@ -42,6 +42,7 @@ _DECODERS = {"application/json": text.messages, "application/x-ndjson": text.lin
 # What ends an element, and how many of it a report has.
 _ENDS = {"application/json": (b",", text.COMMAS), "application/x-ndjson": (b"\n", 1)}
 
+# A body that is one report; a compressed one is a batch, for all we look.
 _OBJECT = re.compile(rb"[ \t\r\n]*\{")
 
 _PATH = CAMPAIGN + "/reports"
@@ -53,7 +54,7 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
     body = admitted.body
     upload: SmallUpload | Submission
     reporter: str | UnsetType
-    single = media == "application/json" and _is_object(body)
+    single = media == "application/json" and _OBJECT.match(body) is not None
     if not packing and _is_quick(media, body):
         upload = _decode(stored, media, body)
         reporter = upload.rows[0].reporter if upload.rows else UNSET
@@ -103,7 +104,7 @@ async def counted(
     await context.require_open(upload.stored, whose, upload.size)
     try:
         with context.deadlines.within(SECONDS_TO_COMMIT):
-            receipt = await context.committer.commit(upload, address)
+            receipt = await context.running.committer.commit(upload, address)
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:
@@ -197,8 +198,3 @@ def _reporter(body: bytes) -> str | UnsetType:
         return msgspec.json.decode(body, type=_Named).reporter
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return UNSET
-
-
-def _is_object(body: bytes) -> bool:
-    """Whether a body is one report; a compressed one is a batch, for all we look."""
-    return _OBJECT.match(body) is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sql
 
 from loloha.collector.store import schema
-from loloha.collector.store.count_part import pack_part
+from loloha.collector.store.counts import pack_part
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
 from loloha.collector.store.statement import OUTCOMES, by_first
 from loloha.collector.work import CELLS

@@ -14,7 +14,6 @@ from loloha.collector.guard import Seen, pack
 from loloha.collector.life import NEW, Life
 from loloha.collector.store import statement
 from loloha.collector.store.counts import Counts
-from loloha.collector.store.newest_report import NewestReport
 from loloha.collector.store.schema import cell, waiting_cell
 from loloha.collector.store.segment import Opened, catch_up, load
 from loloha.collector.stored_campaign import StoredCampaign
@@ -47,12 +46,6 @@ class _Fresh:
     columns: UploadColumns
     shown: bool
 
-    def remember(self) -> None:
-        """The transaction has committed."""
-        self.opened.guard.add(self.columns.reporters, self.columns.digests)
-        self.opened.segment += 1
-        self.opened.waiting = 0 if self.shown else self.opened.waiting + len(self.columns.ys)
-
 
 class Recorder:
     """Writes submissions into an open transaction; remembers them only once it is told to."""
@@ -69,7 +62,8 @@ class Recorder:
         self.has_deleted = False
         self._is_shared = dialect == "postgresql"
         self._number = secrets.randbits(63)
-        self._newest = NewestReport()
+        # By campaign, the minute of its newest report: few commits write it.
+        self._newest: dict[int, int] = {}
         self._counts = Counts(dialect)
         self._add_outcomes = statement.add_outcomes(dialect)
 
@@ -79,12 +73,15 @@ class Recorder:
         self._fresh.clear()
         self._changed.clear()
         self.is_unsure = True
-        self._newest.forget()
+        self._newest.clear()
 
     def remember(self) -> None:
         """The transaction has committed."""
         for one in self._fresh:
-            one.remember()
+            new, opened = one.columns, one.opened
+            opened.guard.add(new.reporters, new.digests)
+            opened.segment += 1
+            opened.waiting = 0 if one.shown else opened.waiting + len(new.ys)
         self._fresh.clear()
         self.lives |= self._changed
         self._changed.clear()
@@ -137,8 +134,12 @@ class Recorder:
             if code > 0 and code != Refusal.CONFLICT.code:
                 events[arrived, REASONS[code - 1]] += count
         self._count(connection, stored, events)
-        if any(kind == ACCEPTED and count for (_, kind), count in events.items()):
-            self._newest.note(connection, stored.id, now)
+        minute = int(now) // 60 * 60
+        if self._newest.get(stored.id, 0) < minute and any(
+            kind == ACCEPTED and count for (_, kind), count in events.items()
+        ):
+            connection.execute(statement.SET_NEWEST, {"entry": stored.id, "minute": minute})
+            self._newest[stored.id] = minute
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
         """Keep other collectors from campaigns until the transaction ends, and see what they did.
@@ -331,16 +332,13 @@ class UploadColumns:
 
     @classmethod
     def of(cls, submissions: Sequence[Submission]) -> UploadColumns:
-        def joined(columns: list[Any]) -> Any:
-            return columns[0] if len(columns) == 1 else np.concatenate(columns)
-
         batches = [submission.batch for submission in submissions]
         keyed = batches[0].keys is not None
         return cls(
-            joined([batch.reporters for batch in batches]),
-            joined([submission.digests for submission in submissions]),
-            joined([batch.keys for batch in batches]) if keyed else None,
-            joined([batch.ys for batch in batches]),
+            np.concatenate([batch.reporters for batch in batches]),
+            np.concatenate([submission.digests for submission in submissions]),
+            np.concatenate([batch.keys for batch in batches]) if keyed else None,
+            np.concatenate([batch.ys for batch in batches]),
         )
 
     def take(self, rows: Any) -> UploadColumns:

@@ -15,7 +15,7 @@ import sqlalchemy as sql
 from loloha.campaign import Campaign
 from loloha.collector.life import ENDED, NEW, STATES, Life, State, require_next
 from loloha.collector.store import schema, statement
-from loloha.collector.store.count_part import whole
+from loloha.collector.store.counts import whole
 from loloha.collector.store.database import Database
 from loloha.collector.store.leader import Leader
 from loloha.collector.store.record import (
