@@ -355,6 +355,14 @@ def test_recommendations_to_expect(survey: Any, label: str, reason: str) -> None
     assert reason in plan.reason
 
 
+@pytest.mark.parametrize("name", ["affine", "prime", "xxhash"])
+def test_a_named_family_is_tried_however_few_users_share_its_keys(name: str) -> None:
+    rows = loloha.plan(97, 97, 1.1, eps_2=0.11, hash=name).rows
+    (row,) = (row for row in rows if row.label == "ololoha")
+    assert row.eligible
+    assert "inf" not in "".join(row.note for row in rows)
+
+
 @pytest.mark.parametrize(("objective", "column"), [("round", "eps_2"), ("change", "change")])
 def test_another_column_can_decide(objective: str, column: str) -> None:
     plan = loloha.plan(96, 50_000, 2.0, 1.0, objective=objective)

@@ -14,7 +14,14 @@ import loloha
 from laws import oracle
 from loloha import distribution
 from loloha.errors import ParameterError
-from loloha.privacy.change import bits, change_auc, link_auc, symbols, unmemoised
+from loloha.privacy.change import (
+    bits,
+    change_auc,
+    link_auc,
+    symbols,
+    unmemoised,
+    worst_key,
+)
 from loloha.privacy.change.bits import _Cases
 from loloha.privacy.change.known_key import CellChannels, CellSizes
 from loloha.privacy.change.symbols import log_ratios
@@ -539,6 +546,8 @@ def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
         loloha.RAPPOR(k=largest, eps_inf=700.0, eps_1=690.0), loloha.LGRR(k=largest, **LARGE),
         loloha.OLOLOHA(k=largest, eps_inf=700.0, eps_1=690.0),
         loloha.OLOLOHA(k=largest, hash="xxhash", **BUDGETS),
+        *(loloha.OLOLOHA(k=k, g=1 << 20, hash=name, **BUDGETS)
+          for k, name in ((2, "affine"), (1 << 22, "affine"), (3, "xxhash"))),
         loloha.DBitFlipPM(k=largest, eps_inf=2.0),
         loloha.DBitFlipPM(k=largest, b=largest // 3, d=largest // 7, eps_inf=2.0),
     ):  # fmt: skip
@@ -549,5 +558,7 @@ def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
         linked = link_auc(protocol, 1)
         assert linked is not None
         assert 0.5 <= linked.auc <= 1
+        worst = worst_key(protocol)
+        assert worst is None or 0.5 <= worst[0].auc <= 1
     once = loloha.BiLOLOHA(k=2, eps_inf=60.0, eps_1=59.0)
     assert change_auc(once, 3) == pytest.approx((1.0, 0.0, False))

@@ -94,7 +94,7 @@ def _candidates(
         names.append(PrimeHash.name)
     for name in names:
         for g in symbols_tried(name, k):
-            if n and not hides_keys(name, k, g, n):
+            if n and not params.get("hash") and not hides_keys(name, k, g, n):
                 continue
             yield g, {**params, "hash": name, "g": g}
 

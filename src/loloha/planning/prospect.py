@@ -210,8 +210,11 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
         return f"the first report spends {protocol.asked_first:g}, more than eps_1 = {eps_1:g}"
     if protocol.asked_memo > eps_inf:
         return f"one value spends {protocol.asked_memo:g}, more than eps_inf = {eps_inf:g}"
-    if eps_2 < math.inf and round_loss(protocol) > eps_2 * (1 + 1e-9):
-        return f"one round loses {round_loss(protocol):g}, more than eps_2 = {eps_2:g}"
+    lost = round_loss(protocol)
+    if eps_2 < lost == math.inf:
+        return f"nothing bounds what one round loses: more than eps_2 = {eps_2:g}"
+    if lost > eps_2 * (1 + 1e-9):
+        return f"one round loses {lost:g}, more than eps_2 = {eps_2:g}"
     return ""
 
 

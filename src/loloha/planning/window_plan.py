@@ -11,6 +11,7 @@ from loloha import checks
 from loloha.campaign.schedule import RAREST
 from loloha.errors import ParameterError
 from loloha.planning.holding import hold
+from loloha.privacy.rounded import as_asked, product
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import OLH, OLOLOHA, Protocol
 from loloha.report import MOST_REPORTS
@@ -93,21 +94,21 @@ def ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) -
 def _ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) -> Iterator[Way]:
     k = protocol.k
     once = loss / window
-    yield _way(f"{PANELS}, 1 round of {window}", protocol, n, window, window)
-    yield _way(f"LPU: fresh OLH, 1 of {window}", OLH(k=k, eps=loss), n, window, window)
+    yield _way(f"{PANELS}, 1 round of {window}", protocol, n, window, window, loss)
+    yield _way(f"LPU: fresh OLH, 1 of {window}", OLH(k=k, eps=loss), n, window, window, loss)
     if once >= checks.SMALLEST_EPS:
-        yield _way("LBU: fresh OLH, all rounds", OLH(k=k, eps=once), n, window, 1)
+        yield _way("LBU: fresh OLH, all rounds", OLH(k=k, eps=once), n, window, 1, once)
         try:
             ololoha = hold(OLOLOHA, {"eps_inf": eps_inf, "eps_2": once}, {"k": k, "n": n})
         except ParameterError:
             # So little a round leaves nothing for a first report.
             ololoha = None
         if ololoha is not None:
-            yield _way(f"{ololoha.name}, all rounds", ololoha, n, window, 1)
-    yield _way("panels' protocol, all rounds", protocol, n, window, 1)
+            yield _way(f"{ololoha.name}, all rounds", ololoha, n, window, 1, once)
+    yield _way("panels' protocol, all rounds", protocol, n, window, 1, loss)
 
 
-def _way(name: str, protocol: Protocol, n: int, window: int, every: int) -> Way:
+def _way(name: str, protocol: Protocol, n: int, window: int, every: int, asked: float) -> Way:
     sizes, population = [n // every] * window, n if every > 1 else None
     even = 1 / protocol.bins
     one, mean = (
@@ -116,4 +117,5 @@ def _way(name: str, protocol: Protocol, n: int, window: int, every: int) -> Way:
     )
     reports = window // every
     value = protocol.asked_memo if protocol.longitudinal else math.inf
-    return Way(name, protocol, every, reports * eps_2(protocol), value, reports, one, mean)
+    lost = product(reports, as_asked(eps_2(protocol), asked))
+    return Way(name, protocol, every, lost, value, reports, one, mean)

@@ -66,6 +66,8 @@ def worst_key(protocol: Protocol) -> tuple[Area, bool] | None:
     if not protocol.encoding.keyed or not protocol.g or not protocol.longitudinal:
         return None
     chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
+    if cells.unseen == 1:
+        return symbols.limit(chain, cells), True
     rows = np.unique(np.sort(cells.sizes, axis=1), axis=0)
     areas = [symbols.limit(chain, CellSizes(row[None], cells.values, np.ones(1))) for row in rows]
     return max(areas, key=lambda area: area.auc), cells.drawn
@@ -108,7 +110,7 @@ def _keys(encoding: Encoding) -> float:
 def _symbols(protocol: Protocol, reports: int, *, users: bool = False) -> Area:
     chain, cells = CellChannels.of(protocol), CellSizes.of(protocol)
     most = symbols.limit(chain, cells, users=users)
-    if chain.certain:
+    if chain.certain or cells.unseen == 1:
         return most
     return _below(most, reports, lambda: symbols.area(chain, cells, reports, users=users))
 

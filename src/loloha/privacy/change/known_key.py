@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _SEED = 12
 # Keys that are gone through, else drawn; values that are hashed under all of them.
 _KEYS_AT_MOST, _DRAWN_KEYS, _HASHES = 1 << 14, 1 << 12, 1 << 21
+# Keys that were not drawn are rarer than 8 in as many as were, but for a chance of e^-8.
+_UNSEEN = 8
 # Values, and to a cell, that are looked at of a larger domain.
 _VALUES, _VALUES_A_CELL = 1 << 9, 1 << 3
 # ln of a ratio that stands for infinity: its e^- is 0, and no sum of some overflows.
@@ -78,6 +80,11 @@ class CellSizes(NamedTuple):
             return cls(None, protocol.k, np.ones(1))
         return _of_keys(encoding.family)
 
+    @property
+    def unseen(self) -> float:
+        """The share of keys that were not drawn, at most."""
+        return min(1.0, 2 * _UNSEEN / len(self.weight)) if self.drawn else 0.0
+
     def values_in(self, rows: Any, symbols: Array) -> Any:
         """Values in the cells that are called ``symbols``, of each row."""
         return np.ones(symbols.shape) if self.sizes is None else self.sizes[rows, symbols]
@@ -112,7 +119,7 @@ def _of_keys(family: HashFamily) -> CellSizes:
         return _of_linear_keys(family)
     if type(family) is XXHash:
         # Taken as a random function, as its collision probability is.
-        rows = min(_DRAWN_KEYS, max(8, _HASHES // family.g))
+        rows = _drawn_keys(family.g)
         sizes = rng.multinomial(family.k, np.full(family.g, 1 / family.g), size=rows)
         return CellSizes(sizes, family.k, np.full(rows, 1 / rows), drawn=True)
     if family.members <= _KEYS_AT_MOST and family.members * family.k <= _HASHES:
@@ -123,11 +130,16 @@ def _of_keys(family: HashFamily) -> CellSizes:
         sizes, times = np.unique(np.sort(sizes, axis=1), axis=0, return_counts=True)
         return CellSizes(sizes, family.k, times / len(keys))
     values = min(family.k, max(_VALUES, _VALUES_A_CELL * family.g))
-    keys = family.draw_many(min(_DRAWN_KEYS, max(8, _HASHES // values)), rng)
+    keys = family.draw_many(_drawn_keys(max(values, family.g)), rng)
     shown = np.stack([rng.choice(family.k, values, replace=False, shuffle=False) for _ in keys])
     return CellSizes(
         _sizes(family, keys, shown), values, np.full(len(keys), 1 / len(keys)), drawn=True
     )
+
+
+def _drawn_keys(numbers: int) -> int:
+    """How many keys are drawn where each takes so many numbers."""
+    return min(_DRAWN_KEYS, max(1, _HASHES // numbers))
 
 
 def _of_linear_keys(family: LinearHash) -> CellSizes:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from loloha.arrays import Array
 
 _SEED = 12
-# Keys that were not drawn are rarer than 8 in as many as were, but for a chance of e^-8.
-_UNSEEN = 8
 # Numbers of all outcomes that are gone through, else cases are drawn.
 _NUMBERS_AT_MOST, _DRAWN_NUMBERS = 1 << 21, 1 << 21
 _FEWEST, _MOST = 1 << 9, 1 << 15
@@ -45,6 +43,8 @@ def area(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = F
 
 def limit(chain: CellChannels, cells: CellSizes, *, users: bool = False) -> Area:
     """Of ever more reports: both memos are known in the end. No number of reports shows more."""
+    if cells.unseen == 1:
+        return Area(1.0, 0.0, bound=True)
     rows = len(cells.weight)
     times = chain.g if cells.sizes is None else 1
     symbols = np.arange(chain.g // times)[None, :, None]
@@ -176,8 +176,7 @@ def _seen(cells: CellSizes, area: Area) -> Area:
     """At most, if the keys that were not drawn tell all."""
     if not cells.drawn:
         return area
-    unseen = min(1.0, 2 * _UNSEEN / len(cells.weight))
-    return area._replace(auc=area.auc + unseen * (1 - area.auc))
+    return area._replace(auc=area.auc + cells.unseen * (1 - area.auc))
 
 
 def _drawn(chain: CellChannels, cells: CellSizes, reports: int, users: bool) -> Area:
