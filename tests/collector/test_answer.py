@@ -62,7 +62,7 @@ def test_answers_go_out_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int) ->
     assert b"".join(part["body"] for part in parts) == b"x" * size
     assert max(len(part["body"]) for part in parts) <= 10
     assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
-    assert shares.held == 0
+    assert shares.taken == 0
 
 
 def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,4 +81,4 @@ def test_answers_that_wait_for_their_readers_are_bounded(monkeypatch: pytest.Mon
 
     with pytest.raises(OSError, match="gone"):
         asyncio.run(InPieces(shares, [b"x" * 20], "text/plain")({"type": "http"}, None, gone))
-    assert shares.held == 0
+    assert shares.taken == 0

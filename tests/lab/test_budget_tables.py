@@ -97,4 +97,4 @@ def test_measured_errors_are_those_of_the_formulas() -> None:
     assert found.ololoha == pytest.approx(budget_tables.at_best(k, 20, eps).noise / n, rel=0.2)
     assert found.once == pytest.approx(budget_tables.once(k, 20, eps) / n, rel=0.2)
     assert found.uniform == 0
-    assert 0 < found.held < 0.02
+    assert 0 < found.used_up < 0.02

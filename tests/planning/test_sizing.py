@@ -38,15 +38,15 @@ def test_what_is_found_is_enough_and_the_next_is_not(
     target: dict[str, Any] = {name: 0.02}
     found = loloha.plan_for(**target, all_values=all_values, **given)
     assert found.goal == f"{name}_{'all' if all_values else 'one'}"
-    solved = [row for row in found.rows if row.found is not None]
+    solved = [row for row in found.rows if row.solution is not None]
     assert {row.label for row in solved} <= LASTING
     assert {"ololoha", "rappor"} <= {row.label for row in solved}
     for row in solved:
         assert row.prospect is not None
-        assert row.found is not None
+        assert row.solution is not None
         assert getattr(row.prospect, found.goal) <= 0.02
-        less = {"eps_inf": 0.989 * row.found, "n": row.found - 1, "k": row.found + 1}
-        if row.found == 1 << 24:
+        less = {"eps_inf": 0.989 * row.solution, "n": row.solution - 1, "k": row.solution + 1}
+        if row.solution == 1 << 24:
             continue
         assert getattr(at(found, row.label, less[found.unknown]), found.goal) > 0.02, row.label
 
@@ -54,30 +54,30 @@ def test_what_is_found_is_enough_and_the_next_is_not(
 def test_the_most_frugal_comes_first() -> None:
     for given in ({"k": 96, "n": 10**6}, {"n": 10**6, "eps_inf": 4.0}):
         found = loloha.plan_for(error=0.02, all_values=True, **given)  # type: ignore[arg-type]
-        numbers = [row.found for row in found.rows if row.found is not None]
+        numbers = [row.solution for row in found.rows if row.solution is not None]
         assert numbers == sorted(numbers, reverse="n" in given and "k" not in given)
-        lacking = [row.found is None for row in found.rows]
+        lacking = [row.solution is None for row in found.rows]
         assert lacking == sorted(lacking)
-        assert all(row.note for row in found.rows if row.found is None)
+        assert all(row.note for row in found.rows if row.solution is None)
 
 
 def test_a_budget_that_a_campaign_would_be_refused_for_is_marked() -> None:
     rows = loloha.plan_for(error=0.005, k=360, n=500, protocols=["l-osue", "l-grr"]).rows
-    reached = [row for row in rows if row.found is not None]
+    reached = [row for row in rows if row.solution is not None]
     assert reached
     for row in reached:
-        assert row.found is not None
-        assert ("weak privacy" in row.note) == (row.found > 5), row
-    assert any(row.found and row.found > 5 for row in rows)
+        assert row.solution is not None
+        assert ("weak privacy" in row.note) == (row.solution > 5), row
+    assert any(row.solution and row.solution > 5 for row in rows)
     strong = loloha.plan_for(error=0.1, k=360, n=5000, protocols=["l-osue"]).rows[0]
-    assert strong.found is not None
-    assert (strong.found <= 5, strong.note) == (True, "")
+    assert strong.solution is not None
+    assert (strong.solution <= 5, strong.note) == (True, "")
 
 
 def test_nothing_is_enough_where_noise_has_a_floor() -> None:
     # Two symbols of a hash: at eps = infinity half of all reports still support a value by chance.
     (row,) = loloha.plan_for(error=0.01, k=96, n=10_000, protocols=["biloloha"]).rows
-    assert (row.found, row.prospect) == (None, None)
+    assert (row.solution, row.prospect) == (None, None)
     assert "no eps_inf is enough" in row.note
 
 
@@ -115,12 +115,12 @@ def test_plans_sizings_and_sweeps_are_frames_pages_and_pictures() -> None:
 
     sizing = loloha.plan_for(error=0.05, k=16, n=10_000)
     needed = sizing.to_frame(backend="polars")
-    assert needed["eps_inf"].to_list() == [row.found for row in sizing.rows]
+    assert needed["eps_inf"].to_list() == [row.solution for row in sizing.rows]
     assert "error of one value: at most 0.05, for k = 16, n = 10000" in sizing._repr_html_()
-    assert len(sizing.plot().get_lines()) == sum(row.found is not None for row in sizing.rows)
+    assert len(sizing.plot().get_lines()) == sum(row.solution is not None for row in sizing.rows)
     assert polars.DataFrame(sizing).equals(needed)
     assert repr(sizing) == f"Sizing(k=16, n=10000, error_one<=0.05, {len(sizing.rows)} rows)"
-    assert sizing.to_dict()["rows"][0]["found"] == sizing.rows[0].found
+    assert sizing.to_dict()["rows"][0]["solution"] == sizing.rows[0].solution
 
 
 def test_a_sweep_shows_the_three_budgets_of_each_plan() -> None:

@@ -57,11 +57,11 @@ def must_cover(
 ) -> None:
     found = coverage(protocol, n, held, level=level, eligible=eligible)
     worst = int(found.chances.argmin())
-    said = f"{protocol!r}, n = {n}, {found.held[worst]} hold it: {found.chances[worst]:.4f}"
+    said = f"{protocol!r}, n = {n}, {found.users[worst]} hold it: {found.chances[worst]:.4f}"
     assert found.chances[worst] >= level - 0.002, said
     if level != 0.95:
         return
-    mean = found.chances[np.isin(found.held, [round(n * step / 40) for step in range(41)])].mean()
+    mean = found.chances[np.isin(found.users, [round(n * step / 40) for step in range(41)])].mean()
     p, q, _ = Channel.realised(protocol)
     reached = protocol.encoding.expected_eligible(n) if eligible is None else eligible
     most = reached * max(p * (1 - p), q * (1 - q))

@@ -236,7 +236,7 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
     if seen is None:
         return row.label, None, None, None, None, None, None, row.note
     shares = map(rounded.frequency, (seen.error_one, seen.error_all, seen.visible_one))
-    return row.label, row.found, seen.g, *shares, seen.cap, row.note
+    return row.label, row.solution, seen.g, *shares, seen.cap, row.note
 
 
 def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:

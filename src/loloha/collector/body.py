@@ -54,7 +54,7 @@ class Admitted:
     """
 
     __slots__ = (
-        "address", "answer", "body", "charged", "headers", "held", "media", "method", "packing",
+        "address", "answer", "body", "charged", "headers", "hold", "media", "method", "packing",
         "path", "scope", "stored", "writes",
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ class Admitted:
         self.packing = self.text(b"content-encoding").strip().lower()
         self.body = b""
         self.charged = 0.0
-        self.held: Hold | None = None
+        self.hold: Hold | None = None
         self.answer: Callable[..., Awaitable[Response]] | None = None
 
     def text(self, name: bytes) -> str:
@@ -81,8 +81,8 @@ class Admitted:
     def release(self) -> None:
         """Give back the room that its body takes: it has been decoded."""
         self.body = b""
-        if self.held is not None:
-            self.held.release()
+        if self.hold is not None:
+            self.hold.release()
 
 
 class Bodies:
@@ -126,9 +126,9 @@ class Bodies:
         admitted.body = parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _hold(self, admitted: Admitted, size: int) -> None:
-        if admitted.held is None:
-            admitted.held = Hold(self._shares, admitted.address)
-        admitted.held.grow(size - admitted.held.size)
+        if admitted.hold is None:
+            admitted.hold = Hold(self._shares, admitted.address)
+        admitted.hold.grow(size - admitted.hold.size)
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:

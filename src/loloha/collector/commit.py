@@ -137,7 +137,7 @@ class Committer:
             self._arrived.notify()
 
     def _waiting(self) -> float:
-        return self._small.reports.held + self._large.reports.held
+        return self._small.reports.taken + self._large.reports.taken
 
     def _run(self) -> None:
         more, tidied = self._run_tidy(), monotonic()

@@ -17,7 +17,7 @@ class Shares:
 
     def __init__(self, most: int, advice: str) -> None:
         self.most = most
-        self.held = 0
+        self.taken = 0
         self.advice = advice
         self._by_address: Counter[str] = Counter()
 
@@ -32,7 +32,7 @@ class Shares:
 
     def take(self, address: str | None, n: int) -> int:
         """Count n more; how much the address holds now."""
-        self.held += n
+        self.taken += n
         if address is None:
             return 0
         self._by_address[address] += n
@@ -45,8 +45,8 @@ class Shares:
     def fit(self, address: str | None, n: int) -> bool:
         """Whether n more may be held at once: alone any, else of all and of the address's part."""
         mine = 0 if address is None else self._by_address[address] + n
-        alone = not self.held
-        return alone or (self.held + n <= self.most and mine <= max(n, self.most // _PARTS))
+        alone = not self.taken
+        return alone or (self.taken + n <= self.most and mine <= max(n, self.most // _PARTS))
 
 
 class Hold:
@@ -68,7 +68,7 @@ class Hold:
         shares = self._shares
         mine = shares.take(self._address, n)
         # One hold may be large: an address with several keeps to its part.
-        if shares.held > shares.most or mine > max(self.size, shares.most // _PARTS):
+        if shares.taken > shares.most or mine > max(self.size, shares.most // _PARTS):
             raise unavailable(shares.advice)
 
     def release(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from loloha import checks
+from loloha import _moved, checks
 from loloha.errors import ParameterError
 from loloha.planning.accuracy_check import LARGEST_EPS
 from loloha.planning.holding import check_fixed
@@ -37,7 +37,7 @@ class Requirement:
     ----------
     label : str
         Of the protocol, as in a `loloha.planning.planning.Plan`.
-    found : float, int or None
+    solution : float, int or None
         The least eps_inf, the least n or the largest k; None if none will do.
     prospect : Prospect or None
         What the protocol sees there.
@@ -46,9 +46,11 @@ class Requirement:
     """
 
     label: str
-    found: float | None
+    solution: float | None
     prospect: Prospect | None
     note: str = ""
+
+    found = _moved.renamed("found", "solution")
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +87,8 @@ class Sizing(Framed):
         plain["rows"] = [
             {
                 "label": row.label,
-                "found": row.found,
+                "solution": row.solution,
+                "found": row.solution,  # until 0.4
                 "note": row.note,
                 "prospect": row.prospect.to_dict() if row.prospect else None,
             }
@@ -99,7 +102,7 @@ class Sizing(Framed):
         for row in self.rows:
             seen = row.prospect.to_dict() if row.prospect else {}
             numbers = {name: seen.get(name) for name in ("g", "error_one", "error_all", "cap")}
-            records.append({"protocol": row.label, self.unknown: row.found, **numbers})
+            records.append({"protocol": row.label, self.unknown: row.solution, **numbers})
         return records
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
@@ -117,7 +120,7 @@ class Sizing(Framed):
         shown = [row for row in self.rows if row.prospect is not None][::-1]
         for place, row in enumerate(shown):
             name = row.prospect.name if row.prospect else ""
-            axes.plot([row.found], [place], linestyle="none", **_look(style(name)))
+            axes.plot([row.solution], [place], linestyle="none", **_look(style(name)))
         axes.set_yticks(range(len(shown)), [row.label for row in shown])
         axes.set_xscale("log" if self.unknown != "eps_inf" else "linear")
         axes.set_xlabel(f"{'largest' if self.unknown == 'k' else 'least'} {self.unknown}")
@@ -140,7 +143,7 @@ class Sizing(Framed):
         return f"Sizing({known}, {self.goal}<={self.target:g}, {len(self.rows)} rows)"
 
     def _repr_html_(self) -> str:
-        rows = [(row.label, row.found, row.note) for row in self.rows]
+        rows = [(row.label, row.solution, row.note) for row in self.rows]
         note = f"eps_1 = {self.alpha:g} eps_inf, level {self.level:g}."
         return to_html(
             f"{self._wanted}, for {self._known}",
@@ -232,7 +235,7 @@ def plan_for(
         rows += _required(unknown[0], rows_at, goal, target)
     # The fewest reports and the least budget first, and the largest domain.
     sign = -1 if unknown[0] == "k" else 1
-    rows.sort(key=lambda row: math.inf if row.found is None else sign * row.found)
+    rows.sort(key=lambda row: math.inf if row.solution is None else sign * row.solution)
     return Sizing(unknown[0], k, n, eps_inf, alpha, goal, target, level, tuple(rows))
 
 

@@ -148,14 +148,14 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
 class _Answers(NamedTuple):
     """How the answers of two values differ, beside those of others.
 
-    ``hidden``: what all others send, whatever they hold, at least; ``held``: what others send who
+    ``hidden``: what all others send at least, whatever they hold; ``attained``: what they send if
     all hold one value; ``two``: p and q of two symbols, where all data sets can be gone through;
     ``others``: of bits, for each of ``hidden``, what others send who hold any values.
     """
 
     local: float
     hidden: list[Classes]
-    held: list[Classes]
+    attained: list[Classes]
     two: tuple[float, float] | None = None
     others: list[Others] | None = None
 
@@ -263,7 +263,7 @@ def _divergences(
         ]
     if answers.two is not None:
         most.append(blanket.of_two_symbols(*answers.two, n, keys))
-    return most, [blanket.attained(one, n, keys) for one in answers.held]
+    return most, [blanket.attained(one, n, keys) for one in answers.attained]
 
 
 def _amplified(answers: _Answers, n: int, keys: int, delta: float) -> Amplified:

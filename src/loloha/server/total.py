@@ -295,8 +295,8 @@ def _pair_of_hashes(round: EstimatedRound, v: int) -> Floats:
     c0 = float(round.protocol.encoding.collision)
     q_star = c0 * p + (1 - c0) * q
     holding = round.shares[v] + round.shares
-    held, other = c0 * p - p * q_star, c0 * c0 * (p - q) + c0 * q - q_star**2
-    shared: Floats = (holding * held + (1 - holding) * other) / (round.n * (p - q_star) ** 2)
+    own, other = c0 * p - p * q_star, c0 * c0 * (p - q) + c0 * q - q_star**2
+    shared: Floats = (holding * own + (1 - holding) * other) / (round.n * (p - q_star) ** 2)
     return _pair_drawn(round, v) + shared
 
 

@@ -136,7 +136,7 @@ def _tell(result: Reproduction, *, as_json: bool) -> None:
     if result.measurements is not None:
         measurements = result.measurements
         summary |= {
-            "cells": measurements.measured + measurements.found,
+            "cells": measurements.measured + measurements.reused,
             "measured": measurements.measured,
             "damaged": measurements.damaged,
             "cells_per_second": measurements.rate,
@@ -154,7 +154,7 @@ def _tell(result: Reproduction, *, as_json: bool) -> None:
         measurements, fit = result.measurements, result.fit
         rate = f", {measurements.rate:.1f} cells/s" if measurements.rate else ""
         console.show(
-            f"{measurements.measured} cells measured, {measurements.found} found{rate}; "
+            f"{measurements.measured} cells measured, {measurements.reused} reused{rate}; "
             f"peak memory {measurements.peak_bytes / 1e9:.2f} GB"
         )
         console.show(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loloha import _moved
 from loloha.arrays import Array, Ints
 from loloha.counting.decode import linear_support
 from loloha.datasets import Dataset
@@ -29,14 +30,16 @@ class DyadicSimulation:
     ----------
     tally : DyadicTally
     estimate : DyadicEstimate
-    held : float
-        Share of (user, round) pairs whose bit is held at an older one, its changes being used up:
-        the source of bias.
+    used_up : float
+        Share of (user, round) pairs whose bit stays an older one, as the user's changes are used
+        up: the source of bias.
     """
 
     tally: DyadicTally
     estimate: DyadicEstimate
-    held: float
+    used_up: float
+
+    held = _moved.renamed("held", "used_up")
 
 
 def simulate(protocol: DyadicLH, values: Array, *, rng: Seed) -> DyadicSimulation:
@@ -84,10 +87,10 @@ def squared_bias(
     rounds, means = [], []
     for _ in range(2):
         seeds = draws.keys(protocol.family, history.n)
-        held, _ = _counted(protocol, history, seeds, protocol.changes)
+        stale, _ = _counted(protocol, history, seeds, protocol.changes)
         every, _ = _counted(protocol, history, seeds, history.tau)
         counts = np.zeros((history.tau, 2 * protocol.family.size), dtype=np.int64)
-        for t, (bits, all_bits) in enumerate(zip(held, every, strict=True)):
+        for t, (bits, all_bits) in enumerate(zip(stale, every, strict=True)):
             np.add.at(counts[t], seeds * 2 + bits, 1)
             np.subtract.at(counts[t], seeds * 2 + all_bits, 1)
         support = linear_support(counts, protocol.family)
@@ -98,7 +101,7 @@ def squared_bias(
 
 
 def population(protocol: DyadicLH, history: History, draws: Draws, tally: DyadicTally) -> float:
-    """Count what all users send; the share of (user, round) pairs whose bit is held."""
+    """Count what all users send; the share of (user, round) pairs whose bit is an older one."""
     n = history.n
     seeds = draws.keys(protocol.family, n)
     levels = draws.below(protocol.levels, n).astype(np.int64)
@@ -115,7 +118,7 @@ def population(protocol: DyadicLH, history: History, draws: Draws, tally: Dyadic
 
 
 def _counted(protocol: DyadicLH, history: History, seeds: Ints, changes: int) -> tuple[Any, float]:
-    """Bits of all rounds, uint8[tau, n], held once a user's changes are used up; their share."""
+    """Bits of all rounds, uint8[tau, n], stale once a user's changes are used up; their share."""
     bits = np.empty((history.tau, history.n), dtype=np.uint8)
     left = np.full(history.n, changes)
     used_up = 0

@@ -37,7 +37,7 @@ class Measurements:
     attacks: list[Row]
     changes: list[Row]
     measured: int
-    found: int
+    reused: int
     damaged: int
     seconds: float
     peak_bytes: int
@@ -84,7 +84,7 @@ def measure_grid(
         attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
         changes=[rows[task] for task in wanted if isinstance(task, Visibility)],
         measured=len(missing),
-        found=len(wanted) - len(missing),
+        reused=len(wanted) - len(missing),
         damaged=sum(task.name in kept for task in missing),
         seconds=time.perf_counter() - started,
         peak_bytes=sum(peaks.values()),

@@ -45,9 +45,9 @@ def shared(channel: Channel, collision: float, same: Any, k: int, n: int) -> Any
     these do not collide. Three hashes are taken as independent: exact but for values on a line of
     the linear family, g - 2 of k.
     """
-    held, absent, mean = (float(spread(channel, n, n, f)) for f in (1.0, 0.0, 1 / k))
+    own, absent, mean = (float(spread(channel, n, n, f)) for f in (1.0, 0.0, 1 / k))
     other = collision * absent - collision**2 / (1 - collision) / n
-    moved = 2 / k * collision * held + (1 - 2 / k) * other
+    moved = 2 / k * collision * own + (1 - 2 / k) * other
     return same * mean + (1 - same) * moved
 
 

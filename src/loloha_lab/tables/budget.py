@@ -145,7 +145,7 @@ class Errors(NamedTuple):
 
     budget: float
     predicted: float
-    held: float
+    used_up: float
     ololoha: float
     once: float
     uniform: float
@@ -187,7 +187,7 @@ def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
     return Errors(
         budget=_mean_square(simulation.estimate.frequencies - truth),
         predicted=mean_noise(protocol) / n,
-        held=simulation.held,
+        used_up=simulation.used_up,
         ololoha=of(at_best(k, tau, eps), values),
         once=of(OLH(k=k, eps=eps), alone),
         uniform=_mean_square(1 / k - truth),
@@ -196,7 +196,7 @@ def errors(values: Ints, k: int, eps: float, changes: int, seed: int) -> Errors:
 
 def measured() -> Section:
     """On populations that seldom change."""
-    head = ("data, moves", "eps", "C", "held", "budget", "by formula", "OLOLOHA, at best",
+    head = ("data, moves", "eps", "C", "used up", "budget", "by formula", "OLOLOHA, at best",
             "OLH, one round each", "always 1/k")  # fmt: skip
     rows = []
     for (name, values, k, changes), eps in itertools.product(_populations(), MEASURED):
@@ -208,7 +208,7 @@ def measured() -> Section:
             outcome.once,
             outcome.uniform,
         )
-        rows.append([name, f"{eps:g}", str(changes), f"{100 * outcome.held:.1f} %",
+        rows.append([name, f"{eps:g}", str(changes), f"{100 * outcome.used_up:.1f} %",
                      *(f"{one:.2g}" for one in numbers)])  # fmt: skip
     return f"Mean square error, {ROUNDS} rounds, one run", head, rows
 

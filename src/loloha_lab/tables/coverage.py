@@ -45,7 +45,7 @@ CASES: tuple[Protocol, ...] = (
 class Coverage(NamedTuple):
     """Chances that an interval holds the true frequency: at each that was asked for."""
 
-    held: Sequence[int]
+    users: Sequence[int]
     chances: Floats
 
 
@@ -117,7 +117,7 @@ def _down(chance: float) -> str:
 
 
 def _of_sample(n: int, users: int, reached: int, p: float, q: float) -> tuple[int, Floats]:
-    """Law of the support among ``reached`` of n users, ``held`` of whom hold the value."""
+    """Law of the support among ``reached`` of n users, ``users`` of whom hold the value."""
     if reached == n:
         return _law(n, users, p, q)
     logs = _factorials(n)

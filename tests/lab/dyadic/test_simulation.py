@@ -77,13 +77,13 @@ def test_a_population_is_estimated_within_its_errors() -> None:
     found = dyadic.simulate(protocol, values, rng=1)
     z = (found.estimate.frequencies - truth) / found.estimate.standard_errors[:, None]
     assert np.abs(z).max() < 6
-    assert found.held == 0
+    assert found.used_up == 0
     assert truth[-1, 3] - truth[0, 3] > 8 * found.estimate.standard_errors.max()
     # Nobody's change counts: the estimates stay, and are told apart from the truth.
     frozen = dyadic.simulate(DyadicLH(k=4, eps=4.0, rounds=tau, changes=0), values, rng=1)
     z = (frozen.estimate.frequencies - truth[0]) / frozen.estimate.standard_errors[:, None]
     assert np.abs(z).max() < 6
-    assert 0.1 < frozen.held < 0.2
+    assert 0.1 < frozen.used_up < 0.2
 
 
 def test_equal_seeds_give_equal_counts_and_data_sets_are_taken() -> None:

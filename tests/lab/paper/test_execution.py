@@ -35,7 +35,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
     found = measure_grid(
         GRID, facts_of(out), out, progress=lambda done, total: told.append((done, total))
     )
-    assert (found.measured, found.found, found.damaged) == (
+    assert (found.measured, found.reused, found.damaged) == (
         len(told) - 1,
         0,
         0,
@@ -150,6 +150,6 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(
     file.write_bytes(file.read_bytes()[:-9])
     kept -= 1
     found = measure_grid(GRID, facts_of(tmp_path), tmp_path)
-    assert found.found == kept
+    assert found.reused == kept
     assert numbers(found.rows) == before
     assert {path.name for path in tmp_path.iterdir()} == {archive.FILE, "data"}

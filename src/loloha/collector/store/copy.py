@@ -129,8 +129,8 @@ def _must_be_free(into: Database) -> None:
     """Refuse a target that was ever a store of its own."""
     epoch = _epoch(into)
     with into.read() as connection:
-        held = any(connection.scalar(_count(one)) for one in _TABLES)
-    if epoch > 0 or (epoch == 0 and held):
+        in_use = any(connection.scalar(_count(one)) for one in _TABLES)
+    if epoch > 0 or (epoch == 0 and in_use):
         raise StoreError(
             "copy must go into a new store, got one that is in use already; name another, or drop "
             "its tables"

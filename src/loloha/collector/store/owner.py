@@ -23,8 +23,8 @@ FOREIGN = "one that belongs to another program; give loloha a database (or schem
 
 def is_foreign(taken: Iterable[str]) -> bool:
     """Whether names that are taken, of those that matter, are not those of a store."""
-    found = set(taken)
-    return bool(found) and not found >= _MARKS
+    names = set(taken)
+    return bool(names) and not names >= _MARKS
 
 
 def must_be_database(path: Path) -> None:
