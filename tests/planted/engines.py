@@ -46,10 +46,17 @@ WINDOWS = [
         "population/test_panels.py -k holds_one_report",
     ),
     Mutant(
+        "a family that was asked for is left out where few share its keys",
+        "planning/holding.py",
+        'if n and not params.get("hash") and not hides_keys',
+        "if n and not hides_keys",
+        "planning/test_planning.py -k few_users_share",
+    ),
+    Mutant(
         "a loss in any window is planned for one round of it",
         "planning/window_plan.py",
-        "reports * eps_2(protocol)",
-        "eps_2(protocol)",
+        "product(reports, as_asked(eps_2(protocol), asked))",
+        "as_asked(eps_2(protocol), asked)",
         "planning/test_window_plan.py -k ways_have",
     ),
     Mutant(
