@@ -2,12 +2,17 @@
 
 import json
 import subprocess
+from dataclasses import replace
+from typing import Any
 
 from javascript import CLIENT, node
 from loloha.campaign import Campaign, Schedule
 from loloha.conform import case
 from loloha.protocols import GRR, OLOLOHA, RAPPOR, DBitFlipPM
+from loloha.report import LARGEST_ROUND
 from loloha.sender.consent import explain_all
+from loloha.sender.opt_out import OPTED_OUT
+from loloha.sender.preview import ANSWERED, QUEUED, Preview, example
 
 SCRIPT = """
 import { readFileSync } from "node:fs";
@@ -43,19 +48,78 @@ def asked() -> list[tuple[list[Campaign], float | None]]:
     ]
 
 
-def test_both_languages_say_the_same() -> None:
-    questions = [([case.text(one) for one in some], limit) for some, limit in asked()]
+def run(script: str, questions: Any) -> list[str]:
     ran = subprocess.run(
-        [node(), "--input-type=module", "-e", SCRIPT % {"folder": CLIENT}],
+        [node(), "--input-type=module", "-e", script % {"folder": CLIENT}],
         input=json.dumps(questions),
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
-    said = json.loads(ran.stdout)
+    said: list[str] = json.loads(ran.stdout)
+    return said
+
+
+def test_both_languages_say_the_same() -> None:
+    questions = [([case.text(one) for one in some], limit) for some, limit in asked()]
+    said = run(SCRIPT, questions)
     for (some, limit), text in zip(asked(), said, strict=True):
         assert text == explain_all(some, limit=limit)
+
+
+PREVIEWS = """
+import { readFileSync } from "node:fs";
+import { Campaign } from "%(folder)s/src/index.js";
+import { explainPreview } from "%(folder)s/src/explain.js";
+const said = [];
+for (const [document, preview] of JSON.parse(readFileSync(0, "utf8"))) {
+  said.push(explainPreview({ ...preview, campaign: await Campaign.read(document) }));
+}
+console.log(JSON.stringify(said));
+"""
+
+
+def previewed() -> list[tuple[Preview, str]]:
+    """Reports of each protocol, short and long lists, each kind; and the code of why not."""
+    drawn = [
+        example(case.campaign(one, keys=keys), round)
+        for one in case.variants()
+        for keys in ("drawn", "assigned")
+        if keys == "drawn" or (one.longitudinal and one.encoding.key_bits)
+        for round in (0, 5, LARGEST_ROUND)
+    ]
+    large = [
+        example(case.campaign(one), 1)
+        for one in (
+            OLOLOHA(k=96, eps_inf=2.5, eps_1=1 / 3),
+            DBitFlipPM(k=90, eps_inf=9.9996, b=50, d=30),
+            RAPPOR(k=60, eps_inf=12345.6e-2, eps_1=100.0),
+        )
+        for _ in range(5)
+    ]
+    kinds = [
+        replace(one, kind=kind, url="https://h") for one in drawn[:3] for kind in (QUEUED, ANSWERED)
+    ]
+    return [(one, "") for one in [*drawn, *large, *kinds]] + [
+        (replace(drawn[0], reason="The user has not agreed to this campaign."), "not-agreed"),
+        (replace(drawn[0], reason=OPTED_OUT), "do-not-track"),
+    ]
+
+
+def test_both_languages_say_the_same_of_a_report() -> None:
+    previews = previewed()
+    questions = [
+        [
+            case.text(one.campaign),
+            {"round": one.round, "kind": one.kind, "message": one.message.decode(), "url": one.url}
+            | {"reason": code},
+        ]
+        for one, code in previews
+    ]
+    said = run(PREVIEWS, questions)
+    for (one, _), text in zip(previews, said, strict=True):
+        assert text == one.text
 
 
 def test_a_panel_is_asked_once_in_all_its_rounds() -> None:

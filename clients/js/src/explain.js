@@ -1,8 +1,10 @@
 /** What a user agrees to, in plain words; for one campaign or several. The same text as Python's. */
 
 import { must } from "./errors.js";
-import { claimOf, covers } from "./limit.js";
-import { sum } from "./number.js";
+import { claimOf, covers, first } from "./limit.js";
+import { factor, general, sum } from "./number.js";
+
+export { explainPreview } from "./words.js";
 
 /**
  * What reporting to all these campaigns together reveals, to be shown before a user agrees.
@@ -63,20 +65,6 @@ function most(campaigns, limit) {
     `Budget: at most ${general(Math.min(cap, limit))} can be spent, ${asked}. It counts the answers that are drawn; ` +
     "it is not a bound on what a history of changing values shows."
   );
-}
-
-/** What one report was asked to lose at most. */
-const first = ({ spec, loss }) => spec.eps_1 ?? loss;
-
-const factor = (eps) =>
-  eps < 700 ? `e^${general(eps)} = ${general(Math.exp(eps))}` : `e^${general(eps)}`;
-
-/** Four digits, as C's %.4g writes them. */
-function general(x) {
-  const [digits, power] = x.toExponential(3).split("e");
-  const bare = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
-  if (power >= -4 && power < 4) return bare(x.toFixed(3 - power));
-  return `${bare(digits)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
 }
 
 function span(seconds) {

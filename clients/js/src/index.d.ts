@@ -60,6 +60,20 @@ export interface AgreeOptions extends ResetOptions {
   limit?: number | null;
 }
 
+/** One report as it leaves, or an example of one. */
+export interface Preview {
+  campaign: Campaign;
+  round: number;
+  /** "example": of a client that was thrown away, for a value taken at random; it says nothing of the user. */
+  kind: "queued" | "answered" | "example";
+  /** The bytes. */
+  message: string;
+  /** The campaign's address, where the user has agreed; else empty. */
+  url: string;
+  /** Why nothing is drawn for this round as things are; empty otherwise. */
+  reason: "" | "do-not-track" | "not-agreed" | "paused" | "ended" | "expired" | "not-due" | "limit" | "answered";
+}
+
 export interface Delivery {
   sent: number[];
   refused: Record<number, string>;
@@ -82,6 +96,8 @@ export declare class Sender {
     values: Record<string, Value>,
     options?: { round?: number },
   ): Promise<Record<string, number | null>>;
+  /** The exact bytes of a report, or of an example; nothing is drawn, kept, sent or asked. */
+  preview(campaign?: Campaign, options?: { round?: number }): Promise<Preview>;
   deliver(): Promise<Delivery>;
   deliverAll(): Promise<Record<string, Delivery>>;
   /** Send what waits when the page goes away, unless another tab deleted it; returns what ends that. */

@@ -16,6 +16,9 @@ export const covers = (limit, amount) => limit === null || amount <= limit * (1 
 /** What a new client is to be able to spend: its cap, or one report of a one-round rule. */
 export const claimOf = ({ longitudinal, cap, loss }) => (longitudinal ? cap : loss);
 
+/** What one report was asked to lose at most. */
+export const first = ({ spec, loss }) => spec.eps_1 ?? loss;
+
 /** Refuse a limit that does not cover what was committed before and what clients claim; says what would fit. */
 export function checkLimit(limit, before, claims, protocol) {
   must(limit === null || (typeof limit === "number" && limit > 0), "limit must be a number above 0");

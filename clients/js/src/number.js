@@ -27,3 +27,15 @@ const UTF8 = new TextEncoder();
 export const digest = async (text, act) => hex(new Uint8Array(await act(UTF8.encode(text))));
 
 export const sha256 = (text) => digest(text, (bytes) => crypto.subtle.digest("SHA-256", bytes));
+
+/** A loss as the factor by which it shifts odds. */
+export const factor = (eps) =>
+  eps < 700 ? `e^${general(eps)} = ${general(Math.exp(eps))}` : `e^${general(eps)}`;
+
+/** Four digits, as C's %.4g writes them. */
+export function general(x) {
+  const [digits, power] = x.toExponential(3).split("e");
+  const bare = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (power >= -4 && power < 4) return bare(x.toFixed(3 - power));
+  return `${bare(digits)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+}

@@ -10,12 +10,13 @@ import { Campaign } from "./campaign.js";
 import { round as checkRound, tried } from "./check.js";
 import { Client, again, deleted, forgotten } from "./client.js";
 import { CampaignError, StateError, Unreachable, must } from "./errors.js";
-import { afford, bound, checkLimit, claimOf } from "./limit.js";
+import { afford, bound, checkLimit, claimOf, covers } from "./limit.js";
 import { encode } from "./message.js";
 import { byNumber, sum } from "./number.js";
 import { SILENCED, isOptedOut, isSilenced } from "./optout.js";
 import { outbox } from "./outbox.js";
 import { post } from "./post.js";
+import { previewOf } from "./preview.js";
 import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, reader, remainsOf, textOf } from "./state.js";
 
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
@@ -183,12 +184,12 @@ export class Sender {
     for (const [name, value] of Object.entries(values)) {
       const enrolment = enrolments.find(({ campaign }) => campaign.name === name);
       must(enrolment, "values must be for the campaigns that the user agreed to, by their names");
-      const { campaign, client, ticket, queue, halted } = enrolment;
+      const { campaign, client, ticket, queue } = enrolment;
       const now = round ?? campaign.roundAt(Number(this.#clock()));
       must(now === round || now >= 0, "campaign must have begun; report later", StateError);
       checkRound("round", now);
       const index = campaign.index(value);
-      rounds[name] = client.isDue(now) && !halted && this.#goesOn(campaign, now) && !isSilenced() ? now : null;
+      rounds[name] = this.#whyNot(enrolment, now) ? null : now;
       if (rounds[name] === null || client.hasAnswered(now)) continue;
       // It depends on no value, so that silence says nothing.
       afford(state.limit, committedOf(state) + client.protocol.perReport);
@@ -198,6 +199,34 @@ export class Sender {
       enrolment.queue = [...queue.slice(1 - MOST_QUEUED), [now, message]].sort(byNumber);
     }
     return rounds;
+  }
+
+  /** Code for why this user does not answer a round, empty if they do: never because of the value. */
+  #whyNot({ campaign, client, halted }, round) {
+    if (isSilenced()) return "do-not-track";
+    if (!client) return "not-agreed";
+    if (halted) return halted;
+    if (!this.#goesOn(campaign, round)) return "expired";
+    return client.isDue(round) ? "" : "not-due";
+  }
+
+  /**
+   * The exact bytes of a report; nothing is drawn, kept, sent or asked. `explainPreview` says what they mean.
+   *
+   * @param {Campaign} [campaign] by default the only one that the user agreed to; needs no consent
+   * @param {object} [options]
+   * @param {number} [options.round] by default the one that the clock says, or the first one
+   * @returns {Promise<object>} `message`; its `kind` is "queued", the report that waits; "answered", that of a round
+   *   that has left the queue; or "example", of a client that is thrown away and a value taken at random, which
+   *   says nothing of the user; `reason` is a code for why nothing is drawn as things are
+   */
+  async preview(campaign, { round } = {}) {
+    const state = await this.#read();
+    const { fingerprint } = (campaign ??= only(state).campaign);
+    const now = checkRound("round", round ?? Math.max(0, campaign.roundAt(Number(this.#clock()))));
+    const enrolment = state.enrolments.find((one) => one.campaign.fingerprint === fingerprint) ?? {};
+    const isCovered = covers(state.limit, committedOf(state) + campaign.protocol.perReport);
+    return previewOf(enrolment, campaign, now, this.#whyNot(enrolment, now) || (isCovered ? "" : "limit"));
   }
 
   /**

@@ -360,7 +360,7 @@ class Sender:
         if schedule.expires is not None and not schedule.takes(round, self._now()):
             return "The end date of the campaign leaves no report of this round."
         if not enrolment.client.is_due(round):
-            return f"This user reports in one round of {schedule.every}, and not in this one."
+            return "This user does not report in this round, as each does in one of several only."
         return ""
 
     def _round(self, enrolment: Enrolment, round: int | None) -> int:
