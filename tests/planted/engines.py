@@ -48,8 +48,8 @@ WINDOWS = [
     Mutant(
         "a family that was asked for is left out where few share its keys",
         "planning/holding.py",
-        'if n and not params.get("hash") and not hides_keys',
-        "if n and not hides_keys",
+        'n and not params.get("hash") and not hides_keys(name, k, g, n)',
+        "n and not hides_keys(name, k, g, n)",
         "planning/test_planning.py -k few_users_share",
     ),
     Mutant(
