@@ -14,7 +14,10 @@ import loloha
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.campaign import Labels
 from loloha.collector import admission, form, together
+from loloha.collector.admin.form_guard import FORM, LARGEST_FORM, LOGIN, PLAIN
+from loloha.collector.admin.session import Session
 from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
+from loloha.collector.body import PAGES
 from loloha.collector.middleware import take_off
 from loloha.collector.rate import RateLimit
 from loloha.collector.secret import hashed
@@ -102,6 +105,9 @@ def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
             token = {"authorization": "Bearer no key at all, not one"}
             admin = {"authorization": ADMIN["Authorization"]}
             good = {**JSON_NAMES, **admin}
+            if path.startswith(PAGES):
+                found.extend(await page_faults(app, context, method, path))
+                continue
             await must(403, "origin", *way, b"{}", **good, origin="https://evil.example")
             await must(403, "site", *way, b"{}", **good, sec_fetch_site="cross-site")
             await must(403, "null origin", *way, b"{}", **good, origin="null")
@@ -119,6 +125,50 @@ def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
         return found
 
     return asyncio.run(look())
+
+
+async def page_faults(app: Any, context: Any, method: str, path: str) -> list[str]:
+    """The same for a page of admins: none but its own pages, a session, the session's forms."""
+    key = (await context.admin_keys())[0]
+    session = Session.begin(key, context.clock())
+    good = {
+        "content_type": FORM,
+        "cookie": f"{PLAIN}={session.cookie}",
+        "origin": "http://127.0.0.1",
+    }
+    is_login = path == LOGIN
+    ways = [
+        (403, b"", {"origin": "https://evil.example"}),
+        (403, b"", {"origin": "null"}),
+        (403, b"", {"origin": ""}),
+        (403, b"", {"sec_fetch_site": "cross-site"}),
+        (403, b"", {"sec_fetch_site": "same-site"}),
+        (403, b"", {"sec_fetch_site": "none"}),
+        (415, b"{}", {"content_type": "application/json"}),
+        (415, b"{}", {"content_type": "text/plain"}),
+        (415, b"{}", {"content_encoding": "gzip"}),
+        (413, b"x" * (LARGEST_FORM + 1), {}),
+        (413, b"", {"content_length": "9" * 12}),
+        (400, b"a", {}),
+        (400, b"a=1&a=2", {}),
+        (400, b"&".join(b"a%d=1" % i for i in range(20)), {}),
+        (400, b"a=%ff", {}),
+    ]  # fmt: skip
+    if not is_login:
+        ways += [
+            (401, b"a=1", {"cookie": ""}),
+            (401, b"a=1", {"cookie": f"{PLAIN}={session.cookie[:-1]}x"}),
+            (403, b"a=1", {}),
+            (403, b"token=" + b"0" * 64, {}),
+            (403, b"token=" + Session.begin(key, 0).form_token.encode(), {}),
+        ]
+    found = []
+    for wanted, body, changes in ways:
+        context.logins = RateLimit("")
+        status = await Asked(app, method, path, body, **{**good, **changes})()
+        if status != wanted:
+            found.append(f"{method} {path}: {body[:20]!r} {changes}: {status}, not {wanted}")
+    return found
 
 
 JSON_NAMES = {"content_type": "application/json"}

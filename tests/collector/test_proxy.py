@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -98,14 +98,35 @@ def test_everything_is_found_under_a_path(under_a_path: str) -> None:
         assert collector.submit(b"\n".join(messages(one, clients(one, 3), 0))).accepted == 3
         assert collector.document() == one
         assert collector.estimates(0)["n"] == 3
-    for page in ("/", "/try"):
+    for page in ("/", "/try", "/admin/login"):
         address = under_a_path + page
         named = re.findall(r'(?:src|href)="([^"#]+)"', text(address))
-        assert len(named) > 4
+        assert len(named) > 3
         for each in named:
             assert urljoin(address, each).startswith(under_a_path + "/"), each
             with urlopen(urljoin(address, each)) as answer:
                 assert answer.status == 200
+
+
+def test_an_admin_logs_in_under_a_path(under_a_path: str) -> None:
+    place = urlsplit(under_a_path)
+    headers = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+    with closing(http.client.HTTPConnection(place.netloc, timeout=60)) as asked:
+        asked.request("GET", f"{PREFIX}/admin")
+        led = asked.getresponse()
+        led.read()
+        assert urljoin(f"{under_a_path}/admin", led.headers["location"]) == f"{under_a_path}/admin/"
+        asked.request("POST", f"{PREFIX}/admin/login", urlencode({"key": ADMIN_KEY}), headers)
+        answer = asked.getresponse()
+        answer.read()
+        home = urljoin(f"{under_a_path}/admin/login", answer.headers["location"])
+        assert (answer.status, home) == (303, f"{under_a_path}/admin/")
+        cookie = answer.headers["set-cookie"]
+        # Hence of the folder that the form was sent to.
+        assert "path" not in cookie.lower()
+        asked.request("GET", f"{PREFIX}/admin/", headers={"cookie": cookie.partition(";")[0]})
+        page = asked.getresponse()
+        assert (page.status, b"Administration" in page.read()) == (200, True)
 
 
 def test_addresses_in_answers_lead_back(under_a_path: str) -> None:
@@ -233,6 +254,10 @@ def test_the_sample_keeps_private_what_is(
         private += (f"{prefix}/x/../metrics", *(f"{prefix}/metrics{end}" for end in odd))
         for each in private:
             assert ask(port, "GET", each, stranger) in (400, 403, 404), each
+        for page in ("", "/", "/login", "/x/../login"):
+            for form in (f"/admin{page}", f"/%61dmin{page}", f"//admin{page}"):
+                for method in ("GET", "POST"):
+                    assert ask(port, method, prefix + form) in (400, 403, 404), form
         creating = (path, f"{prefix}/v1/%63ampaigns", f"{prefix}//v1/campaigns")
         for each in (*creating, *(path + end for end in odd)):
             assert ask(port, "POST", each, "127.0.0.1", new) in (400, 403, 404, 405), each

@@ -100,8 +100,8 @@ COLLECTOR = [
     Mutant(
         "pages cannot read that they send too fast",
         "collector/middleware.py",
-        "self._share(_answer_to(error))",
-        "_unshared(_answer_to(error))",
+        "self._share(_answer_to(error, scope))",
+        "_unshared(_answer_to(error, scope))",
         "collector/test_operations.py -k read_every_error",
     ),
     Mutant(
@@ -266,5 +266,49 @@ COLLECTOR = [
         "['campaign', 'name', 'state']",
         "['campaign', 'name', 'life']",
         "collector/test_prometheus.py -k exports_all",
+    ),
+    Mutant(
+        "a form counts without the token of its session",
+        "collector/admin/form_guard.py",
+        "session is None or not hmac.compare_digest(session.form_token.encode(), given)",
+        "session is None",
+        "collector/test_admin_page.py -k forms_of_other_pages",
+    ),
+    Mutant(
+        "a form of any page is taken for one of its own",
+        "collector/admission.py",
+        "require_own_page(admitted)",
+        "None",
+        "collector/test_admin_page.py -k forms_of_other_pages",
+    ),
+    Mutant(
+        "a session outlives its admin key",
+        "collector/context.py",
+        "[one for one in keys if one.is_valid(now)]",
+        "keys",
+        "collector/test_admin_page.py -k ends_with_its_key",
+    ),
+    Mutant(
+        "a session is signed by the same for all keys",
+        "collector/admin/session.py",
+        "hmac.digest(self.key.sha256, message, 'sha256')",
+        "hmac.digest(b'loloha', message, 'sha256')",
+        "collector/test_admin_page.py -k ends_with_its_key",
+    ),
+    Mutant(
+        "a session never ends",
+        "collector/admin/session.py",
+        "signed[0] if signed and signed[0]._is_young(now) else None",
+        "signed[0] if signed else None",
+        "collector/test_admin_page.py -k idle",
+    ),
+    Mutant(
+        "what others named is markup on the page of admins",
+        "collector/admin/view.py",
+        "Environment(loader=PackageLoader(__package__), autoescape=True, "
+        "undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)",
+        "Environment(loader=PackageLoader(__package__), undefined=StrictUndefined, "
+        "trim_blocks=True, lstrip_blocks=True)",
+        "collector/test_admin_page.py -k are_text",
     ),
 ]

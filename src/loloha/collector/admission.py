@@ -13,6 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Match
 
+from loloha.collector.admin.form_guard import (
+    FORM,
+    LARGEST_FORM,
+    read_form,
+    require_own_page,
+    require_session,
+)
 from loloha.collector.body import Admitted
 from loloha.collector.decoding import READERS
 from loloha.collector.problem import Problem
@@ -82,8 +89,9 @@ class Admission:
         admitted = Admitted(scope)
         for guard in self.guards:
             guard(admitted)
-        if admitted.writes:
+        if admitted.writes or admitted.is_page:
             await self._require_right(admitted)
+        if admitted.writes:
             try:
                 await self._read(admitted, receive)
             except BaseException:
@@ -107,7 +115,7 @@ class Admission:
             raise too_fast()
 
     def _require_route(self, admitted: Admitted) -> None:
-        if not admitted.writes:
+        if not (admitted.writes or admitted.is_page):
             return
         if admitted.method == "POST":
             path = admitted.path
@@ -128,6 +136,9 @@ class Admission:
 
     def _require_origin(self, admitted: Admitted) -> None:
         """Take nothing from the pages of others: browsers name the page that sends."""
+        if admitted.writes and admitted.is_page:
+            require_own_page(admitted)
+            return
         if not (admitted.writes and _PAGE.intersection(admitted.headers)):
             return
         site, origin = admitted.text(b"sec-fetch-site"), admitted.text(b"origin")
@@ -144,8 +155,14 @@ class Admission:
         )
 
     async def _require_right(self, admitted: Admitted) -> None:
-        """Of the path alone: what lies under a campaign needs its token, all else an admin key."""
+        """Of the path alone: what lies under a campaign needs its token, all else an admin key.
+
+        For a page of admins that is one who has logged in with it.
+        """
         path = admitted.path
+        if admitted.is_page:
+            await require_session(self._context, admitted)
+            return
         if path == TOGETHER:
             # Each report is held against the token of its own campaign.
             return
@@ -159,10 +176,14 @@ class Admission:
     async def _read(self, admitted: Admitted, receive: Any) -> None:
         settings = self._context.settings
         largest = LARGEST_TOGETHER if admitted.path == TOGETHER else settings.largest_body
+        if admitted.is_page:
+            largest = LARGEST_FORM
         await self._context.bodies.read(admitted, receive, largest)
         packed = UNPACKS_TO if admitted.packing else 1
         admitted.charged = len(admitted.body) * packed / BYTES_A_REQUEST
         self._context.rate.charge(admitted.scope, admitted.charged)
+        if admitted.is_page:
+            read_form(admitted)
 
 
 def allow(routes: Sequence[Any], scope: Scope) -> dict[str, str]:
@@ -218,13 +239,14 @@ def require_canonical_path(admitted: Admitted) -> None:
 
 def require_media(admitted: Admitted) -> None:
     """A body of a type that a page of another site cannot send unasked."""
-    if not admitted.writes or admitted.media in MEDIA:
+    kinds = (FORM,) if admitted.is_page else MEDIA
+    if not admitted.writes or admitted.media in kinds:
         return
     headers = admitted.headers
     is_empty = headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers
     if not is_empty or admitted.media:
         raise Problem(
-            415, f"content-type must be one of {', '.join(MEDIA)}; say which", kind="type"
+            415, f"content-type must be one of {', '.join(kinds)}; say which", kind="type"
         )
 
 

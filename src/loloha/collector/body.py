@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope
 
+    from loloha.collector.admin.session import Session
     from loloha.collector.deadline import Deadlines
     from loloha.collector.stored_campaign import StoredCampaign
 
+PAGES = "/admin/"
+"""How paths of pages of admins begin; none has a slash more, so that all share one cookie."""
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
 """A body may take so long, and a second more for each so many bytes that have come."""
@@ -42,6 +45,8 @@ class Admitted:
         Group of the address that it comes from.
     writes : bool
         Whether it may change something.
+    is_page : bool
+        Whether its path is that of a page of admins.
     stored : StoredCampaign
         The campaign that its path lies under, where it writes and there is one.
     media, packing : str
@@ -49,13 +54,17 @@ class Admitted:
     body : bytes
     charged : float
         Requests that its body was charged as.
+    form : dict of str to str
+        Its body, if it is a form.
+    session, cookie : Session or None, str
+        Of the admin who is logged in, and the name under which the browser keeps it.
     answer : callable or None
         What answers it past everything that routes and parses other requests.
     """
 
     __slots__ = (
-        "address", "answer", "body", "charged", "headers", "hold", "media", "method", "packing",
-        "path", "scope", "stored", "writes",
+        "address", "answer", "body", "charged", "cookie", "form", "headers", "hold", "is_page",
+        "media", "method", "packing", "path", "scope", "session", "stored", "writes",
     )  # fmt: skip
 
     stored: StoredCampaign
@@ -67,11 +76,15 @@ class Admitted:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.address = group_of(scope)
         self.writes = self.method not in _READS
+        self.is_page = self.path.startswith(PAGES)
         self.media = self.text(b"content-type").partition(";")[0].strip().lower()
         self.packing = self.text(b"content-encoding").strip().lower()
         self.body = b""
         self.charged = 0.0
         self.hold: Hold | None = None
+        self.form: dict[str, str] = {}
+        self.session: Session | None = None
+        self.cookie = ""
         self.answer: Callable[..., Awaitable[Response]] | None = None
 
     def text(self, name: bytes) -> str:

@@ -48,6 +48,8 @@ SECONDS_AMONG_OTHERS = 0.1
 MOST_PREPARED = 32 << 20
 """Bytes of answers that are kept for whoever asks next."""
 
+LOGINS = "10/minute"
+"""Attempts of one address to log in."""
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
@@ -67,6 +69,7 @@ class Context:
         self.metrics = metrics
         self.desk = Desk(lambda: self.store)
         self.rate = RateLimit(settings.rate_limit)
+        self.logins = RateLimit(LOGINS)
         self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
         self._workers |= {
             name: WorkersApart(name, *size, settings.store) for name, size in _WORKERS_APART.items()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
+from loloha.collector.admin.view import answer_to
 from loloha.collector.admission import METHODS, Admission, passes_on
 from loloha.collector.body import Admitted
 from loloha.collector.outgoing import Outgoing
@@ -133,7 +134,7 @@ class Entrance:
         try:
             admitted = await self.admission.admit(scope, receive)
         except (HTTPException, StoreError) as error:
-            await self._share(_answer_to(error))(scope, receive, send)
+            await self._share(_answer_to(error, scope))(scope, receive, send)
             return
         scope["admitted"] = admitted
         try:
@@ -149,7 +150,7 @@ class Entrance:
         try:
             answer = await admitted.answer(self._context, admitted)
         except (HTTPException, StoreError) as error:
-            answer = _answer_to(error)
+            answer = _answer_to(error, scope)
         await answer(scope, receive, send)
 
 
@@ -161,8 +162,9 @@ def take_off(root: str, scope: Scope) -> None:
             scope[name] = path[len(prefix) :]
 
 
-def _answer_to(error: HTTPException | StoreError) -> Any:
-    return response(error if isinstance(error, HTTPException) else unavailable(str(error)))
+def _answer_to(error: HTTPException | StoreError, scope: Scope) -> Any:
+    known = error if isinstance(error, HTTPException) else unavailable(str(error))
+    return answer_to(known, scope["path"])
 
 
 def _unshared(app: ASGIApp) -> ASGIApp:

@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from loloha import __version__
 from loloha.collector import (
+    admin,
     administration,
     campaigns,
     dashboard,
@@ -27,6 +28,7 @@ from loloha.collector import (
     together,
     upload,
 )
+from loloha.collector.admin.view import answer_to
 from loloha.collector.admission import LIVE, READY, allow
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
@@ -34,7 +36,7 @@ from loloha.collector.etag import tagged_bytes
 from loloha.collector.metric import Metrics
 from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
 from loloha.collector.openapi import described, problems, schemas
-from loloha.collector.problem import Problem, fault, response, unavailable
+from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.timekeeper import steady_seconds
 from loloha.collector.words import explained
@@ -86,7 +88,7 @@ def create_app(
     share = _sharing(settings)
     for part in (upload, together, campaigns):
         app.include_router(part.routes(context))
-    for part in (administration, results, over_rounds, dashboard):
+    for part in (administration, results, over_rounds, dashboard, admin):
         app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])
     _add_operations(app, context)
     _answer_errors_as_problems(app)
@@ -192,21 +194,21 @@ def _answer_errors_as_problems(app: FastAPI) -> None:
         if error.status_code == 405:
             # The framework knows the methods of one route alone, not of all that share the path.
             error.headers = allow(app.router.routes, request.scope)
-        return response(error)
+        return answer_to(error, request.scope["path"])
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated.
         wrong = "; ".join(map(explained, error.errors()[:_MOST_SHOWN]))
-        return response(Problem(422, wrong, kind="invalid"))
+        return answer_to(Problem(422, wrong, kind="invalid"), request.scope["path"])
 
     @app.exception_handler(StoreError)
-    async def failed(_: Request, error: StoreError) -> Response:
-        return response(unavailable(str(error)))
+    async def failed(request: Request, error: StoreError) -> Response:
+        return answer_to(unavailable(str(error)), request.scope["path"])
 
     @app.exception_handler(Exception)
-    async def failing(_: Request, error: Exception) -> Response:
-        return response(fault())
+    async def failing(request: Request, error: Exception) -> Response:
+        return answer_to(fault(), request.scope["path"])
 
 
 def _add_openapi(app: FastAPI, settings: Settings) -> None:

@@ -1,0 +1,102 @@
+"""What requests for pages of admins must pass beside those for anything else."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from loloha.collector.admin.session import Session
+from loloha.collector.body import PAGES
+from loloha.collector.problem import Problem
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from loloha.collector.body import Admitted
+    from loloha.collector.context import Context
+
+LOGIN = f"{PAGES}login"
+FORM = "application/x-www-form-urlencoded"
+LARGEST_FORM = 4_096
+SECURE = "__Secure-loloha-admin"
+PLAIN = "loloha-admin"
+"""The name of the cookie where the browser does not speak TLS."""
+FIRST = "log in with an admin key"
+"""What is asked of who was not logged in before."""
+_MOST_FIELDS = 8
+
+
+def require_own_page(admitted: Admitted) -> None:
+    """Take forms of the collector's own pages alone, whatever origins may send reports."""
+    site, host = admitted.text(b"sec-fetch-site"), admitted.text(b"host").lower()
+    origin = admitted.text(b"origin").partition("://")[2].lower()
+    # Over plain HTTP browsers name the origin alone, and a proxy may have changed the host.
+    is_own = site == "same-origin" if site else origin == host != ""
+    if not is_own:
+        raise Problem(
+            403,
+            "form must come from a page of this collector; open the page itself, by https where a "
+            "proxy shows it",
+            kind="origin",
+        )
+
+
+async def require_session(context: Context, admitted: Admitted) -> None:
+    """Whoever asks is logged in, by a key that is valid still; logins are few."""
+    if admitted.path == LOGIN:
+        if admitted.writes and not context.logins.allows(admitted.scope):
+            raise Problem(
+                429,
+                "logins must be few; wait a minute",
+                kind="rate-limit",
+                headers={"Retry-After": "60"},
+            )
+        return
+    keys, now = await context.admin_keys(), context.clock()
+    cookies = Request(admitted.scope).cookies
+    for name in (SECURE, PLAIN):
+        session = Session.read(cookies.get(name, ""), keys, now)
+        if session is not None:
+            await context.note_use(session.key)
+            admitted.session, admitted.cookie = session.at(now), name
+            return
+    had_one = admitted.writes or SECURE in cookies or PLAIN in cookies
+    raise Problem(
+        401,
+        "session has ended; log in again" if had_one else FIRST,
+        kind="session",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def read_form(admitted: Admitted) -> None:
+    """The fields of a form, and the token of the session that its page was made for."""
+    try:
+        fields = parse_qsl(
+            admitted.body.decode(),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=_MOST_FIELDS,
+        )
+    except ValueError:
+        raise Problem(400, "body must be a form; load the page again", kind="unreadable") from None
+    form = dict(fields)
+    if len(form) != len(fields):
+        raise Problem(400, "fields must be there once; load the page again", kind="unreadable")
+    admitted.form = form
+    if admitted.path == LOGIN:
+        return
+    session = admitted.session
+    given = form.get("token", "").encode()
+    if session is None or not hmac.compare_digest(session.form_token.encode(), given):
+        raise Problem(403, "form must be of this session; load the page again", kind="form")
+
+
+def speaks_tls(scope: Scope) -> bool:
+    """Whether the browser does, as a trusted proxy says or as the origin of its form shows."""
+    origin: bytes = dict(scope["headers"]).get(b"origin", b"")
+    return bool(scope["scheme"] == "https" or origin.startswith(b"https://"))

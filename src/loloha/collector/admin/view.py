@@ -1,0 +1,118 @@
+"""The pages of admins as HTML, with the headers and the cookie that they need."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from loloha.collector.admin.form_guard import FIRST, SECURE
+from loloha.collector.admin.session import IDLE_SECONDS
+from loloha.collector.body import PAGES
+from loloha.collector.dashboard import asset
+from loloha.collector.problem import TITLES, response
+
+if TYPE_CHECKING:
+    from starlette.exceptions import HTTPException
+
+    from loloha.collector.body import Admitted
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        # The theme that was chosen on the dashboard, before the first paint; nothing else runs.
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Content-Security-Policy of these pages: no script of theirs, no other host, no frame."""
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # With none at all, browsers do not say from which page a form comes.
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@cache
+def _environment() -> Environment:
+    # Autoescape: names and labels are text, never markup.
+    return Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def page(
+    admitted: Admitted | None,
+    name: str,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """A page by the name of its template; who is logged in stays so."""
+    session = None if admitted is None else admitted.session
+    text = (
+        _environment()
+        .get_template(f"{name}.html")
+        .render(assets=f"../assets/{asset.digest()}", session=session, **values)
+    )
+    return _with_cookie(HTMLResponse(text, status, {**_HEADERS, **(headers or {})}), admitted)
+
+
+def moved(admitted: Admitted, to: str) -> Response:
+    """After something was done: the page that shows it, which can be loaded again."""
+    return _with_cookie(RedirectResponse(to, 303, _HEADERS), admitted)
+
+
+def answer_to(error: HTTPException, path: str) -> Response:
+    """A page to browsers that asked for one of these, else a problem document."""
+    if not path.startswith(PAGES):
+        return response(error)
+    kind, status = getattr(error, "kind", None), error.status_code
+    is_login = kind in ("session", "login")
+    return page(
+        None,
+        "login" if is_login else "problem",
+        status=status,
+        headers=dict(error.headers or {}),
+        title="Log in" if is_login else TITLES.get(status, "The request failed"),
+        detail=None if error.detail == FIRST else str(error.detail),
+    )
+
+
+def logged_out(admitted: Admitted) -> Response:
+    """The browser forgets the session."""
+    answer = RedirectResponse("login", 303, _HEADERS)
+    _set_cookie(answer, admitted.cookie, "", 0)
+    return answer
+
+
+def _with_cookie(answer: Response, admitted: Admitted | None) -> Response:
+    if admitted is not None and admitted.session is not None:
+        _set_cookie(answer, admitted.cookie, admitted.session.cookie, IDLE_SECONDS)
+    return answer
+
+
+def _set_cookie(answer: Response, name: str, value: str, seconds: int) -> None:
+    """It has no path: browsers take that of the page, wherever a proxy shows it."""
+    answer.set_cookie(
+        name,
+        value,
+        seconds,
+        path=None,
+        secure=name == SECURE,
+        httponly=True,
+        samesite="strict",
+    )
