@@ -22,6 +22,7 @@ from loloha.channels import (
     symbol_channel,
     symmetric_bit_channel,
 )
+from loloha.channels.threshold import table_channel
 from loloha.distribution import exact_distribution
 from loloha.encodings import Symbols
 from loloha.errors import ParameterError
@@ -287,3 +288,17 @@ def test_a_table_is_the_identity_one_symbol_or_any_permutation(
         chance = sum((p for table, p in law.items() if table[x] == y), Fraction(0))
         assert chance == (channel.p if x == y else channel.q)
     assert exact_distribution(lambda rng: channel.draw(rng, g - 1)).get(0, 0) == channel.q
+
+
+@pytest.mark.parametrize("g", [3, 5])
+@pytest.mark.parametrize("m0", [None, 0.0, 0.01, 0.1])
+def test_one_table_keeps_the_truth_as_often_and_is_constant_as_often_as_asked(
+    g: int, m0: float | None
+) -> None:
+    """Without a wish, two cells are answered alike as often as two independent ones."""
+    alone = symbol_channel(math.log(3), g)
+    channel = table_channel(alone, m0)
+    same, constant = Fraction(channel.identity, SCALE), Fraction(channel.constant, SCALE)
+    assert 0 <= alone.p - channel.p < Fraction(2, SCALE)
+    alike = (1 + same) / g if m0 is None else Fraction(m0) / (1 - same)
+    assert 0 <= alike - constant < Fraction(2, SCALE)

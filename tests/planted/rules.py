@@ -231,4 +231,25 @@ NEW_ENCODINGS = [
         "alone + power * math.sqrt(rare)",
         "planning/test_accuracy_check.py",
     ),
+    Mutant(
+        "far apart a user is on the same side of the threshold too seldom",
+        "encodings/ordered.py",
+        "f**2 + (1 - f) ** 2",
+        "f**2 - (1 - f) ** 2",
+        "encodings/test_definitions.py -k lasting_share",
+    ),
+    Mutant(
+        "few reports are counted in an array of all keys and symbols",
+        "encodings/symbol.py",
+        "        if not self._adds_one:\n            return super().increments(keys, ys)",
+        "        if self._adds_one:\n            return super().increments(keys, ys)",
+        "encodings/test_definitions.py -k needs_no_array",
+    ),
+    Mutant(
+        "one table is constant more often than was asked for",
+        "channels/threshold.py",
+        "Fraction(m0) * SCALE * SCALE / (SCALE - identity)",
+        "Fraction(m0) * SCALE * SCALE / (SCALE + identity)",
+        CHANNELS + " -k constant_as_often",
+    ),
 ]

@@ -434,3 +434,11 @@ def test_explanations_are_frozen() -> None:
     for reports in (0, []):
         with pytest.raises(ParameterError, match="reports must"):
             privacy.explain(found.protocol, reports=reports)
+
+
+@pytest.mark.parametrize("cls", [loloha.LGRR, loloha.RAPPOR, loloha.BiLOLOHA], ids=lambda c: c.name)
+def test_the_first_report_loses_the_very_number_that_was_asked_for(cls: Any) -> None:
+    """Computed from probabilities it would differ in its last digits."""
+    for eps_1 in np.arange(1, 40) / 10:
+        protocol = cls(k=8, eps_inf=2 * eps_1, eps_1=eps_1)
+        assert privacy.growth(protocol, 1) == protocol.asked_first

@@ -1,6 +1,7 @@
 """Estimates against the exact law of the shipped client, and bounds against exact tails."""
 
 import csv
+import inspect
 import itertools
 import math
 from collections import defaultdict
@@ -26,6 +27,7 @@ from loloha.server.estimate import (
     temporal_covariance,
     variance,
 )
+from loloha.server.total import EstimatedSum
 from loloha.server.variance import expected_eligible, harmonic_eligible
 
 BUDGETS = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
@@ -494,3 +496,19 @@ def test_levels_must_be_inside(level: Any) -> None:
             call(level)
     with pytest.raises(ParameterError, match="level must be"):
         tally.estimate().simultaneous(level, "bernstein")
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [loloha.Estimate, EstimatedSum],
+    ids=lambda cls: cls.__name__,
+)
+def test_what_takes_a_level_takes_95_percent_by_default(cls: type) -> None:
+    methods = {name: each for name, each in vars(cls).items() if inspect.isfunction(each)}
+    levels = {
+        name: inspect.signature(method).parameters["level"].default
+        for name, method in methods.items()
+        if "level" in inspect.signature(method).parameters and not name.startswith("_")
+    }
+    assert len(levels) > 0
+    assert levels == dict.fromkeys(levels, 0.95)

@@ -1,6 +1,7 @@
 """One set of columns for estimates, whoever made them: tables concatenate and join."""
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,9 @@ def test_chosen_bins_are_rows_of_the_whole() -> None:
     estimate = loloha.simulate(protocol, values, rng=2).tallies[0].estimate()
     assert len(set(estimate.eligible.tolist())) > 1
     chosen = np.array([4, 0, 5])
-    for simultaneous in (False, True):
-        whole = estimate.table(labels="abcdef", simultaneous=simultaneous).to_frame()
-        some = estimate.table(labels="abcdef", bins=chosen, simultaneous=simultaneous).to_frame()
+    for simultaneous, labels in product((False, True), ("abcdef", None)):
+        whole = estimate.table(labels=labels, simultaneous=simultaneous).to_frame()
+        some = estimate.table(labels=labels, bins=chosen, simultaneous=simultaneous).to_frame()
         assert some.equals(whole.take(chosen))
     with pytest.raises(ParameterError, match="labels must be 6"):
         estimate.table(labels="ab")

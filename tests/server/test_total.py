@@ -201,3 +201,26 @@ def test_ranks_hold_the_truth_and_narrow_with_reports(protocol: Any) -> None:
     assert missed <= 7
     assert widths[1] < widths[0] / 2
     assert found.records()[0]["value"] == 0
+
+
+def test_the_variance_of_a_sum_costs_at_most_four_million_hashes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All keys where there are fewer than that, else as many as fit."""
+    hashed: list[int] = []
+
+    def counted(family: Any, keys: Any, values: Any) -> Any:
+        result = hash_many(family, keys, values)
+        hashed.append(result.size)
+        return result
+
+    for k, name, expected in [(1000, "affine", (1 << 22) // 1000 * 1000), (9, "linear", 8 * 9)]:
+        tally = loloha.OLOLOHA(k=k, g=3, hash=name, **BUDGETS).tally()
+        tally.counts[:], tally.n = 25, 100
+        estimate, cls = tally.estimate(), type(tally.protocol.encoding.family)
+        hash_many = cls.hash_many
+        with monkeypatch.context() as patch:
+            patch.setattr(cls, "hash_many", counted)
+            estimate.sum(range(4))
+        assert sum(hashed) == expected
+        hashed.clear()

@@ -1,0 +1,185 @@
+"""What small encodings count and expect, by going through all keys, values and answers."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loloha.channels import BitChannel, SymbolChannel
+from loloha.distribution import exact_distribution
+from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols
+from loloha.encodings.ordered import HiddenThreshold, Threshold
+from loloha.encodings.part import CELLS
+from loloha.hashing import LinearHash, PrimeHash
+from loloha.report import Report
+from loloha.rng import SCALE
+
+Test = Callable[[Any, Any, int], bool]
+"""Of a key, an answer and a bin."""
+
+
+def has_bit(y: bytes, i: int) -> bool:
+    return bool(y[0] >> i & 1)
+
+
+def hashed(family: Any) -> Test:
+    return lambda key, y, bin: bool(family.hash(key, bin) == y)
+
+
+def every(key: Any, y: Any, bin: int) -> bool:
+    return True
+
+
+LINEAR, PRIME = LinearHash(4, 2), PrimeHash(5, 3)
+CASES: list[tuple[Any, Test, Test]] = [
+    (Symbols(3), lambda key, y, bin: bool(y == bin), every),
+    (OneHot(3), lambda key, y, bin: has_bit(y, bin), every),
+    (Hashed(LINEAR), hashed(LINEAR), every),
+    (Hashed(LinearHash(3, 3)), hashed(LinearHash(3, 3)), every),
+    (Hashed(LINEAR, expanded=True), hashed(LINEAR), every),
+    (Hashed(PRIME), hashed(PRIME), every),
+    *(
+        (
+            SampledBuckets(k, b, d),
+            lambda key, y, bin: bin in key and has_bit(y, key.index(bin)),
+            lambda key, y, bin: bin in key,
+        )
+        for k, b, d in [(4, 4, 2), (7, 3, 1), (5, 4, 3), (2, 2, 2)]
+    ),
+    (
+        Threshold(4),
+        lambda key, y, bin: key == bin + 1 and y == 1,
+        lambda key, y, bin: bool(key == bin + 1),
+    ),
+    (HiddenThreshold(4), lambda key, y, bin: bool(y == 1), every),
+]
+"""Small encodings; which reports support a bin, and which could."""
+TESTS = {encoding: (supports, could) for encoding, supports, could in CASES}
+encodings = pytest.mark.parametrize("encoding", TESTS, ids=lambda part: repr(part)[:40])
+
+
+def keys_of(encoding: Encoding) -> list[Any]:
+    """All keys, each as likely as another."""
+    law = exact_distribution(encoding.draw_key)
+    assert len(set(law.values())) == 1
+    return list(law)
+
+
+def answers_of(encoding: Encoding) -> list[Any]:
+    candidates = [bytes([y]) for y in range(256)] if encoding.packed else [*range(9)]
+    return [y for y in candidates if encoding.is_answer(y)]
+
+
+@encodings
+def test_all_reports_are_counted_as_they_are_defined(encoding: Encoding) -> None:
+    """Many at once, as increments, and one at a time; into supports and eligible users."""
+    supports, could = TESTS[encoding]
+    pairs = [*product(keys_of(encoding), answers_of(encoding))]
+    # A second time a part of them: no cell must count only once.
+    pairs += pairs[:: len(pairs) // 3 or 1]
+    reports = [Report(encoding.sent(key), y) for key, y in pairs]
+    total = np.zeros(encoding.cells, dtype=np.int64)
+    encoding.count(total, *encoding.arrays(reports))
+    admitted = np.zeros_like(total)
+    assert encoding.admit(admitted, *encoding.arrays(reports))
+    assert admitted.tolist() == total.tolist()
+    cells, times = encoding.increments(*encoding.arrays(reports))
+    assert cells.tolist() == np.flatnonzero(total).tolist()
+    assert times.tolist() == total[cells].tolist()
+    single = np.zeros_like(total)
+    for report in reports:
+        cells, times = encoding.increments(*encoding.arrays([report]))
+        assert len(cells) <= encoding.span
+        np.add.at(single, cells, times)
+        own = encoding.cell(report)
+        assert own is None or (cells.tolist(), times.tolist()) == ([own], [1])
+    assert single.tolist() == total.tolist()
+    bins = range(encoding.bins)
+    assert encoding.support(total).tolist() == [
+        sum(supports(key, y, bin) for key, y in pairs) for bin in bins
+    ]
+    assert encoding.eligible(total, len(pairs)).tolist() == [
+        sum(could(key, y, bin) for key, y in pairs) for bin in bins
+    ]
+    keys = keys_of(encoding)
+    expected = sum(could(key, pairs[0][1], 0) for key in keys) / len(keys)
+    assert encoding.expected_eligible(30) == pytest.approx(30 * expected, rel=1e-12)
+
+
+@encodings
+def test_what_few_reports_add_needs_no_array_of_all_counts(
+    encoding: Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = Report(encoding.sent(keys_of(encoding)[0]), answers_of(encoding)[0])
+    if encoding.span < encoding.cells:
+        monkeypatch.setattr(type(encoding), "count", None)
+    cells, _ = encoding.increments(*encoding.arrays([report]))
+    assert len(cells) <= encoding.span
+
+
+@encodings
+def test_a_bin_is_the_share_of_users_by_their_weights(encoding: Encoding) -> None:
+    k = getattr(encoding, "k", encoding.bins)
+    shares = np.arange(1, k + 1) / sum(range(1, k + 1))
+    weights = [[encoding.weight(v, bin) for v in range(k)] for bin in range(encoding.bins)]
+    assert encoding.frequencies(shares) == pytest.approx(np.array(weights, float) @ shares)
+    for bin, row in enumerate(weights):
+        counted = [v for v in range(k) if row[v] == 1]
+        whole = encoding.bin_values(bin)
+        assert whole is None or counted == list(range(whole[0], whole[1] + 1))
+
+
+@pytest.mark.parametrize(
+    "encoding", [case for case in TESTS if not case.fractional], ids=lambda p: repr(p)[:40]
+)
+def test_the_lasting_share_is_the_chance_of_one_memo_symbol_in_two_rounds(
+    encoding: Encoding,
+) -> None:
+    """Of two values drawn apart, for users who could support the bin."""
+    _, could = TESTS[encoding]
+    k = getattr(encoding, "k", encoding.bins)
+    shares = np.arange(1, k + 1) / sum(range(1, k + 1))
+    of_bins = encoding.frequencies(shares)
+    got = encoding.lasting_share(of_bins)
+    for bin in range(encoding.bins):
+        keys = [key for key in keys_of(encoding) if could(key, None, bin)]
+        chances = [
+            shares[v] * shares[w]
+            for key in keys
+            for v, w in product(range(k), repeat=2)
+            if encoding.memo_index(key, v) == encoding.memo_index(key, w)
+        ]
+        assert got[bin] == pytest.approx(sum(chances) / len(keys), rel=1e-9)
+
+
+@encodings
+@pytest.mark.parametrize("ninths", [(6, 1), (8, 5)])
+def test_the_likelihood_ratio_is_the_largest_of_an_answer(
+    encoding: Encoding, ninths: tuple[int, int]
+) -> None:
+    """Between the memo symbols that some value can have."""
+    p, q = (SCALE * part // 9 for part in ninths)
+    channel: Any = BitChannel(p, q) if encoding.packed else SymbolChannel(encoding.memo_symbols, p)
+    k = getattr(encoding, "k", encoding.bins)
+    worst: Fraction = Fraction(1)
+    for key in keys_of(encoding):
+        laws = [
+            exact_distribution(lambda rng, x=x: encoding.randomise(rng, x, channel))
+            for x in {encoding.memo_index(key, v) for v in range(k)}
+        ]
+        for law, other in product(laws, repeat=2):
+            worst = max(worst, *(law[y] / other[y] for y in law))
+    assert encoding.likelihood_ratio(channel.p, channel.q) == worst
+
+
+def test_masses_and_weights_of_thresholds_are_sums_over_their_sides() -> None:
+    k, cells = 5, CELLS.required(Threshold(5))(Threshold(5))
+    shares, weights = np.arange(1, k + 1) / 15, np.arange(2.0 * (k - 1)).reshape(-1, 2) ** 2
+    sides = [[int(v >= t) for v in range(k)] for t in range(1, k)]
+    masses = [[sum(shares[v] for v in range(k) if row[v] == s) for s in (0, 1)] for row in sides]
+    assert cells.masses(shares) == pytest.approx(np.array(masses))
+    expected = [sum(weights[t, row[v]] for t, row in enumerate(sides)) for v in range(k)]
+    assert cells.supporting(weights).tolist() == expected
