@@ -13,17 +13,19 @@ from loloha.arrays import Floats
 from loloha.population import Supports, supports
 from loloha.population.archive import Row
 from loloha.population.evaluation import binned
-from loloha.postprocess import clip_and_renormalise
+from loloha.postprocess import clip_and_renormalise, project_simplex
 from loloha.protocols import Protocol
 from loloha.server.bound import simultaneous_error
+from loloha.server.observations import Observations
+from loloha.server.series import series
 from loloha.server.unbiased import unbiased
 from loloha_lab.attacks import detect_changes, detect_memoised, record_answers
-from loloha_lab.paper.grid import Attack, Cell, Visibility, seed_sequence
+from loloha_lab.paper.grid import Attack, Cell, Smoothing, Visibility, seed_sequence
 from loloha_lab.paper.pattern import change_aucs
 from loloha_lab.paper.workload import Material
 
 LEVEL = 0.95
-"""Level of the simultaneous error bounds that are checked (MATH section 9)."""
+"""Level of the simultaneous error bounds (MATH section 9) and intervals that are checked."""
 
 
 def measure_visibility(task: Visibility, material: Material, seed: int) -> Row:
@@ -37,8 +39,8 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
     started = time.perf_counter()
     facts = material.facts
     protocol = cell.point.protocol(facts)
-    counting, attacking = map(np.random.default_rng, seed_sequence(cell, seed).spawn(2))
-    simulated = supports(protocol, material.history, rng=counting)
+    _, attacking = seed_sequence(cell, seed).spawn(2)
+    simulated = _simulated(cell, material, seed)
     row = cell.point.row | {
         "run": cell.run,
         "g": protocol.g,
@@ -54,8 +56,39 @@ def measure(cell: Cell, material: Material, seed: int) -> Row:
         "exposed": None,
     }
     if protocol.second_channel is None:
-        row["exposed"] = detect_memoised(protocol, material.visits, attacking).share
+        row["exposed"] = detect_memoised(
+            protocol, material.visits, np.random.default_rng(attacking)
+        ).share
     return row | {"seconds": time.perf_counter() - started, "numpy": np.__version__}
+
+
+def measure_series(task: Smoothing, material: Material, seed: int) -> Row:
+    """Errors of the point's first run: rounds by themselves, filtered and smoothed."""
+    started = time.perf_counter()
+    facts = material.facts
+    protocol = task.point.protocol(facts)
+    simulated = _simulated(Cell(task.point, 0), material, seed)
+    truth = binned(protocol, material.truth)
+    single = unbiased(protocol, simulated.supports, simulated.eligible)
+    seen = Observations(
+        protocol, list(range(facts.tau)), single, simulated.eligible, np.full(facts.tau, facts.n)
+    )
+    smoothed = series(seen)
+    filtered = seen.plausible(*smoothed.states.filtered)
+    lower, upper = smoothed.interval(LEVEL)
+    return task.point.row | {
+        "mse_projected": _mean_square(project_simplex(np.nan_to_num(single)) - truth),
+        "mse_filtered": _mean_square(filtered - truth),
+        "mse_smoothed": _mean_square(smoothed.estimates - truth),
+        "coverage": float(((lower <= truth) & (truth <= upper)).mean()),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _simulated(cell: Cell, material: Material, seed: int) -> Supports:
+    counting, _ = seed_sequence(cell, seed).spawn(2)
+    protocol = cell.point.protocol(material.facts)
+    return supports(protocol, material.history, rng=np.random.default_rng(counting))
 
 
 def measure_attack(attack: Attack, material: Material, seed: int) -> Row:

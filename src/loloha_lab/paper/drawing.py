@@ -76,6 +76,7 @@ def add_frame(
     *,
     ours: bool,
     theory: bool = False,
+    single: bool = False,
     methods: Sequence[Method] = tuple(PAPER),
 ) -> None:
     """Labels of the axes, and one legend for all panels."""
@@ -90,6 +91,9 @@ def add_frame(
         looks["tight (ours)"] = {"color": GREY, "marker": "o", "markersize": MARKER_SIZE} | OURS
     if theory:
         looks["theory"] = {"color": GREY, "linewidth": 0.9}
+    if single:
+        looks["single rounds"] = {"color": GREY, "linewidth": 0.5}
+    if theory or single:
         looks["always uniform"] = UNIFORM
         looks["uniform buckets"] = UNIFORM_BUCKETS
     add_legend(figure, looks)

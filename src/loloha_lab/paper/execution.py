@@ -17,8 +17,19 @@ import numpy as np
 from loloha.population import archive
 from loloha.population.archive import Archive, Row
 from loloha.population.parallel import measure_each
-from loloha_lab.paper.cell import measure, measure_attack, measure_visibility
-from loloha_lab.paper.grid import Attack, Cell, Grid, Task, Visibility, attacks, cells, points
+from loloha_lab.paper.cell import measure, measure_attack, measure_series, measure_visibility
+from loloha_lab.paper.grid import (
+    Attack,
+    Cell,
+    Grid,
+    Smoothing,
+    Task,
+    Visibility,
+    attacks,
+    cells,
+    points,
+    smoothings,
+)
 from loloha_lab.paper.workload import Facts, Material, material
 
 Progress = Callable[[int, int], None]
@@ -26,6 +37,7 @@ MEASURES: dict[type[Task], Callable[[Any, Material, int], Row]] = {
     Cell: measure,
     Attack: measure_attack,
     Visibility: measure_visibility,
+    Smoothing: measure_series,
 }
 
 
@@ -36,6 +48,7 @@ class Measurements:
     rows: list[Row]
     attacks: list[Row]
     changes: list[Row]
+    series: list[Row]
     measured: int
     reused: int
     damaged: int
@@ -55,6 +68,7 @@ def measure_grid(
     out: Path,
     *,
     changes: bool = False,
+    series: bool = False,
     jobs: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Measurements:
@@ -63,6 +77,8 @@ def measure_grid(
     tasks: list[Task] = [*attacks(grid, facts), *cells(grid, facts)]
     if changes:
         tasks += map(Visibility, points(grid, facts))
+    if series:
+        tasks += smoothings(grid, facts)
     wanted = {task: task.identity(grid.seed, facts[task.point.workload]) for task in tasks}
     stored = {task: kept.find(task.name, identity) for task, identity in wanted.items()}
     rows: dict[Task, Row] = {task: row for task, row in stored.items() if row is not None}
@@ -83,6 +99,7 @@ def measure_grid(
         rows=[rows[task] for task in wanted if isinstance(task, Cell)],
         attacks=[rows[task] for task in wanted if isinstance(task, Attack)],
         changes=[rows[task] for task in wanted if isinstance(task, Visibility)],
+        series=[rows[task] for task in wanted if isinstance(task, Smoothing)],
         measured=len(missing),
         reused=len(wanted) - len(missing),
         damaged=sum(task.name in kept for task in missing),

@@ -45,6 +45,29 @@ def draw_errors(results: Results, column: str) -> Figure:
     return _draw_grid(results, column, MSE, ERRORS[column], PAPER, theory=True)
 
 
+def draw_series(results: Results) -> Figure:
+    """Not in the paper: Fig. 3b at the middle alpha, with rounds estimated together."""
+    grid, alpha = results.grid, results.grid.middle_alpha
+    caption = (
+        f"Figure 3c. Figure 3b at α = {alpha:g} with all rounds estimated together (smoother, one "
+        "run); thin: single rounds."
+    )
+    with picture(1.1 + 2.75 * len(grid.workloads), 4.6, caption, _note(results)) as figure:
+        panels = figure.subplots(1, len(grid.workloads), squeeze=False)
+        for panel, workload in zip(panels[0], grid.workloads, strict=True):
+            for method in PAPER:
+                single = results.curve(workload, method, PUBLISHED, alpha, "mse_clipped")
+                panel.plot(grid.eps_inf, single, color=method.style["color"], linewidth=0.5)
+                points = results.along(workload, method, PUBLISHED, alpha)
+                together = [results.together(point, "mse_smoothed") for point in points]
+                draw_curve(panel, grid.eps_inf, together, method, ours=False)
+            _draw_uniform(panel, results, workload, alpha)
+            _scale(panel, grid.eps_inf, free=True)
+        name_panels(panels, grid.workloads, ())
+        add_frame(figure, panels, EPS_LABEL, MSE, ours=False, single=True)
+    return figure
+
+
 def draw_budgets(results: Results) -> Figure:
     """Fig. 4: eps_avg over eps_inf, a row for each alpha and a column for each data set."""
     caption = "Figure 4. Budget that a user has spent after all rounds, on average."

@@ -187,6 +187,15 @@ class Visibility(Task):
         return f"{self.point.name}/change"
 
 
+@dataclass(frozen=True, order=True)
+class Smoothing(Task):
+    """The first run of a point with its rounds estimated together."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.point.name}/series"
+
+
 def seed_sequence(task: Task, seed: int) -> np.random.SeedSequence:
     """The randomness of a cell or an attack, which no other shares and no order changes."""
     return np.random.SeedSequence(seed, spawn_key=words("cell", task.name))
@@ -235,3 +244,13 @@ def attacks(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Attack]:
             for method in grid.methods:
                 point = locate(facts[workload], method, PUBLISHED, eps_inf, grid.middle_alpha)
                 yield Attack(point, users)
+
+
+def smoothings(grid: Grid, facts: Mapping[str, Facts]) -> Iterator[Smoothing]:
+    """Every method, data set and eps_inf at the middle alpha."""
+    for workload in grid.workloads:
+        for method in grid.methods:
+            for eps_inf in grid.eps_inf:
+                yield Smoothing(
+                    locate(facts[workload], method, PUBLISHED, eps_inf, grid.middle_alpha)
+                )

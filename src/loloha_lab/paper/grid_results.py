@@ -39,6 +39,7 @@ class Results:
         self._areas: dict[CurvePoint, list[float]] = {
             CurvePoint.of(row): row["areas"] for row in measurements.changes
         }
+        self._series = {CurvePoint.of(row): row for row in measurements.series}
         self._out = out
         self._expected: dict[CurvePoint, float] = {}
         self._runs: dict[CurvePoint, list[Row]] = {point: [] for point in points(grid, facts)}
@@ -112,6 +113,10 @@ class Results:
     def change_aucs(self, point: CurvePoint) -> list[float]:
         """What the best test sees of a change, after each of `REPORTS` before it and after it."""
         return self._areas[point]
+
+    def together(self, point: CurvePoint, column: str) -> float:
+        """A column of the first run of a point, whose rounds were estimated together."""
+        return float(self._series[point][column])
 
     def material(self, point: CurvePoint) -> Material:
         """The population of a point."""

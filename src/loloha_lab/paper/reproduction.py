@@ -70,7 +70,13 @@ def reproduce(
             rounds=grid.rounds,
         )
         measurements = measure_grid(
-            grid, facts, out, changes="table2" in chosen, jobs=jobs, progress=progress
+            grid,
+            facts,
+            out,
+            changes="table2" in chosen,
+            series="fig3" in chosen,
+            jobs=jobs,
+            progress=progress,
         )
         results = Results(grid, facts, measurements, out)
         results.save(out / "cells.parquet")
@@ -104,7 +110,7 @@ def _note_down(reproduction: Reproduction, grid: Grid, out: Path) -> None:
     }
     if reproduction.measurements is not None:
         measurements = asdict(reproduction.measurements)
-        for kind in ("rows", "attacks", "changes"):
+        for kind in ("rows", "attacks", "changes", "series"):
             del measurements[kind]
         note["measurements"] = measurements
     if reproduction.fit is not None:

@@ -1,7 +1,7 @@
 """What estimating rounds together gains: ``python -m loloha_lab.tables.series`` measures it.
 
 The tables of ``docs/series-table.md``: errors of single rounds over those of series, how often 95 %
-intervals hold the truth, alarms beside how many are stated, and when estimates beat "uniform".
+intervals hold the truth, and alarms beside how many are stated.
 Populations are drawn, but for those of the paper and browsers; ``--data`` names the paper's files,
 without which DB_MT and DB_DE are left out.
 """
@@ -32,10 +32,6 @@ HEAD = (
     "population", "protocol", "filter", "smoother", "filter's intervals", "smoother's",
     "of a change", "alarms a round, 1 expected",
 )  # fmt: skip
-GRID = tuple(0.5 * step for step in range(1, 11))
-UNIFORM_HEAD = ("least ε∞, from which on estimates beat “uniform”", "single", "filter", "smoother")
-UNIFORM_MARK = "<!-- beside uniform -->"
-"""From here on docs/paper.md has the tables too."""
 ALARM_HEAD = ("protocol", "users", "0.1 expected", "1 expected", "false rate of 10 % stated")
 
 
@@ -212,42 +208,12 @@ def alarm_row(protocol: Protocol, n: int, runs: int = ALARM_RUNS) -> list[str]:
     return [protocol.name, str(n), f"{rates[0]:.3f}", f"{rates[1]:.2f}", f"{100 * rates[2]:.1f} %"]
 
 
-def uniform_row(name: str, values: Ints, k: int) -> list[str]:
-    """A line of the third table: eps_inf from which on estimates beat the answer "uniform"."""
-    truth = np.array([np.bincount(column, minlength=k) / len(values) for column in values.T])
-    errors = []
-    for step, eps_inf in enumerate(GRID):
-        protocol = OLOLOHA(k=k, eps_inf=eps_inf, eps_1=eps_inf / 2)
-        result = simulate(protocol, values, rng=step, keep_tallies=False)
-        every = [project_simplex(result.estimates)]
-        every += [series(result, smooth=smooth).estimates for smooth in (False, True)]
-        errors.append([float(((one - truth) ** 2).mean()) for one in every])
-    beaten = np.array(errors) < ((1 / k - truth) ** 2).mean()
-    cells = []
-    for column in beaten.T:
-        first = len(column) - int(np.cumprod(column[::-1]).sum())
-        cells.append(f"{GRID[first]:g}" if first < len(column) else "none")
-    return [name, *cells]
-
-
-def uniform_rows(folder: Path | None) -> Iterator[list[str]]:
-    """All lines of the third table."""
-    yield uniform_row("Syn, 40 rounds", syn(tau=40, rng=0).values, 360)
-    yield uniform_row("Adult, 40 rounds", adult(folder, tau=40, rng=0).values, 96)
-    for state in ("MT", "DE") if folder else ():
-        data = acs_weights(state, folder)
-        yield uniform_row(f"DB_{state}", data.values, data.k)
-    yield uniform_row("browsers, 60 rounds", browsers(20_000, tau=60, rng=0).values, 97)
-
-
 def text(folder: Path | None) -> Iterator[str]:
     """Both tables, in Markdown, line by line."""
     for head, lines in (
         (HEAD, (row(case) for some in (cases(), real(folder)) for case in some)),
         (ALARM_HEAD, (alarm_row(one, n) for one in protocols() for n in (1000, N))),
-        (UNIFORM_HEAD, uniform_rows(folder)),
     ):
-        yield f"{UNIFORM_MARK}\n\n" if head is UNIFORM_HEAD else ""
         yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
         for line in lines:
             yield f"| {' | '.join(line)} |\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import formulas
-from loloha_lab.paper import exact_figures, figures
+from loloha_lab.paper import exact_figures, figures, tables
 from loloha_lab.paper.method import METHODS, PUBLISHED, TIGHT
 from loloha_lab.paper.reproduction import Reproduction
 
@@ -74,6 +74,45 @@ def test_figure_3_shows_means_of_runs_and_theory(small: tuple[Reproduction, Path
     assert [line.get_gid() for line in lines] == [None, figures.THEORY]
 
 
+def test_figure_3c_shows_rounds_together_beside_single_ones(
+    small: tuple[Reproduction, Path],
+) -> None:
+    results = small[0].results
+    assert results is not None
+    figure = figures.draw_series(results)
+    assert len(figure.axes) == 3
+    method = METHODS["l-osue"]
+    points = list(results.along("Adult", method, PUBLISHED, 0.5))
+    lines = [
+        np.asarray(line.get_ydata(), dtype=float).tolist()
+        for line in figure.axes[1].get_lines()
+        if line.get_color() == method.style["color"]
+    ]
+    assert lines == [
+        [results.mean(point, "mse_clipped") for point in points],
+        [results.together(point, "mse_smoothed") for point in points],
+    ]
+
+
+def test_the_table_says_from_where_on_rounds_together_beat_uniform(
+    small: tuple[Reproduction, Path],
+) -> None:
+    results = small[0].results
+    assert results is not None
+    rows = tables.uniform_table(results).rows
+    assert len(rows) == 3 * len(METHODS)
+    seen = set()
+    for row in rows:
+        method = next(one for one in METHODS.values() if one.label == row["protocol"])
+        points = list(results.along(row["data_set"], method, PUBLISHED, 0.5))
+        for name, column in tables.TOGETHER.items():
+            beaten = [results.together(point, column) < results.uniform(point) for point in points]
+            first = "1" if all(beaten) else "5" if beaten[-1] else "never"
+            assert row[f"α = 0.5, {name}"] == first
+            seen.add(first)
+    assert len(seen) > 1
+
+
 def test_the_uniform_line_of_buckets_is_drawn_where_they_are_fewer(
     small: tuple[Reproduction, Path],
 ) -> None:
@@ -93,6 +132,7 @@ def test_every_figure_says_which_data_were_used(small: tuple[Reproduction, Path]
     for figure in (
         figures.draw_errors(results, "mse"),
         figures.draw_errors(results, "mse_clipped"),
+        figures.draw_series(results),
         figures.draw_budgets(results),
         figures.draw_agreement(results),
         figures.draw_gains(results),
