@@ -6,8 +6,7 @@ Each takes frequencies or counts and returns a new array; the unbiased estimate 
 from __future__ import annotations
 
 from loloha.server.bayesian import iterative_bayesian_update
-from loloha.server.projection import clip_and_renormalise, project_simplex
-from loloha.server.smoothing import smooth_ordered
+from loloha.server.projection import clip_and_renormalise, project_simplex, smooth_ordered
 
 __all__ = [
     "clip_and_renormalise",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from loloha.audit import CommandDevice
-from loloha.audit.program import SHOWN_ERRORS, Program, words_of
+from loloha.audit.device import SHOWN_ERRORS, Program, words_of
 from loloha.cli import main
 from loloha.conform import connect
 from loloha.errors import AuditError, ParameterError
@@ -61,7 +61,7 @@ def test_what_a_command_starts_ends_with_it() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_to_whoever_started_it_ends_all(number: int) -> None:
     code = (
-        "import sys\nfrom loloha.audit.program import Program\n"
+        "import sys\nfrom loloha.audit.device import Program\n"
         "program = Program([sys.executable, '-c', sys.argv[1]], encoding='utf-8')\n"
         "try:\n print(program.process.stdout.readline(), end='', flush=True)\n"
         " program.process.wait()\n"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collecting import campaign, created
-from loloha.collector import label_index
+from loloha.collector import stored_campaign
 from loloha.collector.dashboard import asset, pages
 
 Serve = Callable[..., Any]
@@ -121,13 +121,16 @@ def test_routes_of_the_page_are_not_part_of_the_api(serve: Serve) -> None:
 
 def test_labels_are_found_by_what_they_hold_the_best_first(serve: Serve) -> None:
     labels = ["Dark", "very dark", "darkest", "light"]
-    assert label_index.matches(labels, " dark") == [
+    assert stored_campaign.matches(labels, " dark") == [
         {"value": 0, "label": "Dark"},
         {"value": 2, "label": "darkest"},
         {"value": 1, "label": "very dark"},
     ]
-    assert label_index.matches(labels, "sepia") == []
-    assert len(label_index.matches([str(v) for v in range(1000)], "")) == label_index.MOST_MATCHES
+    assert stored_campaign.matches(labels, "sepia") == []
+    assert (
+        len(stored_campaign.matches([str(v) for v in range(1000)], ""))
+        == stored_campaign.MOST_MATCHES
+    )
 
     client = serve()
     path = created(client, campaign()).replace("/v1/campaigns", "/dashboard/labels")
@@ -157,4 +160,4 @@ def test_a_plotly_without_its_script_is_named(monkeypatch: pytest.MonkeyPatch) -
     st.text("abAß. \x01", max_size=3),
 )
 def test_an_index_gives_what_a_search_of_every_label_gives(labels: list[str], text: str) -> None:
-    assert label_index.Index(labels).matches(text) == label_index.matches(labels, text)
+    assert stored_campaign.Index(labels).matches(text) == stored_campaign.matches(labels, text)

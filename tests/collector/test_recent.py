@@ -1,6 +1,6 @@
 """What was used last is kept, up to a size."""
 
-from loloha.collector.recent import Recent
+from loloha.collector.prepared import Recent
 
 
 def test_the_least_recently_used_goes() -> None:

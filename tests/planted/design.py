@@ -12,7 +12,7 @@ BUDGETS = [
     ),
     Mutant(
         "a refined answer forgets the one before",
-        "../loloha_lab/promises/gradual.py",
+        "../loloha_lab/promises/absorption.py",
         "ratio * (symbols == np.asarray(known)[:, None])",
         "ratio / g",
         "lab/test_gradual.py -k lose",

@@ -16,8 +16,7 @@ from scipy.optimize import linear_sum_assignment
 import loloha
 from loloha import distribution, privacy
 from loloha.errors import DomainError, ParameterError
-from loloha.privacy.assignment import assign
-from loloha.privacy.labelling import _partitions, _renamed, labellings
+from loloha.privacy.labelling import _partitions, _renamed, assign, labellings
 from loloha.privacy.pairs import Pairs
 from loloha.protocols import Protocol
 

@@ -1,9 +1,7 @@
 """An empirical lower bound on what any client reveals: ours, or a foreign program."""
 
-from loloha.audit.audit import Audit, Finding, audit
-from loloha.audit.binomial import clopper_pearson
-from loloha.audit.command_device import CommandDevice, report_of
-from loloha.audit.device import ClientDevice, Device
+from loloha.audit.audit import Audit, Finding, audit, clopper_pearson
+from loloha.audit.device import ClientDevice, CommandDevice, Device, report_of
 
 __all__ = [
     "Audit",

@@ -1,17 +1,136 @@
-"""Whatever answers as a device: users, each asked for a list of rounds."""
+"""Whatever answers as a device: clients of this process, or a program that answers line by line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import itertools
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Any, Self
 from typing import Protocol as Interface
 
+from loloha import checks
+from loloha.errors import AuditError, ParameterError
 from loloha.protocols import Protocol
 from loloha.report import Answer, Key
 
+SHOWN_ERRORS = 1 << 16
+"""Bytes of a program's standard error that are passed on; the rest is read and dropped."""
+
+_JOIN_SECONDS = 5.0
+# Ask this process to end, and would end it without a word to the program.
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 History = list[tuple[int, int]]
 """(round, value) in the order in which a user is asked."""
 Transcript = list[tuple[Key, Answer]]
+# Lines that may be under way: less than a pipe holds, so that neither side waits for the other.
+_LINES = 2048
+_LONGEST = 1 << 24
+
+
+def words_of(command: str) -> list[str]:
+    """A program and its arguments, split as a shell does."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ParameterError(
+            f"command must be words as a shell splits them, got {checks.shown(command)}; {error}"
+        ) from None
+    if not words:
+        raise ParameterError(f"command must name a program, got {checks.shown(command)}; name one")
+    return words
+
+
+class Program:
+    """A running command, in a session of its own where the platform has them (Windows has none)."""
+
+    def __init__(self, words: Sequence[str], **pipes: Any) -> None:
+        self._before: dict[int, Any] = {}
+        self._catch()
+        try:
+            self.process: subprocess.Popen[Any] = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                **pipes,
+            )
+        except BaseException as error:
+            self._uncatch()
+            if not isinstance(error, (OSError, ValueError)):
+                raise
+            raise ParameterError(
+                f"command must be a program that runs, got "
+                f"{checks.shown(shlex.join(words))}; {error}"
+            ) from None
+        self._errors = threading.Thread(target=self._pass_on, daemon=True)
+        self._errors.start()
+
+    def kill(self) -> None:
+        """End it and all that it started, at once."""
+        if self.process.returncode is not None:
+            # Waited for: its number may belong to somebody else by now.
+            return
+        if hasattr(os, "killpg"):
+            with suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+
+    def close(self, *readers: threading.Thread) -> None:
+        """End it, wait for that and for who reads it, and close its pipes; twice is no more."""
+        try:
+            self.kill()
+            self.process.wait()
+            # What left the session may hold the pipes for ever.
+            for reader in (*readers, self._errors):
+                reader.join(_JOIN_SECONDS)
+            for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+        finally:
+            self._uncatch()
+
+    def _pass_on(self) -> None:
+        """Show the beginning of its errors, and read the rest: it must not wait for us."""
+        pipe: Any = self.process.stderr
+        left = SHOWN_ERRORS
+        with suppress(OSError, ValueError):
+            while data := os.read(pipe.fileno(), 1 << 16):
+                if left and sys.stderr is not None:
+                    sys.stderr.write(data[:left].decode("utf-8", "replace"))
+                    if len(data) >= left:
+                        sys.stderr.write("\n(further errors of the command are not shown)\n")
+                    sys.stderr.flush()
+                left = max(0, left - len(data))
+
+    def _catch(self) -> None:
+        """Let a request to end unwind the stack, and so close this, unless somebody handles it.
+
+        What is ignored, as a hang-up under nohup, stays so: the work goes on, and the program too.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in _ENDINGS:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                self._before[number] = signal.signal(number, _leave)
+
+    def _uncatch(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 class Device(Interface):
@@ -34,3 +153,121 @@ class ClientDevice:
             client = self.make()
             reports = [client.report(value, round=t) for t, value in history]
             yield [(one.key, one.y) for one in reports]
+
+
+class CommandDevice:
+    """Runs a command for as long as it is used in a ``with`` block, and never beyond it."""
+
+    def __init__(self, protocol: Protocol, command: str, *, timeout: float = 10.0) -> None:
+        self.protocol, self.timeout = protocol, timeout
+        self.users = itertools.count()
+        self.program = Program(words_of(command), bufsize=0)
+        self.process = self.program.process
+        self.lines: queue.Queue[bytes] = queue.Queue(_LINES * 2)
+        self.stopped = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the program and all that it started, whatever they do."""
+        self.stopped.set()
+        self.program.close(self.reader)
+
+    def run(self, histories: Iterable[History]) -> Iterator[Transcript]:
+        """Answer for a new user each, in order."""
+        rest = iter(histories)
+        while batch := self._batch(rest):
+            asked = [
+                b"%d %d %d\n" % (user, t, value) for user, history in batch for t, value in history
+            ]
+            answers: list[str] = []
+            for start in range(0, len(asked), _LINES):
+                part = asked[start : start + _LINES]
+                self._write(b"".join(part))
+                answers += [self._answer() for _ in part]
+            place = iter(answers)
+            for _, history in batch:
+                yield [report_of(self.protocol, next(place)) for _ in history]
+
+    def _batch(self, histories: Iterator[History]) -> list[tuple[int, History]]:
+        batch, lines = [], 0
+        for history in histories:
+            batch.append((next(self.users), history))
+            lines += len(history)
+            if lines >= _LINES:
+                break
+        return batch
+
+    def _write(self, data: bytes) -> None:
+        pipe: Any = self.process.stdin
+        try:
+            pipe.write(data)
+        except OSError:
+            raise AuditError(self._ended()) from None
+
+    def _read(self) -> None:
+        """Put its lines where they can be waited for; an empty one stands for its end."""
+        pipe: Any = self.process.stdout
+        rest = b""
+        while not self.stopped.is_set():
+            data = pipe.read(1 << 16)
+            whole = (rest + data).split(b"\n")
+            rest = whole.pop()
+            for line in [*whole, b""] if not data or len(rest) > _LONGEST else whole:
+                while not self.stopped.is_set():
+                    try:
+                        self.lines.put(line + b"\n" if data or line else b"", timeout=0.1)
+                        break
+                    except queue.Full:
+                        continue
+            if not data or len(rest) > _LONGEST:
+                return
+
+    def _answer(self) -> str:
+        try:
+            line = self.lines.get(timeout=self.timeout)
+        except queue.Empty:
+            raise AuditError(
+                f"command must answer within {self.timeout:g} seconds, got nothing; it must flush "
+                "each line, or be given more time"
+            ) from None
+        if not line:
+            raise AuditError(self._ended())
+        return line.decode("ascii", "replace")
+
+    def _ended(self) -> str:
+        return (
+            "command must answer each line that it reads, it ended before the audit did; run it "
+            "by hand with a line 'user round value'"
+        )
+
+
+def report_of(protocol: Protocol, line: str) -> tuple[Any, Any]:
+    """Key and answer of a line ``key y``."""
+    encoding = protocol.encoding
+    try:
+        key_text, answer_text = line.split()
+        key: Any = None
+        if key_text != "-":
+            numbers = tuple(int(part) for part in key_text.split(","))
+            key = encoding.key_of(numbers)
+        y: Any = bytes.fromhex(answer_text) if encoding.packed else int(answer_text)
+    except ValueError:
+        key, y = None, None
+    if y is None or not encoding.is_sent(key) or not encoding.is_answer(y):
+        raise AuditError(
+            "command must answer 'key y' in the protocol's ranges, got something else (not "
+            "shown); see the documentation of loloha audit"
+        )
+    return key, y

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,7 +28,7 @@ def conform(
     says how. Its documents, thresholds, values, histories, states and exact distributions are
     compared, and its own draws are audited. Ends with 1 if anything differs.
     """
-    from loloha.audit.program import words_of
+    from loloha.audit.device import words_of
     from loloha.conform import suite
 
     with console.working("compare") as progress:
@@ -35,7 +36,7 @@ def conform(
             words_of(command), only=only or (), patience=timeout, progress=progress
         )
     if as_json:
-        console.show_json([_plain(result) for result in results])
+        console.show_json([asdict(result) for result in results])
     else:
         _show(results)
     if any(result.differences for result in results):
@@ -52,11 +53,3 @@ def _show(results: list[Result]) -> None:
             console.show(console.visible(f"{result.name}: {difference}"))
         if (more := len(result.differences) - SHOWN) > 0:
             console.show(f"{result.name}: and {more} more; --json shows all")
-
-
-def _plain(result: Result) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "checked": result.checked,
-        "differences": list(result.differences),
-    }

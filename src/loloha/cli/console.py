@@ -63,17 +63,13 @@ def show(text: str | bytes = "", *, nl: bool = True) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _forget_output()
+        # Nothing more goes to stdout: what is left in its buffer would fail once more at the end.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise LolohaError(
             f"standard output must be writable, got {error.strerror}; files that the command "
             "wrote are complete"
         ) from None
-
-
-def _forget_output() -> None:
-    """Nothing more goes to stdout: what is left in its buffer would fail once more at the end."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

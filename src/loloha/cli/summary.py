@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from loloha.cli import console, number_table
+from loloha.cli import console
 
 if TYPE_CHECKING:
+    from loloha.campaign.domain import Scale
     from loloha.population.trial import Trial
 
-
 FEW = 8
+STEPS = "in steps 0..k-1 of the domain, whose labels are no integers in equal steps"
 
 
 def show_summary(trial: Trial) -> None:
@@ -78,8 +80,8 @@ def show_numbers(trial: Trial) -> None:
     """Print mean and quantiles beside the truth, of the newest rounds."""
     summary = {name: row[-FEW:] for name, row in (trial.numbers or {}).items()}
     rounds = [console.visible(str(one)) for one in trial.dataset.rounds[-FEW:]]
-    title = f"Numbers, {number_table.unit(trial.scale)}; truth first"
-    number_table.show(rounds, summary, trial.level, title)
+    title = f"Numbers, {unit_of(trial.scale)}; truth first"
+    show_number_table(rounds, summary, trial.level, title)
 
 
 def _of_numbers(trial: Trial) -> list[tuple[str, float, str]]:
@@ -93,9 +95,7 @@ def _of_numbers(trial: Trial) -> list[tuple[str, float, str]]:
         error = float(np.sqrt(np.square(numbers[name] - truth)[known].mean()))
         covered = float(((low <= truth) & (truth <= high))[known].mean())
         title = name.replace("_", " ")
-        rows.append(
-            (f"{title}, error", error, f"root mean square, {number_table.unit(trial.scale)}")
-        )
+        rows.append((f"{title}, error", error, f"root mean square, {unit_of(trial.scale)}"))
         rows.append(("  coverage", covered, f"share of its {_level(trial)} intervals"))
     return rows
 
@@ -121,3 +121,35 @@ def _spent(trial: Trial) -> list[tuple[str, float, str]]:
         cap = "no cap: every report spends again"
     meaning = f"budget spent by a user; {cap}"
     return [] if math.isnan(spent) else [("eps_avg", spent, meaning)]
+
+
+def unit_of(scale: Scale | None, why: str = STEPS) -> str:
+    """What the numbers are, in words."""
+    return why if scale is None else "in the units of the domain"
+
+
+def show_number_table(
+    rounds: Sequence[Any], summary: Mapping[str, Any], level: float, title: str, n: Any = None
+) -> None:
+    """Print mean and quantiles, a row a round; see `Numbers.summary`."""
+    import numpy as np
+
+    names = [name for name in summary if f"{name}_lower" in summary]
+    columns = {name: np.atleast_1d(numbers) for name, numbers in summary.items()}
+    rows = [
+        [
+            round,
+            *([] if n is None else [n[at]]),
+            *(_cell(columns, name, at) for name in names),
+        ]
+        for at, round in enumerate(rounds)
+    ]
+    head = ["round", *([] if n is None else ["n"]), *(name.replace("_", " ") for name in names)]
+    console.show_table(head, rows, title=f"{title}; in brackets {100 * level:.4g} % intervals")
+
+
+def _cell(columns: Mapping[str, Any], name: str, at: int) -> str:
+    ends = (columns[name], columns[f"{name}_lower"], columns[f"{name}_upper"])
+    shown = "{:.4g} [{:.4g}, {:.4g}]".format(*(float(end[at]) for end in ends))
+    truth = columns.get(f"{name}_truth")
+    return shown if truth is None else f"{float(truth[at]):.4g} / {shown}"

@@ -125,7 +125,9 @@ class Bodies:
                     if size > largest:
                         raise _too_large(largest)
                     if size > SMALL_BYTES:
-                        self._hold(admitted, size - SMALL_BYTES)
+                        if admitted.hold is None:
+                            admitted.hold = Hold(self._shares, admitted.address)
+                        admitted.hold.grow((size - SMALL_BYTES) - admitted.hold.size)
                     parts.append(part)
                     if more:
                         deadline.when = first + size / BYTES_A_SECOND
@@ -137,11 +139,6 @@ class Bodies:
                 headers={"Connection": "close"},
             ) from None
         admitted.body = parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _hold(self, admitted: Admitted, size: int) -> None:
-        if admitted.hold is None:
-            admitted.hold = Hold(self._shares, admitted.address)
-        admitted.hold.grow(size - admitted.hold.size)
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:

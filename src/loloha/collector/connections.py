@@ -160,7 +160,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._upgrades:
             return
         (self._resume,) = sys.exception().args  # type: ignore[union-attr]  # it is being handled
-        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, _version(self.parser))]
+        lines = [
+            b"%s %s HTTP/%s"
+            % (self.parser.get_method(), self.url, str(self.parser.get_http_version()).encode())
+        ]
         lines += [b"%s: %s" % header for header in _without_upgrade(self.headers)]
         self._upgrades = False
         self.parser = httptools.HttpRequestParser(self)
@@ -259,10 +262,6 @@ class BoundedProtocol(HttpToolsProtocol):
         headers += [(b"access-control-allow-origin", one.encode()) for one in allowed]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
         return b"HTTP/1.1 431 Request Header Fields Too Large\r\n%s\r\n%s" % (lines, answer.body)
-
-
-def _version(parser: httptools.HttpRequestParser) -> bytes:
-    return str(parser.get_http_version()).encode()
 
 
 def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

@@ -13,7 +13,7 @@ from loloha import postprocess
 from loloha.campaign.schedule import to_text
 from loloha.collector import result_shape
 from loloha.collector.life import ENDED, Life
-from loloha.collector.recent import Recent
+from loloha.collector.prepared import Recent
 from loloha.collector.store import Round, Store
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.encodings import Threshold

@@ -80,9 +80,12 @@ class OpenCollector:
             if settings.accept_clock:
                 seen = min(seen, int(timekeeper.now()))
                 store.see(seen, even_earlier=True)
-            if kept is None and store.leads():
-                # Where another leads it may keep them.
-                _drop_kept(store)
+            # Where another leads it may keep them.
+            if kept is None and store.leads() and (dropped := KeptQueue(store).drop()):
+                _log.warning(
+                    "reports of %d commits waited for a log that is no longer kept: deleted",
+                    dropped,
+                )
             # Who asks first sees every campaign.
             self.look_over(clock())
         except BaseException:
@@ -166,11 +169,4 @@ def _warn_of_another(store: Store, now: float, seen: int) -> None:
             "took the store over from a collector that used it %d s ago: if that one still "
             "runs, it counts nothing any more; stop one of the two",
             moment,
-        )
-
-
-def _drop_kept(store: Store) -> None:
-    if dropped := KeptQueue(store).drop():
-        _log.warning(
-            "reports of %d commits waited for a log that is no longer kept: deleted", dropped
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loloha.collector.estimates import EstimateCache
-from loloha.collector.recent import Recent
+from loloha.collector.prepared import Recent
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
 from loloha.server.alarm_rule import deviate

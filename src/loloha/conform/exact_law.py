@@ -59,13 +59,6 @@ def _reports(protocol: Protocol, *values: int) -> Chances:
     return _law(protocol, values, lambda _, sent: tuple((one.key, one.y) for one in sent))
 
 
-def _memos(protocol: Protocol, v: int) -> Chances:
-    """The law of what a client keeps after its first report."""
-    return _law(
-        protocol, [v], lambda client, sent: (sent[0].key, str(client.to_dict()["memo"][0][1]))
-    )
-
-
 def _must_lose(laws: list[Chances], realised: float | None, bound: float, what: str) -> None:
     """Every two laws are within e^bound, exactly; their loss is the one that is realised."""
     must(len({frozenset(one) for one in laws}) == 1, f"{what} must give no value away for certain")
@@ -88,7 +81,10 @@ def all_reports_of_a_value_lose_what_its_memo_loses(protocol: Protocol) -> None:
     """A memo loses what is realised, at most ``asked_memo``; so do reports, however many."""
     if not protocol.longitudinal:
         return
-    memos = [_memos(protocol, v) for v in range(protocol.k)]
+    memos = [
+        _law(protocol, [v], lambda client, sent: (sent[0].key, str(client.to_dict()["memo"][0][1])))
+        for v in range(protocol.k)
+    ]
     _must_lose(memos, protocol.realised.eps_memo, protocol.asked_memo, "a memo")
     twice = [_reports(protocol, v, v) for v in (0, protocol.k - 1)]
     _must_lose(twice, None, protocol.realised.eps_memo * (1 + 1e-12), "two reports of one value")

@@ -10,8 +10,7 @@ from typing import Any
 from loloha.campaign import Campaign
 from loloha.client.client import KEPT_ROUNDS, Client
 from loloha.conform import case
-from loloha.conform.deviation import Difference, differs, is_off
-from loloha.conform.port import Port
+from loloha.conform.port import Difference, Port, differs, is_off
 from loloha.distribution import exact_distribution
 from loloha.errors import BudgetError, DomainError, LolohaError, StateError
 from loloha.protocols import GRR, LGRR, Protocol
@@ -104,14 +103,13 @@ def _older(port: Port, one: Campaign) -> Iterator[Difference]:
         text, what = json.dumps(state), f"a state of 0.2.0 with limit {limit} after {before}"
         history = [(1, 0), (2, 1), (0, 1)]
         answer = _asked(port, one, history, SimulationRng(3), state=text)
-        kinds = [_kind(message) for message in answer.get("messages", [])]
+        kinds = [
+            "message" if str(message).startswith("{") else str(message)
+            for message in answer.get("messages", [])
+        ]
         yield what, differs(kinds, ["BudgetError", "BudgetError", "message"], answer)
         answer = port.ask("reset", rng=SimulationRng(5), state=text)
         yield f"reset of {what}", differs(answer, {"error": "BudgetError"})
-
-
-def _kind(message: Any) -> str:
-    return "message" if str(message).startswith("{") else str(message)
 
 
 def _asked(

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from loloha.audit.program import Program
+from loloha.audit.device import Program
 from loloha.errors import LolohaError
 from loloha.rng import Rng
 
+Difference = tuple[str, str | None]
+"""What was checked, and how the port differs; None where it does not."""
 LONGEST_LINE = 1 << 22
 LOOK_EVERY = 0.2
+
+
+def differs(got: Any, wanted: Any, answer: Any = None) -> str | None:
+    """How an answer differs; None if it does not."""
+    if got == wanted and isinstance(got, bool) is isinstance(wanted, bool):
+        return None
+    return f"expected {_short(wanted)}, got {_short(got if answer is None else answer)}"
+
+
+def is_off(got: Any, wanted: float | None) -> str | None:
+    """How a loss differs by more than logarithms do between languages; None if it does not."""
+    if wanted is None or not isinstance(got, (int, float)):
+        return differs(got, wanted)
+    if math.isclose(got, wanted, rel_tol=1e-12):
+        return None
+    return f"expected {wanted}, got {_short(got)}"
+
+
+def _short(plain: Any) -> str:
+    shown = str(plain)
+    return shown if len(shown) <= 300 else shown[:300] + " ..."
 
 
 class PortError(LolohaError):

@@ -2,13 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from loloha import checks
-from loloha.conform import documents, histories, randomness
-from loloha.conform.deviation import Difference
-from loloha.conform.port import Port, connect
+from loloha.audit import audit, clopper_pearson, report_of
+from loloha.audit.device import History, Transcript
+from loloha.campaign import Campaign
+from loloha.conform import case, document_case, histories
+from loloha.conform.port import Difference, Port, PortError, connect, differs, is_off
+from loloha.distribution import exact_distribution
+from loloha.encodings import Channel
+from loloha.errors import AuditError, LolohaError
+from loloha.protocols import BiLOLOHA, Protocol
+from loloha.rng import Rng
+
+USERS = 400
+CONFIDENCE = 1 - 1e-10
+"""That a port which conforms is not accused, of each quantity of each protocol."""
+_TOGETHER = 50
+"""Users whose lines, of at most 18 rounds each, are under way: a pipe holds them."""
+
+
+class _PortDevice:
+    """A port that answers the lines of an audit; notes the first report of each user."""
+
+    def __init__(self, port: Port, protocol: Protocol) -> None:
+        self.port, self.protocol = port, protocol
+        self.users = 0
+        self.firsts: dict[int, Counter[tuple[object, object]]] = {}
+
+    def run(self, histories: Iterable[History]) -> Iterator[Transcript]:
+        """Answer for a new user each, in order."""
+        rest = iter(histories)
+        while some := list(islice(rest, _TOGETHER)):
+            users = range(self.users, self.users + len(some))
+            self.users += len(some)
+            asked = [
+                f"{user} {round} {value}"
+                for user, history in zip(users, some, strict=True)
+                for round, value in history
+            ]
+            answers = iter(self.port.lines(asked))
+            for history in some:
+                reports = [report_of(self.protocol, next(answers)) for _ in history]
+                self.firsts.setdefault(history[0][1], Counter())[reports[0]] += 1
+                yield reports
+
+
+def draws(port: Port) -> Iterator[Difference]:
+    """By its own draws a port reveals no more than it may, and reports have their exact law."""
+    for protocol in case.small():
+        document = case.text(case.campaign(protocol))
+        if (answer := port.ask("audit", document=document)) != {}:
+            yield f"lines of {protocol!r}", f"expected {{}}, got {answer}"
+            continue
+        device = _PortDevice(port, protocol)
+        try:
+            result = audit(protocol, device, users=USERS, confidence=CONFIDENCE)
+        except AuditError as error:
+            raise PortError(f"port must answer each line 'user round value': {error}") from None
+        for one in result.findings:
+            how = f"expected {one.claimed:.4g} at most, {one.lower:.4g} is proven"
+            yield f"{one.name} of {protocol!r}", how if one.violated else None
+        for value, seen in device.firsts.items():
+            yield f"first reports of {value} by {protocol!r}", _unlike(protocol, value, seen)
+        answer = port.end_lines()
+        ended = None if answer == {} else f"expected {{}}, got {answer}"
+        yield f"the end of lines of {protocol!r}", ended
+
+
+def _unlike(protocol: Protocol, value: int, seen: Counter[tuple[object, object]]) -> str | None:
+    """An outcome that is too frequent or too rare for its exact probability; None if none is."""
+    law = exact_distribution(partial(_first, protocol, value))
+    alpha = (1 - CONFIDENCE) / (2 * len(law))
+    for outcome in law.keys() | seen.keys():
+        low, high = clopper_pearson(seen[outcome], seen.total(), alpha)
+        if not low <= law.get(outcome, 0) <= high:
+            wanted = float(law.get(outcome, 0))
+            return f"expected {outcome} in {wanted:.4g} of them, got {low:.4g} to {high:.4g}"
+    return None
+
+
+def _first(protocol: Protocol, value: int, rng: Rng) -> tuple[object, object]:
+    report = protocol.client(rng=rng).report(value, round=0)
+    return report.key, report.y
+
+
+def documents(port: Port) -> Iterator[Difference]:
+    """Good documents have their fingerprint and labels; bad ones are refused."""
+    for one in document_case.good_documents():
+        answer = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
+        wanted = {"fingerprint": one.fingerprint, "labels": one.labels}
+        yield one.name[:20], differs({name: answer.get(name) for name in wanted}, wanted, answer)
+        answer = port.ask("document", document=case.text(one), fingerprint="0" * 64)
+        yield f"{one.name[:20]} under another pin", differs(answer, {"error": "CampaignError"})
+    for wrong, document in document_case.bad_documents():
+        pinned = hashlib.sha256(document.encode()).hexdigest()
+        answer = port.ask("document", document=document, fingerprint=pinned)
+        yield wrong, differs(answer, {"error": "CampaignError"})
+
+
+def thresholds(port: Port) -> Iterator[Difference]:
+    """Every protocol draws with the same integers, and has the same cap."""
+    for protocol in case.variants():
+        answer = port.ask("document", document=case.text(case.campaign(protocol)))
+        channels = (protocol.first_channel, protocol.second_channel)
+        wanted = [_thresholds(each) for each in channels]
+        cap = case.finite(protocol.cap)
+        how = differs(answer.get("thresholds"), wanted, answer) or is_off(answer.get("cap"), cap)
+        yield repr(protocol), how
+
+
+def values(port: Port) -> Iterator[Difference]:
+    """Values have the same index, and moments the same round."""
+    for one, some in (*case.labelled(), *case.ranges()):
+        for value in some:
+            answer = port.ask("index", document=case.text(one), value=value)
+            yield f"{value!r} in {one.labels}", differs(answer, _tried(one, value))
+    one = case.campaign(BiLOLOHA(k=2, eps_inf=2.0, eps_1=1.0))
+    for moment in case.moments():
+        answer = port.ask("round", document=case.text(one), moment=moment)
+        yield f"moment {moment}", differs(answer, {"round": one.schedule.round_at(moment)})
+
+
+def _tried(one: Campaign, value: Any) -> dict[str, Any]:
+    try:
+        return {"index": one.index(value)}
+    except LolohaError as error:
+        return {"error": type(error).__name__}
+
+
+def _thresholds(channel: Channel | None) -> list[int] | None:
+    """All integers of a channel, in the order in which it states them; g is none of them."""
+    if channel is None:
+        return None
+    return [getattr(channel, field.name) for field in fields(channel) if field.name != "g"]
 
 
 @dataclass(frozen=True)
@@ -58,13 +192,13 @@ def _result(name: str, differences: Iterator[Difference], until_first: bool) -> 
 
 
 GROUPS: dict[str, Callable[[Port], Iterator[Difference]]] = {
-    "documents": documents.documents,
-    "thresholds": documents.thresholds,
-    "values": documents.values,
+    "documents": documents,
+    "thresholds": thresholds,
+    "values": values,
     "histories": histories.histories,
     "states": histories.states,
     "distributions": histories.distributions,
-    "draws": randomness.draws,
+    "draws": draws,
 }
 """What a port is asked, by name."""
 # Until 0.4.

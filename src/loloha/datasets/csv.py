@@ -71,7 +71,9 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
             "source must begin with the names of its columns, got a line sep=, which is for "
             "spreadsheet programs alone; delete that line"
         )
-    delimiter = _delimiter(head)
+    # Whichever the first line has most of, outside of quotes.
+    line = re.split(rb"[\r\n]", _QUOTED.sub(b"", head.lstrip(b"\r\n")), maxsplit=1)[0]
+    delimiter = max(",;\t", key=lambda mark: line.count(mark.encode()))
     if not head.removeprefix(b"\xef\xbb\xbf").strip():
         raise DataError("source must have a header line, got an empty one; name the columns")
     with foreign(_UTF8 + " and with a header line", "convert the file"), opener() as stream:
@@ -114,12 +116,6 @@ def _parsing(delimiter: str, invalid: Callable[[Any], str]) -> Any:
     return extra("pyarrow.csv", PURPOSE).ParseOptions(
         delimiter=delimiter, newlines_in_values=True, invalid_row_handler=invalid
     )
-
-
-def _delimiter(head: bytes) -> str:
-    """Whichever the first line has most of, outside of quotes."""
-    line = re.split(rb"[\r\n]", _QUOTED.sub(b"", head.lstrip(b"\r\n")), maxsplit=1)[0]
-    return max(",;\t", key=lambda mark: line.count(mark.encode()))
 
 
 def refuse_repeated(names: Sequence[str]) -> None:

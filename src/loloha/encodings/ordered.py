@@ -252,7 +252,9 @@ class _Sides:
 
     def masses(self, frequencies: Floats) -> Any:
         below = frequencies.cumsum()
-        return _pairs(below[:-1], below[-1] - below[:-1])
+        import numpy as np
+
+        return np.stack([below[:-1], np.maximum(below[-1] - below[:-1], 0.0)], axis=1)
 
     def supporting(self, weights: Any) -> Floats:
         # Above a value lie the thresholds that it stays below.
@@ -260,12 +262,6 @@ class _Sides:
         up_to = weights[:, 1].cumsum()
         total: Floats = _padded(above, end=True) + _padded(up_to, end=False)
         return total
-
-
-def _pairs(one: Any, two: Any) -> Any:
-    import numpy as np
-
-    return np.stack([one, np.maximum(two, 0.0)], axis=1)
 
 
 def _padded(sums: Any, *, end: bool) -> Any:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from loloha.figure.axis import HISTOGRAM_ROOM, percent, ticks
 from loloha.figure.series import Series
-from loloha.figure.style import FAINT, TRUTH
+from loloha.figure.style import FAINT, HISTOGRAM_ROOM, TRUTH, percent, ticks
 
 MOST_BARS = 64
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loloha import checks
-from loloha.figure.axis import one_line, percent, ticks
 from loloha.figure.histogram import draw_round
 from loloha.figure.series import Series
-from loloha.figure.style import COLOURS, MARKERS, TRUTH, style
+from loloha.figure.style import COLOURS, MARKERS, TRUTH, one_line, percent, style, ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

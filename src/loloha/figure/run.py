@@ -9,10 +9,18 @@ import numpy as np
 
 from loloha import checks
 from loloha.arrays import Ints
-from loloha.figure.axis import PANEL_ROOM, one_line, percent, ticks
 from loloha.figure.histogram import draw_round
 from loloha.figure.series import Series
-from loloha.figure.style import TRUTH, lay_out, our_look, style
+from loloha.figure.style import (
+    PANEL_ROOM,
+    TRUTH,
+    lay_out,
+    one_line,
+    our_look,
+    percent,
+    style,
+    ticks,
+)
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:

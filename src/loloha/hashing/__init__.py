@@ -11,8 +11,8 @@ from loloha.hashing.modular import (
     AffineHash,
     ModularHash,
     PrimeHash,
+    XXHash,
 )
-from loloha.hashing.peer import XXHash
 from loloha.hashing.prime import is_prime, least_prime
 
 __all__ = [

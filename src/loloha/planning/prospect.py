@@ -169,6 +169,7 @@ def prospect(
     alone, every = _margins(protocol, n, eligible, level)
     report_bytes = -(-encoding.report_bits // 8)
     cost, operations = _server(protocol, n)
+    hashes = type(protocol.encoding) is Hashed
     return Prospect(
         name=protocol.name,
         label=label or protocol.name,
@@ -188,18 +189,12 @@ def prospect(
         report_bytes=report_bytes,
         server_cost=cost,
         server_operations=operations,
-        shared=_shared(protocol, n),
+        shared=n / protocol.encoding.key_count if protocol.longitudinal and hashes else None,
         eps_1=protocol.asked_first,
         eps_inf=protocol.asked_memo if protocol.longitudinal else math.inf,
         eps_2=as_asked(round_loss(protocol), eps_2),
         cap=protocol.cap,
     )
-
-
-def _shared(protocol: Protocol, n: int) -> float | None:
-    """n over the number of keys, where a user keeps one for ever."""
-    hashes = type(protocol.encoding) is Hashed
-    return n / protocol.encoding.key_count if protocol.longitudinal and hashes else None
 
 
 def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> str:

@@ -13,20 +13,67 @@ from loloha.planning.accuracy_check import LARGEST_EPS
 from loloha.planning.holding import check_fixed
 from loloha.planning.planning import histograms, prospects
 from loloha.planning.prospect import Prospect
-from loloha.planning.search import largest_k, least_eps, least_n
 from loloha.privacy.rounded import product
 from loloha.protocols import Protocol
+from loloha.protocols.parameter_check import LARGEST_K
 from loloha.server.frame import Framed, to_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LEAST_EPS, MOST_EPS = 1 / 64, 32.0
+"""Budgets that are looked through: beyond them nothing is private, or nothing is learned."""
+MOST_TRIED = 1 << 40
+"""Reports a round: more are not looked for."""
+_STEP = 1.25
+_DIGITS = 3
 GOALS = {
     "error_one": "error of one value",
     "error_all": "error of all values at once",
     "visible_one": "one value visible from",
     "visible_all": "all values visible from",
 }
+
+
+def least_eps(good: Callable[[float], bool]) -> float | None:
+    """The least budget that is good, to three digits and rounded up; None if none is."""
+    eps = LEAST_EPS
+    while not good(eps):
+        eps *= _STEP
+        if eps > MOST_EPS:
+            return None
+    low, high = eps / _STEP, eps
+    while high - low > high * 10**-_DIGITS / 4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    unit = 10.0 ** (math.floor(math.log10(high)) - _DIGITS + 1)
+    rounded = round(math.ceil(high / unit) * unit, 12)
+    return rounded if good(rounded) else high
+
+
+def least_n(good: Callable[[float], bool]) -> int | None:
+    """The fewest reports that are good; None if none are."""
+    if not good(MOST_TRIED):
+        return None
+    return _first(good, 0, MOST_TRIED)
+
+
+def largest_k(good: Callable[[float], bool]) -> int | None:
+    """The largest domain that is good; None if not even two values are."""
+    if not good(2):
+        return None
+    k = 2
+    while k < LARGEST_K and good(2 * k):
+        k *= 2
+    return k if k >= LARGEST_K else _first(lambda one: not good(one), k, 2 * k) - 1
+
+
+def _first(good: Callable[[int], bool], low: int, high: int) -> int:
+    """The least integer in low+1..high that is good, as ``high`` is."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)

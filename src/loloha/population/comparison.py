@@ -187,7 +187,9 @@ def compare(
         )
     points = points_of(dataset, protocols, eps_inf, alpha, calibration)
     kept = Archive(keep)
-    identity = _identity(dataset, level, seed)
+    values = np.ascontiguousarray(dataset.values, dtype=np.int64)
+    digest = hashlib.sha256(values.tobytes()).hexdigest()
+    identity = json.dumps([MEASUREMENT, digest, list(values.shape), dataset.k, level, seed])
     tasks = {name_of(point, run): (point, run) for point in points for run in range(runs)}
     stored = {name: kept.find(name, identity) for name in tasks}
     rows = {name: row for name, row in stored.items() if row is not None}
@@ -206,12 +208,6 @@ def compare(
         f"{dataset.provenance} {checks.counted(runs, 'run')} each, eps_1 = {alpha:g} eps_inf.",
         dataset.backend,
     )
-
-
-def _identity(dataset: Dataset, level: float, seed: int) -> str:
-    values = np.ascontiguousarray(dataset.values, dtype=np.int64)
-    digest = hashlib.sha256(values.tobytes()).hexdigest()
-    return json.dumps([MEASUREMENT, digest, list(values.shape), dataset.k, level, seed])
 
 
 def _summary(point: BudgetPoint, runs: list[Row]) -> Row:

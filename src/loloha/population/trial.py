@@ -137,6 +137,7 @@ class Trial:
             name: [checks.finite(one) for one in row.tolist()]
             for name, row in (self.numbers or {}).items()
         }
+        every = self.result.every
         return {
             "loloha": __version__,
             "data_set": {
@@ -154,7 +155,7 @@ class Trial:
             "randomness": UNSEEDED if self.seed is None else SEEDED,
             "level": self.level,
             "coverage": self.coverage,
-            **self._panels(),
+            **({"every": every, "window": self.windows} if every > 1 else {}),
             **({"numbers": numbers} if numbers else {}),
             "cap": self.protocol.cap,
             **measured,
@@ -173,11 +174,6 @@ class Trial:
             return None
         estimated = of_rounds(self.result, level=self.level)
         return Series(single.labels, single.rounds, estimated.estimates, *estimated.interval())
-
-    def _panels(self) -> dict[str, Any]:
-        """What is told of panels, where there are any."""
-        every = self.result.every
-        return {"every": every, "window": self.windows} if every > 1 else {}
 
     def save(self, folder: Path) -> None:
         """Write estimates.parquet and .csv into a folder."""

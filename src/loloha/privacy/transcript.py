@@ -16,9 +16,8 @@ from loloha import checks
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import ONE_ROUND
 from loloha.errors import DomainError, ParameterError
-from loloha.privacy.assignment import assign
 from loloha.privacy.enumeration import exact_loss
-from loloha.privacy.labelling import labellings
+from loloha.privacy.labelling import assign, labellings
 from loloha.privacy.loss import counts, growth
 from loloha.privacy.pairs import Pairs
 from loloha.privacy.rounded import as_asked, product

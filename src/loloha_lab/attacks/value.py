@@ -131,7 +131,9 @@ def guess_values(
     step = max(1, _NUMBERS // (memos.tables * memo_states if exact else crowd))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
-        cells = _cells(protocol, None if keys is None else keys[part], part.stop - start)
+        cells = protocol.encoding.memo_indices(
+            None if keys is None else keys[part], np.arange(protocol.k), part.stop - start
+        )
         weight = _cell_prior(cells, chances, memo_states)
         run = filtering.exact if exact else filtering.particles
         for t, posterior in enumerate(run(memos, weight, change, ys[part], generator)):
@@ -181,11 +183,6 @@ def _values(chances: Array, change: float, rounds: int, n: int, rng: np.random.G
     drawn[:, 0] = True
     last = np.maximum.accumulate(np.where(drawn, np.arange(rounds), 0), axis=1)
     return np.take_along_axis(fresh, last, axis=1)
-
-
-def _cells(protocol: Protocol, keys: Array | None, n: int) -> Any:
-    """Memo cell of each value under each user's key, int64[n, k]."""
-    return protocol.encoding.memo_indices(keys, np.arange(protocol.k), n)
 
 
 def _cell_prior(cells: Array, chances: Array, g: int) -> Any:

@@ -31,7 +31,7 @@ def compare_guarantees(
 
     for library in ("scipy", "matplotlib"):
         checks.library(library, "compare guarantees", "paper")
-    from loloha_lab.promises import promise_figure, promise_table
+    from loloha_lab.promises import promise_table
     from loloha_lab.promises.promise_score import BROWSERS, populations, score
 
     names = (*WORKLOADS, BROWSERS)
@@ -53,7 +53,7 @@ def compare_guarantees(
     scores = score(populations(data_dir, chosen, quick=quick), runs, console.say)
     with writing_to(out):
         (out / TABLE).write_text(promise_table.text(scores), encoding="utf-8")
-        figure.save(promise_figure.draw(scores), out / FIGURE)
+        figure.save(promise_table.draw(scores), out / FIGURE)
     if as_json:
         console.show_json(scores.to_rows())
         return

@@ -20,8 +20,7 @@ from loloha.server.series import series
 from loloha.server.variance import variance
 from loloha_lab.dyadic import simulation as dyadic
 from loloha_lab.dyadic.protocol import DyadicLH
-from loloha_lab.promises.absorption import Absorption
-from loloha_lab.promises.gradual import GradualRelease
+from loloha_lab.promises.absorption import Absorption, GradualRelease
 from loloha_lab.promises.window_error import of_protocol, of_refined, unchanged, windows
 
 EPS_INF, EPS_1, LOSS, WINDOW = 2.0, 1.0, 2.0, 30

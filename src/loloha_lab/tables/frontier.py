@@ -35,7 +35,9 @@ def _optimum() -> Section:
         budgets: dict[str, Any] = {"k": k, "eps_inf": 2 * eps_1, "eps_1": eps_1}
         linear, prime = OLOLOHA(**budgets, hash="linear"), OLOLOHA(**budgets, hash="prime")
         best = limits.variance(k, eps_1)
-        noises = [_noise(one) for one in (linear, LGRR(**budgets), LOSUE(**budgets), prime)]
+        noises = [
+            float(variance(one, 1)) for one in (linear, LGRR(**budgets), LOSUE(**budgets), prime)
+        ]
         above = min(noises[0], noises[1], noises[3]) / best - 1
         return [
             f"{k}, {eps_1}",
@@ -103,10 +105,6 @@ def _memo() -> Iterable[Section]:
 def _area(protocol: Protocol) -> str:
     shown = change_auc(protocol, 10)
     return "-" if shown is None else f"{shown.auc:.2f}"
-
-
-def _noise(protocol: Protocol) -> float:
-    return float(variance(protocol, 1))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -23,8 +23,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from loloha.collector.store.owner import must_be_database, must_be_ours
-from loloha.collector.store.server import DURABILITY, must_suit
+from loloha.collector.store.server import DURABILITY, must_be_database, must_be_ours, must_suit
 from loloha.collector.store.sidefile import MODULUS, following, must_be_whole, must_belong
 from loloha.errors import ParameterError, StoreError
 
@@ -104,7 +103,9 @@ class Database:
                 must_belong(path)
                 must_be_ours(path)
                 must_be_whole(path)
-                _make_new(path)
+                # Make a file that only the owner can read, where there is none.
+                with suppress(OSError):
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._file = path.resolve()
             with suppress(OSError):
                 self._identity = self._file.stat()
@@ -234,12 +235,6 @@ def _cause(error: BaseException | None) -> str:
     # Codes of the database, which hold no value: SQLITE_TOOBIG, or 54000.
     code = getattr(error, "sqlite_errorname", None) or getattr(error, "sqlstate", None)
     return " ".join(filter(None, (type(error).__name__, code)))
-
-
-def _make_new(path: Path) -> None:
-    """Make a file that only the owner can read, where there is none."""
-    with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _parsed(url: str) -> URL:

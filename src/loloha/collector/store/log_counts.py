@@ -41,7 +41,13 @@ def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -
         published = before.get(ACCEPTED, 0) - before.get(WAITING, 0)
         n = tallied.tally.n
         if _shows(stored, tallied, published, now):
-            _put_cells(connection, stored, tallied)
+            counts = tallied.tally.counts
+            parts = [
+                {"part": start // CELLS, "counts": pack_part(counts[start : start + CELLS])}
+                for start in range(0, len(counts), CELLS)
+                if counts[start : start + CELLS].any()
+            ]
+            _replace(connection, schema.cell, stored, tallied.round, sql.true(), parts)
             published = n
         # Fewer than before, where files were removed: what was shown stays.
         n = max(n, published)
@@ -64,16 +70,6 @@ def _shows(stored: StoredCampaign, tallied: RoundTally, published: int, now: flo
         is_over = terms.closes(stored.campaign.schedule, tallied.round) <= now
         return is_over and n > published and n >= terms.minimum_cohort
     return terms.publishes(n, n - published)
-
-
-def _put_cells(connection: sql.Connection, stored: StoredCampaign, tallied: RoundTally) -> None:
-    counts = tallied.tally.counts
-    parts = [
-        {"part": start // CELLS, "counts": pack_part(counts[start : start + CELLS])}
-        for start in range(0, len(counts), CELLS)
-        if counts[start : start + CELLS].any()
-    ]
-    _replace(connection, schema.cell, stored, tallied.round, sql.true(), parts)
 
 
 def _replace(

@@ -72,20 +72,18 @@ class Store:
             if not is_ready:
                 self.database.must_suit(accept_losses=accept_losses)
                 upgrade(self.database)
-                self._must_be_whole()
+                with self.database.read() as connection:
+                    epoch = connection.execute(sql.select(schema.writer.c.epoch)).scalar_one()
+                if epoch < 0:
+                    raise StoreError(
+                        "store must be whole, a copy into it was not finished; run `loloha store "
+                        "copy` again, which goes on with it"
+                    )
             if take_over:
                 self.take_over()
         except BaseException:
             self.database.close()
             raise
-
-    def _must_be_whole(self) -> None:
-        with self.database.read() as connection:
-            if connection.execute(sql.select(schema.writer.c.epoch)).scalar_one() < 0:
-                raise StoreError(
-                    "store must be whole, a copy into it was not finished; run `loloha store copy` "
-                    "again, which goes on with it"
-                )
 
     @property
     def is_shared(self) -> bool:

@@ -75,7 +75,14 @@ class CellSizes(NamedTuple):
         """
         encoding = protocol.encoding
         if isinstance(encoding, Threshold):
-            return _of_thresholds(encoding.k)
+            # Of all thresholds, else of some evenly spaced ones and as many values.
+            values = min(encoding.k, _VALUES)
+            below = np.arange(1, values)
+            return CellSizes(
+                np.stack([below, values - below], axis=1),
+                values,
+                np.full(values - 1, 1 / (values - 1)),
+            )
         if type(encoding) is not Hashed:
             return cls(None, protocol.k, np.ones(1))
         return _of_keys(encoding.family)
@@ -100,15 +107,6 @@ class CellSizes(NamedTuple):
         if self.sizes is None:
             return values
         return np.searchsorted(np.cumsum(self.sizes[row]), values, side="right")
-
-
-def _of_thresholds(k: int) -> CellSizes:
-    """Of all thresholds, else of some evenly spaced ones and as many values."""
-    values = min(k, _VALUES)
-    below = np.arange(1, values)
-    return CellSizes(
-        np.stack([below, values - below], axis=1), values, np.full(values - 1, 1 / (values - 1))
-    )
 
 
 @lru_cache(maxsize=64)
