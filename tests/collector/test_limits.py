@@ -286,7 +286,7 @@ def test_a_body_that_drips_is_cut_off() -> None:
     assert read(bodies, Sends(*[(1, b"x")] * 20)) == 408
     # It may last as long as enough of it comes.
     assert len(read(bodies, Sends(*[(1, b"x" * 20_000)] * 60))) == 1_200_000  # type: ignore[arg-type]
-    assert bodies._shares.held == 0
+    assert bodies._shares.taken == 0
 
 
 def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +309,7 @@ def test_bodies_of_all_requests_share_one_bound(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(run())
     assert read(bodies, Sends((0, b"z" * 101)), 100) == 413
     assert read(bodies, Sends(content_length="9" * 5_000), 100) == 413
-    assert bodies._shares.held == 0
+    assert bodies._shares.taken == 0
 
 
 def test_one_address_does_not_fill_the_room_of_all() -> None:
@@ -325,13 +325,13 @@ def test_one_address_does_not_fill_the_room_of_all() -> None:
         other.grow(20)
         with pytest.raises(Problem):
             other.grow(1)
-    assert (shares.held, dict(shares._by_address)) == (0, {})
+    assert (shares.taken, dict(shares._by_address)) == (0, {})
     with shares.hold(None) as one, shares.hold(None) as two:
         one.grow(50)
         two.grow(50)
         with pytest.raises(Problem):
             two.grow(1)
-    assert shares.held == 0
+    assert shares.taken == 0
 
 
 def test_an_error_is_no_longer_than_what_is_wrong(serve: Any) -> None:
