@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import loloha
 from collecting import HOUR, START, Clock, campaign
 from devices import FRESH, HOURS, PAGES, sender, url
 from faulty import Collector
@@ -299,7 +300,11 @@ def test_one_limit_bounds_the_sum_of_all_campaigns(tmp_path: Path, clock: Clock)
 def test_what_all_campaigns_reveal_together_is_said() -> None:
     one = explain_all([HOURS])
     assert "hours: one of 5 values, every hour" in one
-    assert "e^1 = 2.718; all reports of a value that never changes" in one
+    assert "e^1 = 2.718: of two that seemed equally likely one can then seem at most 73.2 %" in one
+    assert "by at most e^2 = 7.389: at most 88.1 % likely" in one
+    assert one.startswith("- Values stay on the device.")
+    certain = explain_all([campaign(protocol=loloha.GRR(k=5, eps=700.0))])
+    assert "one can then seem almost certain. Every" in certain
     assert "at most 10 can be spent, the cap" in one
     assert "together" not in one
     both = explain_all([HOURS, PAGES], limit=13.0)

@@ -17,6 +17,7 @@ export { explainPreview } from "./words.js";
 export function explainAll(campaigns, { limit = Infinity } = {}) {
   must(campaigns.length, "campaigns must hold at least one, got none");
   const lines = [
+    "Values stay on the device. It sends answers that are drawn at random: each could have been sent under any other value.",
     ...campaigns.map(one),
     ...(campaigns.length > 1 ? [together(campaigns)] : []),
     most(campaigns, limit ?? Infinity),
@@ -30,9 +31,10 @@ export function explainAll(campaigns, { limit = Infinity } = {}) {
 function one({ name, protocol, schedule }) {
   const said =
     `${name}: one of ${protocol.k} values, every ${span(schedule.seconds * schedule.every)}. One report, seen alone, ` +
-    `shifts the odds between any two values by a factor of at most ${factor(first(protocol))}`;
-  if (!protocol.longitudinal) return `${said}, and every further report by as much again.`;
-  return `${said}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}.`;
+    `shifts the odds between any two values by a factor of at most ${factor(first(protocol))}: of ` +
+    `two that seemed equally likely one can then seem ${belief(first(protocol))}`;
+  if (!protocol.longitudinal) return `${said}. Every further report shifts them by as much again.`;
+  return `${said}; all reports of a value that never changes, for ever, by at most ${factor(protocol.loss)}: ${belief(protocol.loss)}.`;
 }
 
 /** The losses of several attributes of one person add up, however these depend on each other. */
@@ -65,6 +67,12 @@ function most(campaigns, limit) {
     `Budget: at most ${general(Math.min(cap, limit))} can be spent, ${asked}. It counts the answers that are drawn; ` +
     "it is not a bound on what a history of changing values shows."
   );
+}
+
+/** What one of two values can seem at most, that seemed equally likely, rounded up. */
+function belief(eps) {
+  const share = Math.ceil(1000 / (1 + Math.exp(-eps)));
+  return share > 999 ? "almost certain" : `at most ${(share / 10).toFixed(1)} % likely`;
 }
 
 function span(seconds) {

@@ -1,26 +1,79 @@
-"""``loloha explain``: the guarantee of a protocol in plain words."""
+"""``loloha explain``: the guarantee of a protocol, or of campaigns, in plain words."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from loloha.cli import console
+from loloha import checks
+from loloha.address import Location
+from loloha.cli import campaign_file, console
 from loloha.cli.parameter import make_protocol
+from loloha.cli.privacy_page import OFFICER, USER, privacy_page
+from loloha.cli.table_file import check_new, new_file
+from loloha.errors import ParameterError
 
 
 def explain(
-    protocol: str,
+    protocol: str | None = None,
     *,
-    k: int,
+    campaign: list[str] | None = None,
+    audience: str | None = None,
+    as_html: bool = False,
+    as_markdown: bool = False,
+    k: int | None = None,
     every: int = 1,
+    limit: float | None = None,
     shuffled: int | None = None,
     delta: float = 1e-6,
+    out: Location | None = None,
+    force: bool = False,
     as_json: bool = False,
     parameters: dict[str, Any],
 ) -> None:
-    """Say what a protocol with these parameters protects, what it leaks, and what it spends."""
+    """Say what a protocol with these parameters protects, what it leaks, and what it spends.
+
+    Of campaigns, with --campaign, it is one page: for a privacy officer, or with --audience user
+    for those who are asked; Markdown, or with --html a page that loads nothing.
+    """
+    if campaign:
+        if protocol is not None or k is not None or parameters or every != 1 or shuffled or as_json:
+            raise ParameterError(
+                "campaign must stand without a protocol, its parameters, shuffled and json, got "
+                "one; its document says the rules"
+            )
+        if as_html and as_markdown:
+            raise ParameterError("html and markdown must not be given both; leave one out")
+        readers = checks.choice("audience", audience or OFFICER, (OFFICER, USER))
+        if out is not None:
+            check_new(out, force)
+        page = privacy_page([*map(campaign_file.load_campaign, campaign)], readers, limit=limit)
+        text = page.html if as_html else page.markdown
+        if out is None:
+            console.show(text, nl=False)
+            return
+        with new_file(out) as draft:
+            draft.write_text(text, encoding="utf-8")
+        return
+    if audience or as_html or as_markdown or out is not None or limit is not None:
+        raise ParameterError(
+            "a page is of campaigns, got none; add --campaign, a file or an address"
+        )
+    _explain_protocol(protocol, k, every, shuffled, delta, as_json, parameters)
+
+
+def _explain_protocol(
+    protocol: str | None,
+    k: int | None,
+    every: int,
+    shuffled: int | None,
+    delta: float,
+    as_json: bool,
+    parameters: dict[str, Any],
+) -> None:
     from loloha import privacy
 
+    if protocol is None or k is None:
+        raise ParameterError("protocol and k must be given, got none; or --campaign")
     rules = make_protocol(protocol, parameters, k)
     explanation = privacy.explain(rules, every=every)
     hidden = None if shuffled is None else privacy.shuffled(rules, shuffled, delta)

@@ -61,6 +61,7 @@ OPTIONS = {
         "How many attributes of k values share the budgets of one user: compares sharing them with "
         "drawing one attribute for each user.",
     ),
+    "audience": Option(str, "Who reads the page.", "officer|user"),
     "batch": Option(int, "Reports in a request.", least=1),
     "bins": Option(int, "Equal parts of --range.", panel=VALUES),
     "cache": Option(Path, "Folder for downloads; else LOLOHA_CACHE, else the user's cache.", "DIR"),
@@ -116,6 +117,7 @@ OPTIONS = {
         "Where to listen; by default 127.0.0.1, this machine alone. Put a proxy with TLS in front "
         "before you open it.",
     ),
+    "html": Option(bool, "One HTML page that loads nothing."),
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
     "key_label": Option(str, "What the key is for, or who has it.", "TEXT"),
@@ -192,6 +194,7 @@ OPTIONS = {
     "only_clear": Option(bool, "Only values significantly above 0, all at once."),
     "only_rounds": Option(str, "Only these rounds, such as 0,3,7-9.", "LIST"),
     "other": Option(str, "One more label, for everything else.", "LABEL", panel=VALUES),
+    "markdown": Option(bool, "Markdown, as by default."),
     "out": Option(
         Path, "File or folder for the results, as described above.", "PATH", anywhere=True
     ),

@@ -1,4 +1,4 @@
-"""``loloha report --preview``: what would go, without drawing, keeping or sending anything."""
+"""What `loloha report --preview` shows; nothing is drawn, kept or sent."""
 
 from __future__ import annotations
 

@@ -9,12 +9,17 @@ from loloha.campaign import Campaign
 from loloha.client.limit import covers, least
 from loloha.errors import ParameterError
 
+_DRAWN = (
+    "Values stay on the device. It sends answers that are drawn at random: each could have been "
+    "sent under any other value."
+)
+
 
 def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) -> str:
     """What reporting to all these campaigns together reveals, to be shown before a user agrees."""
     if not campaigns:
         raise ParameterError("campaigns must hold at least one, got none; name what is asked")
-    lines = [_one(campaign) for campaign in campaigns]
+    lines = [_DRAWN, *(_one(campaign) for campaign in campaigns)]
     if len(campaigns) > 1:
         lines.append(_together(campaigns))
     lines.append(_most(campaigns, limit))
@@ -33,13 +38,15 @@ def _one(campaign: Campaign) -> str:
     seconds = schedule.seconds * schedule.every
     first, memo = protocol.asked_first, protocol.asked_memo
     text = (
-        f"{campaign.name}: one of {protocol.k} values, every {_span(seconds)}. One report, seen "
-        f"alone, shifts the odds between any two values by a factor of at most {factor(first)}"
+        f"{campaign.name}: one of {protocol.k} values, every {span(seconds)}. One report, seen "
+        f"alone, shifts the odds between any two values by a factor of at most {factor(first)}: of "
+        f"two that seemed equally likely one can then seem {belief(first)}"
     )
     if not protocol.longitudinal:
-        return f"{text}, and every further report by as much again."
+        return f"{text}. Every further report shifts them by as much again."
     return (
-        f"{text}; all reports of a value that never changes, for ever, by at most {factor(memo)}."
+        f"{text}; all reports of a value that never changes, for ever, by at most {factor(memo)}: "
+        f"{belief(memo)}."
     )
 
 
@@ -75,12 +82,19 @@ def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
     )
 
 
+def belief(eps: float) -> str:
+    """What one of two values can seem at most, that seemed equally likely, rounded up."""
+    share = math.ceil(1000 / (1 + math.exp(-eps)))
+    return "almost certain" if share > 999 else f"at most {share / 10:.1f} % likely"
+
+
 def factor(eps: float) -> str:
     """A loss as the factor by which it shifts odds."""
     return f"e^{eps:.4g} = {math.exp(eps):.4g}" if eps < 700 else f"e^{eps:.4g}"
 
 
-def _span(seconds: int) -> str:
+def span(seconds: int) -> str:
+    """A length of time in words."""
     for name, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds % size == 0:
             count = seconds // size
