@@ -11,6 +11,8 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 from collecting import ADMIN_KEY, Clock, campaign
 from loloha.cli import main
 from loloha.collector.settings import Settings
+from loloha.collector.store import store
+from loloha.sender.collector import Collector
 from serving import Served, create
 
 
@@ -45,6 +47,26 @@ def test_a_life(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert [one["state"] for one in shown] == [state] * (state in ("paused", "open", "closed"))
     assert main(["campaign", "resume", url]) == 1
     assert "it is deleted" in capsys.readouterr().err
+
+
+def test_a_long_deletion_is_waited_for(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["campaign", "close", url, "--yes"]) == 0
+    # The first request ends before anything is deleted.
+    monkeypatch.setattr(store, "SECONDS_TO_DELETE", -1.0)
+    go_on = Collector.set_state
+
+    def ask(collector: Collector, state: str) -> object:
+        answer = go_on(collector, state)
+        monkeypatch.setattr(store, "SECONDS_TO_DELETE", 5.0)
+        return answer
+
+    monkeypatch.setattr(Collector, "set_state", ask)
+    assert main(["campaign", "delete", url, "--yes"]) == 0
+    told = capsys.readouterr().err
+    assert "deleting takes a while" in told
+    assert told.rstrip().endswith("is deleted")
 
 
 def test_what_ends_is_said_before_it_is_done(url: str, capsys: pytest.CaptureFixture[str]) -> None:

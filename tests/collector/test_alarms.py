@@ -18,6 +18,7 @@ from loloha.collector import alarm_watch
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
 from loloha.collector.store import Store
 from loloha.collector.store.alarms import AlarmStore, Event
+from loloha.collector.store.deletion import Deletion
 from loloha.collector.terms import Terms
 from loloha.errors import ParameterError
 from loloha.wire import encode
@@ -341,9 +342,9 @@ def test_alarms_go_with_their_rounds_and_with_their_campaign(
     watch(client)
     assert [one["round"] for one in client.get(f"{path}/alarms").json()["alarms"]] == [BURST]
     ended = START + (BURST + 1) * HOUR
-    store.drop_old_sums(ended + 86_399)
+    Deletion(store).old_sums(ended + 86_399)
     assert client.get(f"{path}/alarms").json()["alarms"]
-    store.drop_old_sums(ended + 86_400)
+    Deletion(store).old_sums(ended + 86_400)
     assert client.get(f"{path}/alarms").json()["alarms"] == []
     # Deleted while its rounds are tried: nothing is noted, nor told any more.
     stored, name = store.campaign(AGREED.fingerprint), f'loloha_alarms{{campaign="{path[-64:]}"}}'

@@ -232,6 +232,10 @@ def test_closed_rounds_are_freed_in_postgresql(postgresql_url: str) -> None:
     store.close_rounds(NOW + HOUR)
     with store.database.read() as connection:
         assert connection.execute(sql.select(schema.guard.c.rows)).all() == []
+    assert store._record.has_deleted
+    # Also while the one connection that writes is taken.
+    with store.writing():
+        store.erase()
     assert not store._record.has_deleted
     store.close()
 

@@ -63,6 +63,27 @@ COLLECTOR = [
         "collector/test_recent.py -k counts_once",
     ),
     Mutant(
+        "a campaign is deleted once a batch of it is",
+        "collector/store/statement.py",
+        "~sql.exists().where(table.c.campaign_id == _entry)",
+        "sql.true()",
+        "collector/test_deletion.py -k nothing_is_shown",
+    ),
+    Mutant(
+        "a start does not go on with what was being deleted",
+        "collector/store/deletion.py",
+        "more = [self.of_campaign(one, until) for one in self._store.by_id(deleting).values()]",
+        "more = [False]",
+        "collector/test_deletion.py -k by_itself",
+    ),
+    Mutant(
+        "half of the counts of what is being deleted is shown",
+        "collector/life.py",
+        'GONE: tuple[State, ...] = ("deleting", "deleted")',
+        'GONE: tuple[State, ...] = ("deleted",)',
+        "collector/test_deletion.py -k nothing_is_shown",
+    ),
+    Mutant(
         "a campaign that is deleted keeps its metrics",
         "collector/metric.py",
         "self.of_campaign.remove(one.fingerprint, outcome)",

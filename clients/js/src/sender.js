@@ -22,7 +22,7 @@ import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, r
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
 const FRUITLESS = 3;
 /** States of a campaign, at its collector, that has ended. */
-const OVER = ["closed", "archived", "deleted"];
+const OVER = ["closed", "archived", "deleting", "deleted"];
 /** Reports of one campaign that wait to be sent; beyond it the oldest is dropped. */
 const MOST_QUEUED = 1000;
 

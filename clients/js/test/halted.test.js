@@ -78,7 +78,7 @@ test("a paused one goes on when it is resumed, and ends when it ends", async () 
   assert.ok(!("halted" in JSON.parse(await storage.read()).enrolments[0]));
   const round = await sender.report("a");
   assert.deepEqual((await sender.deliver()).sent, [round]);
-  for (const state of ["closed", "archived", "deleted"]) {
+  for (const state of ["closed", "archived", "deleting", "deleted"]) {
     const other = await made([halt("paused")]);
     await other.sender.report("a");
     await other.sender.deliver();

@@ -12,7 +12,7 @@ from loloha.cli.campaign import ADMIN_KEY, about_key, group
 from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
-    from loloha.collector.life import State
+    from loloha.collector.life import Wanted
 
 __all__ = ["group"]
 
@@ -84,7 +84,7 @@ def delete(campaign: str, *, yes: bool = False, as_json: bool = False) -> None:
     _end(campaign, "deleted", yes, as_json)
 
 
-def _end(campaign: str, state: State, yes: bool, as_json: bool) -> None:
+def _end(campaign: str, state: Wanted, yes: bool, as_json: bool) -> None:
     """Say what goes and what stays, then ask, then do it."""
     from loloha.collector.life import MEANS
     from loloha.sender.collector import Collector
@@ -106,6 +106,10 @@ def _become(campaign: str, state: str, as_json: bool) -> None:
     try:
         with Collector(campaign, token=key) as collector:
             summary: dict[str, Any] = collector.set_state(state)
+            if summary["state"] == "deleting":
+                console.say("deleting takes a while; the collector goes on where this ends")
+            while summary["state"] == "deleting":
+                summary = collector.set_state(state)
     except CampaignError as error:
         if error.status not in (401, 403):
             raise

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from loloha.campaign.schedule import to_text
-from loloha.collector.life import STATES
+from loloha.collector.life import GONE, STATES
 from loloha.collector.metric import Metrics
 from loloha.collector.smoothed import of_alarms
 from loloha.collector.smoothed_cache import rounds_together
@@ -106,7 +106,7 @@ class AlarmWatch:
         if self._closing:
             return False
         now = self._now()
-        there = self._store.fingerprints(states=[one for one in STATES if one != "deleted"])
+        there = self._store.fingerprints(states=[one for one in STATES if one not in GONE])
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
             # None was told of one that never had rounds to try.

@@ -14,7 +14,7 @@ from loloha.collector import shape
 from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
-from loloha.collector.life import LISTED, STATES, Life, State
+from loloha.collector.life import LISTED, STATES, Life, Wanted
 from loloha.collector.openapi import described, problems, takes
 from loloha.collector.problem import Problem
 from loloha.collector.query import Whole, known_parameters
@@ -161,7 +161,7 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-async def become(context: Context, fingerprint: str, state: State) -> StoredCampaign:
+async def become(context: Context, fingerprint: str, state: Wanted) -> StoredCampaign:
     """Have a campaign in a state, whoever with an admin key asks for it, and in whichever way."""
     stored = await context.known(fingerprint)
     try:

@@ -9,21 +9,25 @@ from loloha.errors import CampaignError
 if TYPE_CHECKING:
     from loloha.collector.stored_campaign import StoredCampaign
 
-State = Literal["open", "paused", "closed", "archived", "deleted"]
+Wanted = Literal["open", "paused", "closed", "archived", "deleted"]
+"""What a campaign can be made."""
+State = Literal[Wanted, "deleting"]
 STATES: tuple[State, ...] = get_args(State)
 LISTED: tuple[State, ...] = ("open", "paused", "closed")
 """Others are shown to who asks for them by name."""
-ENDED: tuple[State, ...] = ("closed", "archived", "deleted")
+GONE: tuple[State, ...] = ("deleting", "deleted")
+"""Nothing of what was counted is shown, or counted again: it is going, or gone."""
+ENDED: tuple[State, ...] = ("closed", "archived", *GONE)
 """No round takes reports any more."""
-_FOLLOWS: dict[State, tuple[State, ...]] = {
+_FOLLOWS: dict[Wanted, tuple[State, ...]] = {
     "open": ("paused",),
     "paused": ("open",),
     "closed": ("open", "paused"),
     "archived": ("closed",),
-    "deleted": ("closed", "archived"),
+    "deleted": ("closed", "archived", "deleting"),
 }
 """After which states each may come."""
-MEANS: dict[State, str] = {
+MEANS: dict[Wanted, str] = {
     "open": "It takes reports again, of the rounds that are open then. What was dropped stays so.",
     "paused": (
         "It takes no reports until it is resumed: devices are told, drop what waits, and ask "
@@ -65,7 +69,7 @@ class Life(NamedTuple):
         return min(first - 1, last)
 
 
-def following(state: State) -> list[State]:
+def following(state: State) -> list[Wanted]:
     """The states that may come next, other than the same."""
     return [wanted for wanted, before in _FOLLOWS.items() if state in before]
 
@@ -74,7 +78,7 @@ NEW = Life()
 """That of a campaign of which the store has noted nothing yet."""
 
 
-def require_next(state: State, wanted: State) -> None:
+def require_next(state: State, wanted: Wanted) -> None:
     """Refuse a state that cannot follow; the same again can.
 
     Raises
@@ -85,6 +89,6 @@ def require_next(state: State, wanted: State) -> None:
     before = _FOLLOWS[wanted]
     if wanted != state and state not in before:
         raise CampaignError(
-            f"campaign must be {' or '.join(before)} to become {wanted}, it is {state}; "
+            f"campaign must be {' or '.join(before[:2])} to become {wanted}, it is {state}; "
             + ("create another one" if wanted == "open" else "see its states in the documentation")
         )

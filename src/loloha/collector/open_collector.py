@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from loloha.collector.alarm_watch import AlarmWatch
@@ -13,6 +14,7 @@ from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
 from loloha.collector.process import Process
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.deletion import Deletion
 from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.store.overview import Overview
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
@@ -22,6 +24,7 @@ from loloha.errors import StoreError
 SECONDS_OF_LIVES = 1.0
 """So often a collector reads which campaigns another has paused or ended."""
 _log = logging.getLogger(__name__)
+_SECONDS_A_TURN = 1.0
 SECONDS_TO_DROP = 3600.0
 """Sums that are no longer kept go once in so long, and not before so long after a start."""
 
@@ -94,7 +97,10 @@ class OpenCollector:
                 store.give_back()
             store.close()
             raise
-        self._upkeeps = [] if self.log is None else [self.log]
+        deleting = Upkeep(
+            lambda: self._delete(timekeeper.now()), "what is to go is deleted", metrics
+        )
+        self._upkeeps = [deleting, *([] if self.log is None else [self.log])]
         self.alarms = watch = None
         if settings.alarms:
             self.alarms = watch = AlarmWatch(
@@ -135,15 +141,27 @@ class OpenCollector:
         self.store.see(now)
         self.store.probe()
         self.look_over(now)
-        if not self.store.leads():
+        return self.store.leads() and self.store.close_rounds(now)
+
+    def _delete(self, now: float) -> bool:
+        """For a while; the leader sees that all goes: is more to go."""
+        more = self.store.leads() and self._delete_some(now, monotonic() + _SECONDS_A_TURN)
+        if self.store.is_shared and not more:
             self.store.erase()
-            return False
+        return more
+
+    def _delete_some(self, now: float, until: float) -> bool:
+        deletion = Deletion(self.store)
         # A clock that was wrong at the start may be set right before anything is gone.
         self._dropped = min(now, self._dropped or now)
-        if now - self._dropped >= SECONDS_TO_DROP:
-            self.store.drop_old_sums(now)
-            self._dropped = now
-        return self.store.close_rounds(now)
+        if deletion.finish(until):
+            return True
+        if now - self._dropped < SECONDS_TO_DROP:
+            return False
+        if deletion.old_sums(now, until):
+            return True
+        self._dropped = now
+        return False
 
 
 def kept_reports(settings: Settings) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from loloha.collector.life import State
+from loloha.collector.life import State, Wanted
 
 Count = Annotated[int, Meta(ge=0)]
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -149,7 +149,7 @@ class NewAdminKey(Struct):
 class NewState(Struct, forbid_unknown_fields=True):
     """What a campaign is to become."""
 
-    state: State
+    state: Wanted
 
 
 class CampaignDocument(Summary):

@@ -184,6 +184,8 @@ class Collector:
     def set_state(self, state: str) -> dict[str, Any]:
         """Pause the campaign, open it again, or end it; its summary.
 
+        One that is deleted may be "deleting" in it, where that takes long: ask again.
+
         Parameters
         ----------
         state : str

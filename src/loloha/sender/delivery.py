@@ -16,7 +16,8 @@ from loloha.sender.receipt import Fate, answers_of, fate, halted
 from loloha.wire.message import MOST_TOGETHER
 
 _STATES = {
-    "open": None, "paused": "paused", "closed": "ended", "archived": "ended", "deleted": "ended",
+    "open": None, "paused": "paused",
+    "closed": "ended", "archived": "ended", "deleting": "ended", "deleted": "ended",
 }  # fmt: skip
 """What the state of a campaign at its collector means here."""
 _OVER = "campaign has ended by its own end date; the report was dropped"

@@ -16,7 +16,7 @@ from loloha.collector.administration import draw_key, revoke_key, rotate_key
 from loloha.collector.body import PAGES, Admitted
 from loloha.collector.campaigns import become
 from loloha.collector.context import Context
-from loloha.collector.life import MEANS, State
+from loloha.collector.life import MEANS, Wanted
 from loloha.collector.problem import Problem
 from loloha.collector.store.admin_key import LAST, AdminKey, AdminKeys
 
@@ -25,6 +25,7 @@ _DONE = {
     "paused": "The campaign is paused.",
     "closed": "The campaign is closed.",
     "archived": "The campaign is archived.",
+    "deleting": "What the campaign had counted is being deleted, and shown no more.",
     "deleted": "What the campaign had counted is deleted.",
     "revoked": "The key is revoked.",
 }
@@ -96,8 +97,8 @@ def routes(context: Context) -> APIRouter:
             raise Problem(
                 422, "short name must be that of the campaign; go back and type it", kind="short"
             )
-        await become(context, fingerprint, wanted)
-        return moved(admitted, f"./?done={wanted}")
+        stored = await become(context, fingerprint, wanted)
+        return moved(admitted, f"./?done={context.life_of(stored).state}")
 
     @router.post(f"{PAGES}add")
     async def add_key(request: Request) -> Response:
@@ -168,9 +169,9 @@ def _field(admitted: Admitted, name: str) -> str:
     return value
 
 
-def _state(text: str) -> State:
+def _state(text: str) -> Wanted:
     try:
-        state: State = msgspec.convert(text, State)
+        state: Wanted = msgspec.convert(text, Wanted)
         return state
     except msgspec.ValidationError:
         raise Problem(422, "to must be a state of a campaign; go back", kind="state") from None

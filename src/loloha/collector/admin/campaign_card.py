@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from loloha.campaign.schedule import to_text
 from loloha.collector.context import Context
-from loloha.collector.life import Life, State, following
+from loloha.collector.life import Life, State, Wanted, following
 from loloha.collector.store.standing import Standing, standings
 from loloha.collector.stored_campaign import StoredCampaign
 
 SHORT = 8
 """Digits of the fingerprint that are a short name of a campaign."""
 MOST_SHOWN = 50
-_VERBS: dict[State, str] = {
+_VERBS: dict[Wanted, str] = {
     "open": "Resume",
     "paused": "Pause",
     "closed": "Close",
@@ -38,7 +38,7 @@ class Card:
     stored: StoredCampaign
     stand: Standing
     state: State
-    follows: list[State]
+    follows: list[Wanted]
     newest: str
 
     verbs = _VERBS

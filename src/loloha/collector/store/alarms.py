@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import sqlalchemy as sql
 
+from loloha.collector.life import GONE
 from loloha.collector.store import schema
-from loloha.collector.store.statement import insert
+from loloha.collector.store.statement import SHOWN, insert
 from loloha.collector.store.store import Store
 
 MOST_AT_ONCE = 100
@@ -54,7 +55,7 @@ class AlarmStore:
         state = sql.select(schema.campaign.c.state).where(schema.campaign.c.id == campaign_id)
         state = state.with_for_update(key_share=True)
         with self._store.writing() as connection:
-            if connection.scalar(state) == "deleted":
+            if connection.scalar(state) in GONE:
                 # While its rounds were tried.
                 return
             if rows:
@@ -71,7 +72,8 @@ class AlarmStore:
     def due(self, now: float) -> list[Event]:
         """Events to be sent by now, the first due first."""
         table = schema.alarm
-        select = sql.select(*(table.c[name] for name in Event._fields)).where(table.c.due <= now)
+        select = sql.select(*(table.c[name] for name in Event._fields))
+        select = select.where(table.c.due <= now, table.c.campaign_id.in_(SHOWN))
         with self._store.database.read() as connection:
             rows = connection.execute(select.order_by(table.c.due).limit(MOST_AT_ONCE)).all()
         return [Event(*row) for row in rows]
@@ -86,7 +88,8 @@ class AlarmStore:
 
     def waiting(self) -> int:
         """How many events are still to be sent."""
-        select = sql.select(sql.func.count()).where(schema.alarm.c.due.is_not(None))
+        waits = schema.alarm.c.due.is_not(None), schema.alarm.c.campaign_id.in_(SHOWN)
+        select = sql.select(sql.func.count()).where(*waits)
         with self._store.database.read() as connection:
             number: int = connection.execute(select).scalar_one()
         return number
@@ -96,7 +99,7 @@ class AlarmStore:
         table = schema.alarm
         select = (
             sql.select(table.c.body)
-            .where(table.c.campaign_id == campaign_id)
+            .where(table.c.campaign_id == campaign_id, table.c.campaign_id.in_(SHOWN))
             .order_by(table.c.round.desc(), table.c.event)
             .limit(most)
         )

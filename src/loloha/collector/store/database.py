@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -165,16 +165,19 @@ class Database:
         except OSError as error:
             raise StoreError(_advice(_cause(error))) from None
 
-    def erase(self, table: sql.Table) -> bool:
+    def erase(self, tables: Iterable[sql.Table]) -> bool:
         """Let deleted rows leave the files; whether they have, which a long reader can delay."""
-        with translated():
-            if self.dialect == "postgresql":
-                with self.writer.connect() as connection:
-                    direct = connection.execution_options(isolation_level="AUTOCOMMIT")
-                    # Where another collector does the same it is done.
-                    direct.execute(sql.text(f"VACUUM (SKIP_LOCKED) {table.name}"))
-                return True
+        if self.dialect == "sqlite":
             return self._truncate_log()
+        names = ", ".join(table.name for table in tables)
+        # Beside the connection that writes, and for as long as it takes.
+        with translated(), self.reader.connect() as connection:
+            direct = connection.execution_options(isolation_level="AUTOCOMMIT")
+            direct.detach()
+            direct.execute(sql.text("SET statement_timeout = 0"))
+            # Where another collector does the same it is done.
+            direct.execute(sql.text(f"VACUUM (SKIP_LOCKED) {names}"))
+        return True
 
     def _truncate_log(self) -> bool:
         connection = self.writer.raw_connection()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sqlalchemy as sql
-
-from loloha.collector.store import schema, statement
+from loloha.collector.store import statement
+from loloha.collector.store.deletion import Deletion
 from loloha.collector.store.leader import DELIVER
 from loloha.collector.store.store import Store
 from loloha.collector.stored_campaign import StoredCampaign
@@ -24,10 +23,9 @@ class KeptQueue:
 
     def drop(self) -> int:
         """Delete reports that wait for a log no longer kept; of how many commits they were."""
-        with self._store.writing() as connection:
-            dropped: int = connection.execute(sql.delete(schema.kept)).rowcount
-        if dropped:
-            self._store.note_deleted()
+        deletion, dropped = Deletion(self._store), 0
+        while rows := deletion.one_batch(statement.DELETE_ANY_KEPT):
+            dropped += rows
         return dropped
 
     def take(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:

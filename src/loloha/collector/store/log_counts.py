@@ -9,7 +9,7 @@ import sqlalchemy as sql
 from loloha.collector.store import schema
 from loloha.collector.store.counts import pack_part
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
-from loloha.collector.store.statement import OUTCOMES, by_first
+from loloha.collector.store.statement import IS_SHOWN, OUTCOMES, by_first
 from loloha.collector.work import CELLS
 from loloha.errors import StoreError
 from loloha.wire import Refusal
@@ -32,6 +32,11 @@ def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -
     """
     place = {"entry": stored.id, "at": tallied.round}
     with store.database.write() as connection:
+        if connection.scalar(IS_SHOWN.with_for_update(key_share=True), place) is None:
+            raise StoreError(
+                f"store must keep what it counts of {stored.campaign.fingerprint}, the campaign is "
+                "deleted there; create another one"
+            )
         before = by_first(connection.execute(OUTCOMES, place))
         if before.get(ACCEPTED, 0) > before.get(LOGGED, 0):
             raise StoreError(

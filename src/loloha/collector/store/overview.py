@@ -8,7 +8,7 @@ import msgspec
 import sqlalchemy as sql
 
 from loloha.campaign import Schedule
-from loloha.collector.life import ENDED, State
+from loloha.collector.life import ENDED, GONE, State
 from loloha.collector.store import schema
 from loloha.collector.store.store import Store
 
@@ -46,7 +46,7 @@ class Overview:
         table = schema.campaign
         select = (
             sql.select(table.c.fingerprint, table.c.state, table.c.newest_report)
-            .where(table.c.state != "deleted")
+            .where(table.c.state.not_in(GONE))
             .order_by(table.c.id.desc())
             .limit(most)
         )

@@ -189,6 +189,7 @@ class Recorder:
         if stored.terms.publish_every == 0:
             for round in connection.execute(statement.WAITING_ROUNDS, closing).scalars().all():
                 self._publish_closed(connection, stored, round)
+        # All that is left goes in batches of its own: see `deletion`.
         self.has_deleted |= connection.execute(statement.DELETE_CLOSED, closing).rowcount > 0
         for at in [at for at in self._guards if at[0] == stored.id]:
             if at[1] < first:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sql
 
-from loloha.collector.life import State
+from loloha.collector.life import GONE, State
 from loloha.collector.store import schema
 from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
 from loloha.collector.store.store import Store
@@ -43,7 +43,7 @@ def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:
     counts = (
         sql.select(campaign.c.fingerprint, outcome.c.kind, sql.func.sum(outcome.c.count))
         .join(campaign, campaign.c.id == outcome.c.campaign_id)
-        .where(some)
+        .where(some, campaign.c.state.not_in(GONE))
         .group_by(campaign.c.fingerprint, outcome.c.kind)
         .order_by(outcome.c.kind)
     )

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
-from loloha.collector.life import ENDED
+from loloha.collector.life import ENDED, GONE
 from loloha.collector.store.schema import (
     alarm,
     campaign,
@@ -72,8 +72,34 @@ SET_NEWEST = (
     .where(campaign.c.id == _entry, campaign.c.newest_report < _minute)
     .values(newest_report=_minute)
 )
-DELETE_CLOSED = sql.delete(guard).where(
-    guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
+MOST_ROWS, MOST_BYTES = 1000, 8 << 20
+"""Of a batch that is deleted: uploads wait for it, on SQLite all of it is overwritten."""
+
+
+def delete_batch(table: sql.Table, *which: Any) -> Any:
+    """Delete the first of these rows by their key, so many of them that a commit is short."""
+    names = [column.name for column in table.primary_key]
+    contents = [one for one in table.c if isinstance(one.type, sql.LargeBinary)]
+    size = sum(map(sql.func.length, contents), sql.literal(0)).label("size")
+    keys = [table.c[name] for name in names]
+    first = sql.select(*keys, size).where(*which).order_by(*keys).limit(MOST_ROWS).subquery()
+    order = [first.c[name] for name in names]
+    before = (sql.func.sum(first.c.size).over(order_by=order) - first.c.size).label("before")
+    summed = sql.select(*order, before).subquery()
+    few = sql.select(*(summed.c[name] for name in names)).where(summed.c.before < MOST_BYTES)
+    return sql.delete(table).where(sql.tuple_(*keys).in_(few))
+
+
+DELETE_CLOSED = delete_batch(
+    guard, guard.c.campaign_id == _entry, guard.c.round < sql.bindparam("first")
+)
+# What is left of a closed round is no guard of anything, it only waits to be deleted.
+CLOSED_GUARDS = sql.select(campaign.c.id, campaign.c.first_open).where(
+    sql.exists().where(
+        guard.c.campaign_id == campaign.c.id,
+        guard.c.round >= 0,
+        guard.c.round < campaign.c.first_open,
+    )
 )
 
 _size = sql.func.length(guard.c.rows)
@@ -139,20 +165,27 @@ WAITING_ROUNDS = sql.select(outcome.c.round).where(
     outcome.c.count > 0,
     outcome.c.round < sql.bindparam("first"),
 )
-_first_guarded = (
-    sql.select(guard.c.round).where(guard.c.round >= 0).order_by(guard.c.round).limit(1)
-)
-FIRST_GUARDED = _first_guarded.where(guard.c.campaign_id == _entry)
 # What has ended has no guard.
-ALL_FIRST_GUARDED = sql.select(
-    campaign.c.id,
-    _first_guarded.where(guard.c.campaign_id == campaign.c.id).scalar_subquery(),
-).where(campaign.c.state.not_in(ENDED))
+_first_guarded = (
+    sql.select(guard.c.round)
+    .where(guard.c.campaign_id == campaign.c.id, guard.c.round >= campaign.c.first_open)
+    .order_by(guard.c.round)
+    .limit(1)
+    .scalar_subquery()
+)
+FIRST_GUARDED = sql.select(_first_guarded).where(campaign.c.id == _entry)
+ALL_FIRST_GUARDED = sql.select(campaign.c.id, _first_guarded).where(campaign.c.state.not_in(ENDED))
+
+# Campaigns of which something can be shown, or sent.
+SHOWN = sql.select(campaign.c.id).where(campaign.c.state.not_in(GONE))
+IS_SHOWN = SHOWN.where(campaign.c.id == _entry)
+DELETING = sql.select(campaign.c.id).where(campaign.c.state == "deleting")
 
 # Those that were marked come first.
 MOST_KEPT = 10_000
 KEPT_SIZES = (
     sql.select(kept.c.campaign_id, kept.c.round, kept.c.segment, sql.func.length(kept.c.reports))
+    .where(kept.c.campaign_id.in_(SHOWN))
     .order_by(kept.c.campaign_id, kept.c.round, kept.c.segment)
     .limit(MOST_KEPT)
 )
@@ -163,20 +196,40 @@ MARK_KEPT = (
 )
 # None that another collector marked since.
 _marked = _here(kept) & (kept.c.segment < 0) & (kept.c.segment >= -1 - _number("last"))
-MARKED_KEPT = sql.select(kept.c.reports).where(_marked).order_by(kept.c.segment.desc())
+MARKED_KEPT = (
+    sql.select(kept.c.reports)
+    .where(_marked, kept.c.campaign_id.in_(SHOWN))
+    .order_by(kept.c.segment.desc())
+)
 DELETE_KEPT = sql.delete(kept).where(_marked)
 
 # What a campaign has counted in the rounds before one; all that there is of it but its document.
 _before = _number("before")
+_SUMS = cell, waiting_cell, outcome, alarm
 DELETE_SUMS = [
     sql.delete(table).where(table.c.campaign_id == _entry, table.c.round < _before)
-    for table in (cell, waiting_cell, outcome, alarm)
+    for table in _SUMS
 ]
-DELETE_ALL = [
-    sql.delete(table).where(table.c.campaign_id == _entry)
-    for table in metadata.sorted_tables
-    if "campaign_id" in table.c
-]
+_rounds_before = sql.union_all(
+    *(
+        sql.select(sql.func.min(table.c.round).label("round")).where(
+            table.c.campaign_id == _entry, table.c.round < _before
+        )
+        for table in _SUMS
+    )
+).subquery()
+OLDEST_SUMS = sql.select(sql.func.min(_rounds_before.c.round))
+
+OF_CAMPAIGN = [table for table in metadata.sorted_tables if "campaign_id" in table.c]
+"""Tables of which a campaign that is deleted has no row."""
+DELETE_ALL = [delete_batch(table, table.c.campaign_id == _entry) for table in OF_CAMPAIGN]
+SET_DELETED = (
+    sql.update(campaign)
+    .where(campaign.c.id == _entry, campaign.c.state == "deleting")
+    .where(*(~sql.exists().where(table.c.campaign_id == _entry) for table in OF_CAMPAIGN))
+    .values(state="deleted")
+)
+DELETE_ANY_KEPT = delete_batch(kept)
 
 
 def insert(dialect: str, table: sql.Table) -> Any:

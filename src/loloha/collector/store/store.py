@@ -8,15 +8,17 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any
 
 import sqlalchemy as sql
 
 from loloha.campaign import Campaign
-from loloha.collector.life import ENDED, NEW, STATES, Life, State, require_next
+from loloha.collector.life import ENDED, NEW, STATES, Life, State, Wanted, require_next
 from loloha.collector.store import schema, statement
 from loloha.collector.store.counts import whole
 from loloha.collector.store.database import Database
+from loloha.collector.store.deletion import Deletion
 from loloha.collector.store.leader import Leader
 from loloha.collector.store.record import (
     ACCEPTED,
@@ -36,6 +38,8 @@ from loloha.errors import CampaignError, StoreError
 from loloha.server.tally import Tally
 
 PROBE_BYTES = 1 << 20
+SECONDS_TO_DELETE = 5.0
+"""So long a campaign's rows are deleted while who asked for it waits."""
 RECENTLY = 60
 """Seconds: a running collector notes the time in its store twice as often."""
 
@@ -163,8 +167,11 @@ class Store:
                 is_new = added.first() is not None
             return self._campaigns(connection, mine)[0], is_new
 
-    def set_state(self, stored: StoredCampaign, wanted: State, now: float) -> None:
-        """Let a campaign be paused, go on, or end; what that deletes is gone when this returns.
+    def set_state(self, stored: StoredCampaign, wanted: Wanted, now: float) -> None:
+        """Let a campaign be paused, go on, or end.
+
+        It is ``deleting`` first, where it is to be deleted: what is not gone after some seconds
+        goes later, in `Deletion.finish` or by the same call again, which end as ``deleted``.
 
         Raises
         ------
@@ -172,19 +179,27 @@ class Store:
             If that state cannot follow the one it is in.
         """
         mine = schema.campaign.c.id == stored.id
-        values: dict[str, Any] = {"state": wanted}
-        with self._remembered() as connection:
-            self._record.lock(connection, [stored.id])
-            require_next(self._record.life(stored).at(stored, now).state, wanted)
+        with self.locked(stored) as connection:
+            before = self._record.life(stored).at(stored, now).state
+            require_next(before, wanted)
+            state: State = "deleting" if wanted == "deleted" != before else wanted
+            values: dict[str, Any] = {"state": state}
             if wanted in ENDED:
                 self._record.close_before(connection, stored, stored.campaign.schedule.last + 1)
-            if wanted == "deleted":
-                for delete in statement.DELETE_ALL:
-                    connection.execute(delete, {"entry": stored.id})
-                self._record.has_deleted = True
+            if state == "deleting":
                 values |= {"secret": secrets.token_bytes(32), "newest_report": 0}
             connection.execute(sql.update(schema.campaign).where(mine).values(values))
-            self._record.change(stored, self._record.life(stored)._replace(state=wanted))
+            self._record.change(stored, self._record.life(stored)._replace(state=state))
+        if state == "deleting":
+            Deletion(self).of_campaign(stored, monotonic() + SECONDS_TO_DELETE)
+
+    def note_whole_deletion(self, stored: StoredCampaign) -> bool:
+        """Note that a campaign is deleted, where it has no rows any more; whether it is."""
+        with self.locked(stored) as connection:
+            life = self._record.life(stored)
+            if connection.execute(statement.SET_DELETED, {"entry": stored.id}).rowcount:
+                self._record.change(stored, life := life._replace(state="deleted"))
+        return life.state == "deleted"
 
     def life(self, stored: StoredCampaign) -> Life:
         """Where a campaign is in its life, from memory: as who writes the store left it."""
@@ -195,21 +210,6 @@ class Store:
         with self.database.read() as connection:
             self._record.read_lives(connection)
 
-    def drop_old_sums(self, now: float) -> None:
-        """Forget the closed rounds that are older than the terms of their campaigns keep them."""
-        keeps = schema.campaign.c.terms.contains('"keep_days"')
-        with self.database.read() as connection:
-            old = [
-                {"entry": one.id, "before": one.terms.first_kept(one.campaign.schedule, now)}
-                for one in self._campaigns(connection, keeps)
-            ]
-        old = [one for one in old if one["before"] > 0]
-        if old:
-            with self._remembered() as connection:
-                self._record.lock(connection, [one["entry"] for one in old])
-                for delete in statement.DELETE_SUMS:
-                    connection.execute(delete, old)
-
     def close_rounds(self, now: float, *, most: int = 25) -> bool:
         """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
 
@@ -218,8 +218,8 @@ class Store:
         """
         with self.database.read() as connection:
             rows = connection.execute(statement.ALL_FIRST_GUARDED).all()
-        first = {each: round for each, round in rows if round is not None}
-        self._closes = {place: self._closes.get(place, -math.inf) for place in first.items()}
+        first = [(each, round) for each, round in rows if round is not None]
+        self._closes = {place: self._closes.get(place, -math.inf) for place in first}
         due = [each for (each, _), moment in self._closes.items() if moment <= now]
         if due:
             with self._remembered() as connection:
@@ -231,14 +231,21 @@ class Store:
                         closes = stored.terms.closes(stored.campaign.schedule, round)
                         self._closes[stored.id, round] = closes
         more = len(due) > most
-        if not more:
+        if not more and not self.is_shared:
             self.erase()
         return more
 
     def erase(self) -> None:
-        """Let what was deleted leave the files; SQLite does so once nobody reads it any more."""
+        """Let what was deleted leave the files; SQLite does so once nobody reads it any more.
+
+        On PostgreSQL it takes as long as it takes, beside commits.
+        """
         if self._record.has_deleted:
-            self._record.has_deleted = not self.database.erase(schema.guard)
+            self._record.has_deleted, has_left = False, False
+            try:
+                has_left = self.database.erase(statement.OF_CAMPAIGN)
+            finally:
+                self._record.has_deleted |= not has_left
 
     def note_deleted(self) -> None:
         """Rows were deleted: let them leave the files when rounds are closed next."""
@@ -305,6 +312,13 @@ class Store:
             yield connection
 
     @contextmanager
+    def locked(self, stored: StoredCampaign) -> Iterator[sql.Connection]:
+        """A transaction that no other of this campaign runs beside."""
+        with self._remembered() as connection:
+            self._record.lock(connection, [stored.id])
+            yield connection
+
+    @contextmanager
     def _remembered(self) -> Iterator[sql.Connection]:
         """A transaction that changes what the recorder remembers, once it has committed."""
         with self._recording:
@@ -335,15 +349,17 @@ class Store:
 
     def campaign(self, fingerprint: str) -> StoredCampaign | None:
         """The campaign of a fingerprint, None if there is none."""
-        with self.database.read() as connection:
-            campaigns = self._campaigns(connection, schema.campaign.c.fingerprint == fingerprint)
+        campaigns = self.campaigns(schema.campaign.c.fingerprint == fingerprint)
         return campaigns[0] if campaigns else None
 
     def by_id(self, ids: Iterable[int]) -> dict[int, StoredCampaign]:
         """The campaigns of these numbers."""
+        return {stored.id: stored for stored in self.campaigns(schema.campaign.c.id.in_(set(ids)))}
+
+    def campaigns(self, which: Any) -> list[StoredCampaign]:
+        """The campaigns of which a condition is true, the oldest first."""
         with self.database.read() as connection:
-            some = self._campaigns(connection, schema.campaign.c.id.in_(set(ids)))
-        return {stored.id: stored for stored in some}
+            return self._campaigns(connection, which)
 
     def fingerprints(
         self,
@@ -378,6 +394,8 @@ class Store:
         select = sql.select(table.c.round, table.c.kind, table.c.count).where(wanted)
         numbers = sql.select(table.c.round).where(wanted).distinct()
         with self.database.read() as connection:
+            if connection.scalar(statement.IS_SHOWN, {"entry": stored.id}) is None:
+                return []
             if newest is not None:
                 few = numbers.order_by(table.c.round.desc()).limit(newest)
                 oldest = connection.scalar(sql.select(sql.func.min(few.subquery().c.round)))
@@ -405,6 +423,8 @@ class Store:
         """The published counts of one round; empty if there are none."""
         tally, place = Tally(stored.campaign.protocol), {"entry": stored.id, "at": round}
         with self.database.read() as connection:
+            if connection.scalar(statement.IS_SHOWN, place) is None:
+                return tally
             happened = by_first(connection.execute(OUTCOMES, place))
             tally.n = happened.get(ACCEPTED, 0) - happened.get(WAITING, 0)
             tally.counts = whole(connection.execute(ALL_PARTS, place), len(tally.counts))

@@ -127,6 +127,7 @@ const NOT_OPEN = {
   paused: "It takes no reports until it is resumed. Devices are told, and drop what waits.",
   closed: "It takes no reports any more. Devices are told, and stop.",
   archived: "It takes no reports any more, and is no longer listed.",
+  deleting: "It takes no reports any more, and all that it had counted is being deleted.",
   deleted: "It takes no reports any more, and all that it had counted is deleted.",
 };
 const RECENT = 5;
