@@ -36,11 +36,11 @@ class Outcome(NamedTuple):
 
 
 class Copy:
-    """A private copy of sources, tests and alerts, in which one bug at a time may live."""
+    """A private copy of all that tests read, in which one bug at a time may live."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for part in ("src", "tests", "deploy"):
+        for part in ("src", "tests", "deploy", "clients/js/src"):
             shutil.copytree(
                 ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
             )
