@@ -67,7 +67,7 @@ class Card:
     def expires(self) -> str:
         """When it ends by itself."""
         moment = self.stored.campaign.schedule.expires
-        return "no end date" if moment is None else f"{to_text(moment)[:16].replace('T', ' ')} UTC"
+        return "no end date" if moment is None else to_text(moment)[:16].replace("T", " ")
 
     @property
     def retention(self) -> str:
