@@ -9,12 +9,14 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from pyarrow.parquet import read_table, write_table
+
 import loloha
-from loloha.campaign import Campaign, Labels, Schedule
+from loloha.campaign import Campaign, Labels, Range, Schedule
 from loloha.cli import main
 from loloha.engines.saved import save
 from loloha.errors import ParameterError
-from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable
+from loloha.server.estimate_table import COLUMNS, NUMBERS, EstimateTable, round_columns
 from loloha.server.observations import Observations
 
 PROTOCOL = loloha.OLOLOHA(k=4, eps_inf=2.0, eps_1=1.0)
@@ -207,3 +209,81 @@ def test_the_users_of_sampled_buckets_are_read_off_their_errors() -> None:
     found = Observations.of_table(table, protocol)
     assert (found.eligible == result.eligible).all()
     assert loloha.series(found).estimates == pytest.approx(loloha.series(result).estimates)
+
+
+# -- numbers
+
+HOURS = Campaign(
+    name="h",
+    protocol=loloha.OneBit(k=12, eps_inf=2.0, eps_1=1.0),
+    domain=Range(-6, 18, 12),
+    schedule=Schedule(0, 86_400),
+)
+MEANS = ("mean", "mean_standard_error", "mean_lower", "mean_upper")
+
+
+@pytest.fixture
+def hours(tmp_path: Path) -> tuple[loloha.population.Simulation, list[str]]:
+    """Twelve rounds of 900 users, as tallies and as a campaign's file."""
+    values = np.random.default_rng(3).integers(0, 7, (900, 1)) + np.arange(12) // 3
+    result = loloha.simulate(HOURS.protocol, values, rng=4)
+    for t, tally in enumerate(result.tallies):
+        save(tmp_path, t, tally)
+    (tmp_path / "hours.json").write_bytes(HOURS.to_json())
+    return result, [str(tmp_path), "--campaign", str(tmp_path / "hours.json")]
+
+
+def test_numbers_have_mean_and_quantiles_together_and_by_themselves(
+    hours: tuple[Any, list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    result, source = hours
+    assert main(["series", *source, "--level", "0.9", "--out", str(tmp_path / "s.parquet")]) == 0
+    assert main(["series", *source, "--level", "0.9", "--json"]) == 0
+    told = capsys.readouterr().out
+    rows = json.loads(told[told.index("[") :])
+    written = read_table(tmp_path / "s.parquet").to_pylist()
+    assert written == rows
+    scale = HOURS.domain.scale
+    together = loloha.series(result.tallies).numbers.summary(0.9, scale)
+    single = [tally.estimate().numbers.summary(0.9, scale) for tally in result.tallies]
+    for row in rows:
+        for name, numbers in together.items():
+            assert row[name] == pytest.approx(numbers[row["round"]])
+            assert row[f"single_{name}"] == pytest.approx(single[row["round"]][name])
+    assert main(["series", *source]) == 0
+    shown = capsys.readouterr().out
+    assert "each estimated from 12 rounds" in shown
+    assert "single rounds" in shown
+    assert (
+        f"{loloha.series(result.tallies).numbers.summary(0.95, scale)['mean'][-1]:.4g} [" in shown
+    )
+
+
+def test_numbers_of_suppressed_thresholds_have_their_mean(
+    hours: tuple[Any, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a collector shows a campaign whose thresholds are drawn by few users each."""
+    result, (_, *source) = hours
+    shape = result.estimates.shape
+    scale = HOURS.domain.scale
+    single = [tally.estimate().numbers.summary(0.95, scale) for tally in result.tallies]
+    table = EstimateTable(
+        campaign=HOURS.fingerprint, round=list(range(12)), value=range(11), label=HOURS.bin_labels,
+        level=0.95, n=[900] * 12, about={"parameters": {"protocol": HOURS.protocol.to_dict()}},
+        more=round_columns({"mean": [one["mean"] for one in single]}, 11),
+        **dict.fromkeys(NUMBERS, np.full(shape, np.nan)),
+    )  # fmt: skip
+    write_table(table.to_frame(), tmp_path / "shown.parquet")
+    path = str(tmp_path / "shown.parquet")
+    assert main(["series", path, *source, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 12
+    whole = loloha.series(result.tallies).numbers.summary(0.95, scale)
+    for row in rows:
+        for name in MEANS:
+            # The variance of a mean without thresholds is a little larger.
+            assert row[name] == pytest.approx(whole[name][row["round"]], abs=0.25)
+        assert row["single_mean"] == pytest.approx(single[row["round"]]["mean"])
+        assert "quantile_50" not in row
+    assert main(["series", path]) == 2
+    assert "take the address of the campaign, or tallies" in capsys.readouterr().err

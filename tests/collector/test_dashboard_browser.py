@@ -129,7 +129,7 @@ def test_lines_are_means_of_windows_where_that_is_asked_for(visit: Open, site: S
 
 
 def test_numbers_are_lines_of_mean_and_quantiles(visit: Open, site: Site) -> None:
-    page = visit(timed())
+    page = visit(timed(), "&smoothed=false")
     numbers = site.get(path(timed()) + "/series?newest=100&top=40")["numbers"]
     lines = {one["name"]: one for one in drawn(page, "numbers-chart") if one.get("name")}
     names = {"mean": "mean", "median": "quantile_50", "90 % quantile": "quantile_90"}
@@ -145,6 +145,29 @@ def test_numbers_are_lines_of_mean_and_quantiles(visit: Open, site: Site) -> Non
         assert page.locator(f"#{panel}").is_hidden()
     assert "the share of users" in page.locator("#round-lead").text_content()
     assert visit(frequent()).locator("#numbers").is_hidden()
+
+
+def test_numbers_of_rounds_are_estimated_together(visit: Open, site: Site) -> None:
+    page = visit(timed())
+    until(page, "document.querySelector('#numbers-lead').textContent.includes('Points are')")
+    single = site.get(path(timed()) + "/series?newest=100&top=40")["numbers"]
+    together = site.get(path(timed()) + "/smoothed?newest=100&top=1")["numbers"]
+    bands, lines, points = (drawn(page, "numbers-chart")[at : at + 4] for at in (0, 4, 8))
+    assert len(bands) == len(points) == 4
+    names = ("mean", "quantile_10", "quantile_50", "quantile_90")
+    for name, line, dots in zip(names, lines, points, strict=True):
+        assert line["y"] == pytest.approx(together[name])
+        assert dots["y"] == pytest.approx(single[name])
+    assert together["mean"] != single["mean"]
+    told = table(page, "numbers-table")
+    assert told[0][:5] == ["Round", "mean", "from", "to", "by itself"]
+    shown = [float(cell) for cell in told[-1][1:5]]
+    ends = [together[f"mean{end}"][-1] for end in ("", "_lower", "_upper")]
+    assert shown == pytest.approx([*ends, single["mean"][-1]], rel=1e-3)
+    page.locator("#numbers-smoothed").uncheck()
+    until(page, "location.hash.includes('smoothed=false')")
+    until(page, "document.querySelector('#numbers-chart').data.length === 8")
+    assert "by itself" not in table(page, "numbers-table")[0]
 
 
 def test_uneven_panels_are_told(visit: Open, site: Site) -> None:
@@ -223,7 +246,7 @@ def test_rounds_are_estimated_together_unless_raw_numbers_are_asked_for(
     assert row[1:5] == [*shown, percent(series["unbiased"][-1][columns[0]])]
     link = page.get_by_text("CSV of all values, estimated together").get_attribute("href")
     assert site.read("/" + link).splitlines()[0].endswith(b'"unbiased","innovation"')
-    page.get_by_label("Estimate rounds together").uncheck()
+    page.locator("#smoothed").uncheck()
     until(page, "location.hash.includes('smoothed=false')")
     until(page, "document.querySelector('#lines-chart').data.length === 10")
 

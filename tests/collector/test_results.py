@@ -388,10 +388,18 @@ def test_numbers_have_mean_and_quantiles_in_their_own_units(serve: Any, target: 
     series = client.get(f"{path}/series", params={"level": 0.9}).json()
     assert series["numbers"]["mean"] == [found["mean"]]
     assert list(series["numbers"]) == list(shown["numbers"])
-    # Nothing to smooth where the shares of all thresholds are suppressed.
-    smoothed = client.get(f"{path}/smoothed")
-    assert smoothed.status_code == 200
-    assert (smoothed.json()["estimate"] == [None]) == (target == "distribution")
+    # Shares of single thresholds stay suppressed, mean and quantiles are of all reports together.
+    answer = client.get(f"{path}/smoothed", params={"level": 0.9})
+    assert answer.status_code == 200
+    smoothed = answer.json()
+    for name in ("estimate", "unbiased", "innovation"):
+        known = [one is not None for one in smoothed[name][0]]
+        assert not any(known) if target == "distribution" or name == "innovation" else all(known)
+    whole = loloha.series([tally], level=0.9)
+    summary = whole.numbers.summary(0.9, one.domain.scale)
+    assert list(smoothed["numbers"]) == list(summary) == list(shown["numbers"])
+    for name, (number,) in summary.items():
+        assert smoothed["numbers"][name] == [pytest.approx(float(number))]
 
 
 def test_only_where_numbers_are_asked_for(serve: Any) -> None:
@@ -400,6 +408,7 @@ def test_only_where_numbers_are_asked_for(serve: Any) -> None:
     fill(client, path, one, 5)
     assert "numbers" not in client.get(f"{path}/rounds/0/estimates").json()
     assert "numbers" not in client.get(f"{path}/series").json()
+    assert "numbers" not in client.get(f"{path}/smoothed").json()
     labels = campaign(protocol=numbers().protocol, domain=Labels(tuple("abcdefghijkl")))
     path = created(client, labels, terms=EVERYTHING)
     estimate = expected(labels, fill(client, path, labels, 9), 0).estimate()

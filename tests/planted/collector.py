@@ -332,4 +332,11 @@ COLLECTOR = [
         "trim_blocks=True, lstrip_blocks=True)",
         "collector/test_admin_page.py -k are_text",
     ),
+    Mutant(
+        "numbers of rounds together need a minimum cohort at each threshold",
+        "collector/smoothed_cache.py",
+        "{t: one and _whole(one) for t, one in single.items()} if of_numbers else single",
+        "single",
+        "collector/test_results.py -k units",
+    ),
 ]

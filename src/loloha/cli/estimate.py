@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loloha.address import Location
 from loloha.cli import campaign_file, console, table_file
-from loloha.cli.summary import show_number_table, unit_of
+from loloha.cli.summary import UNITS, show_number_table, unit_of
 from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _show_numbers(
     scale = _scale(agreed)
     summaries = [one.numbers.summary(level, scale) for one in estimates.values()]
     columns = {name: [one[name] for one in summaries] for name in summaries[0]}
-    unit = unit_of(scale, "in steps 0..k-1 of the domain; --campaign FILE has its units")
+    unit = unit_of(scale, UNITS)
     rounds = ["mean" if round is None else round for round in estimates]
     n = [one.n for one in estimates.values()]
     show_number_table(rounds, columns, level, f"Numbers, {unit}", n)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loloha.cli import campaign_file, console, table_file
+from loloha.cli.summary import UNITS, show_number_table, unit_of
 from loloha.errors import ParameterError
 
 if TYPE_CHECKING:
     from loloha.arrays import Bools
+    from loloha.campaign.domain import Scale
     from loloha.server.alarm_rule import AlarmRule
     from loloha.server.observations import Observations
     from loloha.server.series import EstimatedSeries
@@ -41,8 +43,11 @@ def series(
     the round says by itself, and what to publish as raw numbers. innovation is the error of its
     prediction from the rounds before, in standard deviations; with --expected or --fdr, alarm
     is 1 where it is too large. A burst in one round is smoothed: alarms and unbiased show it.
+    Of numbers (onebit) it shows mean and quantiles of each round; the columns single_mean and so
+    on are those of the round by itself.
     """
     from loloha import checks
+    from loloha.server.estimate_table import round_columns
     from loloha.server.series import series as of_rounds
 
     if top is not None:
@@ -51,7 +56,7 @@ def series(
     if out is not None:
         table_file.check(out, force)
     with console.working("reading estimates"):
-        observations = _observations(sources, campaign, first, level)
+        observations, scale = _observations(sources, campaign, first, level)
     rule = _rule(expected, fdr, watch, observations)
     with console.working(f"estimating {len(observations.rounds)} rounds together"):
         estimated = of_rounds(observations, smooth=not filter_, level=level)
@@ -59,14 +64,21 @@ def series(
     more: dict[str, Any] = {"innovation": estimated.innovations}
     if alarmed is not None:
         more["alarm"] = alarmed.astype(float)
+    numbers = _numbers(estimated, scale)
+    for name, rows in numbers.items():
+        more |= round_columns(
+            {f"{name}{column}": row for column, row in rows.items()}, observations.protocol.bins
+        )
     table = estimated.table()
     table = replace(table, campaign=observations.campaign, more=table.more | more)
     if out is not None:
-        rows = table_file.write(table.pieces(), out)
+        written = table_file.write(table.pieces(), out)
         if not as_json:
-            console.show(f"Estimates: {out} ({rows} rows)")
+            console.show(f"Estimates: {out} ({written} rows)")
     if as_json:
         console.show_json(table.to_frame().to_pylist())
+    elif out is None and numbers:
+        _show_numbers(estimated, numbers, scale)
     elif out is None:
         _show_last(estimated, top or FEW)
     if alarmed is not None and not as_json:
@@ -75,7 +87,8 @@ def series(
 
 def _observations(
     sources: list[str], campaign: str | None, first: int, level: float
-) -> Observations:
+) -> tuple[Observations, Scale | None]:
+    """What the sources say of single rounds, and the units of numbers where a campaign has them."""
     from loloha.campaign import Campaign
     from loloha.cli.export import tables_of
     from loloha.reportlog import rules
@@ -90,22 +103,24 @@ def _observations(
         )
     agreed = None if campaign is None else campaign_file.load(campaign)
     protocol = None if agreed is None else rules(agreed)
+    scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
     if "tallies" in kinds:
         observations = _of_tallies([Path(source) for source in sources], protocol, first)
     elif "address" in kinds:
         agreed = agreed or campaign_file.load(sources[0])
         parts = tables_of(sources[0], first, level)
-        observations = Observations.of_table(EstimateTable.joined(parts), protocol)
+        scale = agreed.domain.scale if isinstance(agreed, Campaign) else None
+        observations = Observations.of_table(EstimateTable.joined(parts), protocol, scale)
     else:
-        observations = Observations.of_table(EstimateTable.read(Path(sources[0])), protocol).since(
-            first
-        )
+        table = EstimateTable.read(Path(sources[0]))
+        observations = Observations.of_table(table, protocol, scale).since(first)
     if isinstance(agreed, Campaign):
-        observations = replace(
-            observations.labelled(agreed.bin_labels), campaign=agreed.fingerprint
-        )
+        # The mean of suppressed thresholds is alone.
+        whole = observations.protocol.bins == len(agreed.bin_labels)
+        labels = agreed.bin_labels if whole else None
+        observations = replace(observations.labelled(labels), campaign=agreed.fingerprint)
         observations = observations.of_panels(agreed.schedule.every)
-    return observations
+    return observations, scale
 
 
 def _kind(source: str) -> str:
@@ -180,6 +195,30 @@ def _show_last(estimated: EstimatedSeries, top: int) -> None:
         title=f"Round {number}, estimated from {len(estimated.rounds)} rounds; grown since round "
         f"{estimated.rounds[0]}; the most frequent values over all rounds",
     )
+
+
+def _numbers(estimated: EstimatedSeries, scale: Scale | None) -> dict[str, dict[str, Any]]:
+    """Mean and quantiles where numbers are asked for: together, and "single_" by themselves."""
+    if estimated.observations.protocol.histogram:
+        return {}
+    each = {"": estimated.numbers, "single_": estimated.observations.numbers}
+    return {name: one.summary(estimated.level, scale) for name, one in each.items()}
+
+
+def _show_numbers(
+    estimated: EstimatedSeries, numbers: dict[str, dict[str, Any]], scale: Scale | None
+) -> None:
+    rounds = estimated.rounds
+    titles = (f"each estimated from {len(rounds)} rounds", "single rounds")
+    for title, summary in zip(titles, numbers.values(), strict=True):
+        newest = {name: row[-FEW:] for name, row in summary.items()}
+        unit = unit_of(scale, UNITS)
+        show_number_table(
+            rounds[-FEW:], newest, estimated.level, f"Numbers, {unit}; {title}",
+            estimated.observations.n[-FEW:],
+        )  # fmt: skip
+    if len(rounds) > FEW:
+        console.say(f"the last {FEW} rounds; --out or --json has all {len(rounds)}")
 
 
 def _show_alarms(estimated: EstimatedSeries, alarmed: Bools) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FEW = 8
 STEPS = "in steps 0..k-1 of the domain, whose labels are no integers in equal steps"
+UNITS = "in steps 0..k-1 of the domain; --campaign FILE has its units"
 
 
 def show_summary(trial: Trial) -> None:

@@ -142,6 +142,7 @@ class SmoothedDocument(OverRounds):
     unbiased: list[list[Number] | None]
     innovation: list[list[Number] | None]
     parameters: Object
+    numbers: Numbers | UnsetType = UNSET
 
 
 class AlarmedValue(Struct):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import UNSET
 
 from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, result_shape
@@ -71,11 +72,22 @@ def of_smoothed(
         more=more,
         **rows,
     )
+    numbers: Any = UNSET
+    if smoothed is not None and smoothed.numbers is not None:
+        summary = smoothed.numbers.summary(asked.level, campaign.domain.scale)
+        numbers = {
+            name: [
+                float(of_rounds[place[one.number]]) if one.number in place else None
+                for one in rounds
+            ]
+            for name, of_rounds in summary.items()
+        }
     if form != "json":
         return Parts(None, tables_in_pieces(table, form))
     document = result_shape.SmoothedDocument(
         minimum_cohort=stored.terms.minimum_cohort,
         parameters=estimates.parameters(stored),
+        numbers=numbers,
         **{name: getattr(table, name) for name in COLUMNS},
         **more,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,10 @@ from loloha.collector.estimates import EstimateCache
 from loloha.collector.prepared import Recent
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign
+from loloha.encodings import HiddenThreshold, Threshold
 from loloha.server.alarm_rule import deviate
+from loloha.server.estimate import Estimate
+from loloha.server.number import Numbers
 from loloha.server.series import series
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ class Smoothed:
     innovations: Floats
     mean: Floats
     n: list[int]
+    numbers: Numbers | None
+    """Mean and quantiles, where numbers are asked for."""
 
     def ends(self, level: float, tested: int) -> tuple[Floats, Floats]:
         """Of intervals; where values are picked by their estimates, of all that were ``tested``."""
@@ -54,21 +59,39 @@ class SmoothedCache:
         if (recent := self._recent.get(name)) is not None:
             return recent
         single = {one.number: cache.of(stored, one.number, one.published) for one in shown}
+        of_numbers = isinstance(stored.campaign.protocol.encoding, Threshold)
         # Where bins have few reports each, all of a shown round can be suppressed.
-        if not any(one and np.isfinite(one.frequencies).any() for one in single.values()):
+        if not any(
+            one and (of_numbers or np.isfinite(one.frequencies).any()) for one in single.values()
+        ):
             return None
-        together = series(single, every=stored.campaign.schedule.every)
+        together = series(
+            {t: one and _whole(one) for t, one in single.items()} if of_numbers else single,
+            every=stored.campaign.schedule.every,
+        )
         unbiased = together.observations.estimates
-        unknown = np.where(np.isfinite(unbiased), 0.0, np.nan)
+        shown_bins = [
+            np.isfinite(one.frequencies) if one else np.zeros(stored.bins, dtype=bool)
+            for one in single.values()
+        ]
+        unknown = np.where(np.isfinite(unbiased) & shown_bins, 0.0, np.nan)
         smoothed = Smoothed(
             together.estimates + unknown,
             together.standard_errors + unknown,
-            unbiased,
-            together.innovations,
+            unbiased + unknown,
+            together.innovations + unknown,
             together.posterior.mean + unknown,
             together.observations.n.tolist(),
+            together.numbers if of_numbers else None,
         )
         return self._recent.put(name, smoothed)
+
+
+def _whole(estimate: Estimate) -> Estimate:
+    """With the suppressed thresholds: mean and quantiles are of all reports together."""
+    if isinstance(estimate.protocol.encoding, HiddenThreshold):
+        return estimate
+    return replace(estimate, frequencies=estimate.numbers.shares)
 
 
 def rounds_together(stored: StoredCampaign) -> int:

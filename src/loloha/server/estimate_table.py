@@ -102,7 +102,9 @@ class EstimateTable:
         rows: dict[str, Any] = {
             name: [row for one in tables for row in getattr(one, name)] for name in names
         }
-        return replace(first, more={}, **rows)
+        shared = set[str].intersection(*({*one.more} for one in tables))
+        more = {name: [row for one in tables for row in one.more[name]] for name in shared}
+        return replace(first, more=more, **rows)
 
     @classmethod
     def read(cls, path: Path) -> EstimateTable:
@@ -153,10 +155,14 @@ class EstimateTable:
                 "estimates must have every value once in each round, they do not; write them "
                 "whole, of all values"
             )
-        numbers = {
-            name: rows[name].cast("double").to_numpy().astype(float).reshape(shape)
-            for name in NUMBERS
-        }
+        more, numbers = (
+            {
+                name: rows[name].cast("double").to_numpy().astype(float).reshape(shape)
+                for name in names
+                if name in rows.column_names
+            }
+            for names in (("mean",), NUMBERS)
+        )
         first, each = rows.slice(0, shape[1]), rows.take(np.arange(shape[0]) * shape[1])
         label, start = first["label"], each["start"]
         return cls(
@@ -168,6 +174,7 @@ class EstimateTable:
             level=rows["level"][0].as_py(),
             n=each["n"].to_pylist(),
             about=json.loads((rows.schema.metadata or {}).get(b"loloha", b"{}")),
+            more=more,
             **numbers,
         )
 

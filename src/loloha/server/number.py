@@ -99,6 +99,14 @@ class Numbers:
 
     # -- distribution
 
+    @property
+    def shares(self) -> Floats:
+        """Unbiased share of users at or above each threshold, float64[..., k-1]."""
+        ones, eligible = self._thresholds()
+        with np.errstate(invalid="ignore"):
+            shares: Floats = (ones / eligible - self.channel.q) / self.channel.contrast
+        return shares.reshape(np.shape(self.eligible))
+
     @cached_property
     def survival(self) -> Floats:
         """Share of users with a value of at least 0, 1, ..., k-1; float64[..., k], decreasing.

@@ -11,11 +11,13 @@ import numpy as np
 from loloha import checks
 from loloha.arrays import Floats, Ints
 from loloha.campaign.schedule import RAREST
+from loloha.encodings import Threshold
 from loloha.errors import MergeError, ParameterError
 from loloha.protocols import Protocol, protocol_from_dict
 from loloha.server.estimate import Estimate
 from loloha.server.estimate_table import EstimateTable
 from loloha.server.mean import Mean
+from loloha.server.number import Numbers
 from loloha.server.projection import decreasing, project_simplex
 from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
@@ -105,8 +107,13 @@ class Observations:
         return cls(protocol, list(by_round), estimates, eligible, n)
 
     @classmethod
-    def of_table(cls, table: EstimateTable, protocol: Protocol | None = None) -> Observations:
-        """Of a table of all values; the protocol is the one that it names, if it does."""
+    def of_table(
+        cls, table: EstimateTable, protocol: Protocol | None = None, scale: Any = None
+    ) -> Observations:
+        """Of a table of all values; the protocol is the one that it names, if it does.
+
+        Of numbers whose single thresholds are suppressed, their mean, in units of ``scale``.
+        """
         named = (table.about.get("parameters") or {}).get("protocol")
         if named is not None:
             of_table = protocol_from_dict(named)
@@ -130,6 +137,8 @@ class Observations:
             np.array([unknown if row is None else np.asarray(row, dtype=float) for row in rows])
             for rows in (table.estimate, table.standard_error)
         )
+        if isinstance(protocol.encoding, Threshold) and _suppressed(table):
+            protocol, estimates = _means(table, protocol, scale)
         seen = np.isfinite(estimates).any(axis=-1)
         if not seen.any():
             raise ParameterError(
@@ -137,9 +146,13 @@ class Observations:
                 "are suppressed; wait for more"
             )
         n = np.where(seen, np.array(table.n, dtype=np.int64), 0)
-        eligible = eligible_of(protocol, n[:, None], estimates, errors)
-        start = None if table.start is None else [*table.start]
-        return cls(protocol, rounds, estimates, eligible, n, table.label, start, table.campaign)
+        whole = estimates.shape[1] == len(table.value)
+        eligible = eligible_of(protocol, n[:, None], estimates, errors) if whole else n[:, None]
+        start, labels = None if table.start is None else [*table.start], table.label
+        return cls(
+            protocol, rounds, estimates, eligible, n, labels if whole else None, start,
+            table.campaign,
+        )  # fmt: skip
 
     def since(self, first: int) -> Observations:
         """Without the rounds before this one."""
@@ -167,6 +180,18 @@ class Observations:
             )
         return replace(self, labels=labels)
 
+    @property
+    def numbers(self) -> Numbers:
+        """Mean and quantiles of each round by itself, where numbers are asked for."""
+        return Numbers.of(self.protocol, self.estimates, self.eligible, self._users)
+
+    @property
+    def _users(self) -> Ints:
+        """Of whom the reports of each round are a sample, int64[tau, 1]."""
+        n = np.maximum(self.n, 1)[:, None]
+        # The users of a panel are drawn from all of them, who would take so many panels.
+        return n if self.every == 1 else np.full_like(n, n.max() * self.every)
+
     def plausible(self, means: Floats, variances: Any = 1.0) -> Floats:
         """Frequencies that these could be, float64[..., bins]; shares where bins are values."""
         encoding = self.protocol.encoding
@@ -184,9 +209,7 @@ class Observations:
         )
         f = np.clip(mean, 0.0, 1.0)
         n, eligible = np.maximum(self.n, 1)[:, None], np.where(seen, self.eligible, 1)
-        # The users of a panel are drawn from all of them, who would take so many panels.
-        users = n if self.every == 1 else n.max() * self.every
-        variance = spread(Channel.realised(self.protocol), users, eligible, f)
+        variance = spread(Channel.realised(self.protocol), self._users, eligible, f)
         memo = np.zeros_like(variance)
         if self.protocol.longitudinal:
             memo = np.minimum(spread(Channel.memoised(self.protocol), n, eligible, f), variance)
@@ -210,3 +233,21 @@ def _estimate(one: Any) -> Estimate | None:
     raise ParameterError(
         f"a round must be a Tally or an Estimate, got {type(one).__name__}; {_ADVICE}"
     )
+
+
+def _suppressed(table: EstimateTable) -> bool:
+    """Whether a round that is shown lacks a value."""
+    return any(row is not None and not np.isfinite(row).all() for row in table.estimate)
+
+
+def _means(table: EstimateTable, protocol: Protocol, scale: Any) -> tuple[Protocol, Floats]:
+    """Means of rounds as shares of the range, and the protocol that asks for nothing else."""
+    if "mean" not in table.more or scale is None:
+        raise ParameterError(
+            "estimates must have every threshold, or the mean and a campaign that says its units, "
+            "some are suppressed; take the address of the campaign, or tallies"
+        )
+    start, step, _ = scale
+    alone: Any = protocol
+    share = [np.nan if row is None else (row[0] - start) / step for row in table.more["mean"]]
+    return replace(alone, target="mean"), np.array(share)[:, None] / (protocol.k - 1)

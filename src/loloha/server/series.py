@@ -32,7 +32,7 @@ def of_series(observations: Observations, posterior: Posterior, *, smooth: bool)
     """
     protocol, channel = observations.protocol, Channel.realised(observations.protocol)
     # Refuses protocols that do not ask for numbers.
-    single = Numbers.of(protocol, observations.estimates, observations.eligible, observations.n)
+    single = observations.numbers
     if isinstance(protocol.encoding, HiddenThreshold):
         return Numbers(protocol.k, channel, _share(posterior), None, None)
     states = _mean_states(observations, single.share.frequencies)

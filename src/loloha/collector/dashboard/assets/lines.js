@@ -74,7 +74,7 @@ function figure(data, chosen, alarms, together) {
   const lines = chosen.map((column, line) => {
     const { frequency, lower, upper } = track(data, at, column);
     const alone = together ? at.map((i) => (i === null || data.unbiased[i] === null ? null : data.unbiased[i][column])) : frequency;
-    if (together) points.push(dots(rounds, alone, palette[line], SYMBOLS[line]));
+    if (together) points.push(dots(rounds, scaled(alone), palette[line], SYMBOLS[line]));
     points.push(...rings(rounds, alone, data.value[column], alarms));
     const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
@@ -104,9 +104,10 @@ function figure(data, chosen, alarms, together) {
   return { data: [...bands, ...lines, ...points], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
 }
 
+const scaled = (frequencies) => frequencies.map((f) => (f === null ? null : 100 * f));
+
 // What single rounds say, beside the line of all of them.
-function dots(rounds, alone, colour, symbol) {
-  const y = alone.map((f) => (f === null ? null : 100 * f));
+export function dots(rounds, y, colour, symbol) {
   return { type: "scatter", mode: "markers", x: rounds, y, marker: { color: colour, symbol, size: 5, opacity: 0.5 }, hoverinfo: "skip", showlegend: false };
 }
 

@@ -8,7 +8,7 @@ import { moment } from "./format.js";
 import { MOST_LINES, showLines } from "./lines.js";
 import { showMap } from "./map.js";
 import { clearNotices, describe, listCampaigns, showNotices, showTiles, welcome } from "./overview.js";
-import { showNumbers } from "./numbers.js";
+import { fetchNumbers, showNumbers } from "./numbers.js";
 import { byId, make, say, show, tiles } from "./page.js";
 import { showPeople } from "./people.js";
 import { showPrivacy } from "./privacy.js";
@@ -107,7 +107,12 @@ async function fetchCampaign(campaign, late) {
   once("tiles", [estimates, rounds, model.privacy], () => showTiles(model));
   once("notices", [estimates, rounds, campaign, alarms], () => showNotices(model));
   startCharts();
-  if (!choice.smoothed || series.numbers) return;
+  if (!choice.smoothed) return;
+  if (series.numbers) {
+    const numbers = await fetchNumbers(path, series, choice.newest);
+    if (!late()) drawNumbers(numbers);
+    return;
+  }
   const together = await fetchTogether(path, single);
   if (!late()) drawLines(path, together);
 }
@@ -119,11 +124,17 @@ function drawLines(path, drawn) {
   model.drawn = drawn;
 }
 
+function drawNumbers(numbers) {
+  model.numbers = numbers.together && numbers;
+  once("numbers", [numbers.data, numbers.together, numbers.problem, choice.smoothed, theme()], () => showNumbers({ campaign: model.campaign, smoothed: choice.smoothed, ...numbers }));
+}
+
 function showSeries(path, data) {
   const { newest, top, masked } = choice;
   const series = { data, address: withQuery(`${path}/series`, { newest, top }), from: "" };
   if (data.round.length) series.from = moment(data.start[0]);
-  once("numbers", [data, theme()], () => showNumbers({ campaign: model.campaign, data }));
+  // Until rounds together are there, single ones are.
+  if (!choice.smoothed || !model.numbers) drawNumbers({ data });
   // Shares of users with at least a value are no frequencies of values.
   if (!data.numbers) once("map", [data, masked, newest, top, theme()], () => showMap({ campaign: model.campaign, series: { ...series, data }, choice }));
 }
@@ -246,6 +257,7 @@ function listen() {
   for (const name of ["masked", "projected", "windowed", "smoothed"]) {
     byId(name).addEventListener("change", (event) => choose({ [name]: event.target.checked }));
   }
+  byId("numbers-smoothed").addEventListener("change", (event) => choose({ smoothed: event.target.checked }));
   byId("which").addEventListener("change", (event) => choose({ round: Number(event.target.value) }));
   byId("earlier").addEventListener("click", () => step(-1));
   byId("later").addEventListener("click", () => step(1));

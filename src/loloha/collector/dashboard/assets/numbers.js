@@ -1,28 +1,49 @@
 // Mean and quantiles of numbers over rounds, with the bands of their 95 % intervals.
 
+import { get } from "./api.js";
 import { axis, breadth, clear, colours, DASHES, draw, LEGEND, roundAxis, SYMBOLS, titled } from "./chart.js";
 import { count, plain } from "./format.js";
-import { band } from "./lines.js";
-import { fillTable, say, show } from "./page.js";
+import { band, dots } from "./lines.js";
+import { byId, fillTable, say, show } from "./page.js";
 import { spread } from "./series.js";
 
-export function showNumbers({ campaign, data }) {
+const TOGETHER =
+  " Points are single rounds. Lines estimate each round from all rounds shown, knowing the noise that rounds share; bands hold the true one in about 95 of 100 cases. A change that lasts one round is smoothed like noise. To publish raw numbers, estimate rounds by themselves.";
+const ALONE =
+  " Each band holds the true one of its round in 95 of 100 cases. Rounds share noise, because answers are memoised: errors do not average out over them.";
+
+// Mean and quantiles of single rounds, and of all rounds together beside them.
+export async function fetchNumbers(path, data, newest) {
+  if (!data.numbers.mean?.some((one) => one !== null)) return { data };
+  try {
+    return { data, together: await get(`${path}/smoothed`, { newest, top: 1 }) };
+  } catch (error) {
+    return { data, problem: error.message };
+  }
+}
+
+export function showNumbers({ campaign, data, together, smoothed, problem }) {
   const known = data.numbers?.mean?.some((one) => one !== null);
   show("numbers", Boolean(known));
   if (!known) {
     clear("numbers-chart");
     return;
   }
+  byId("numbers-smoothed").checked = smoothed;
   const names = Object.keys(data.numbers).filter((name) => /^mean$|^quantile_[0-9]+$/.test(name));
   const every = campaign.schedule.every ?? 1;
   const quantiles = names.length > 1 ? ", the median, and the values that 10 % and 90 % of users do not exceed" : "";
   const panels = every > 1 ? ` Each device reports in one round of ${count(every)}.` : "";
-  say("numbers-lead", `The mean of all users${quantiles}. Each band holds the true one of its round in 95 of 100 cases. Rounds share noise, because answers are memoised: errors do not average out over them.${panels}`);
-  draw("numbers-chart", figure(data, names));
+  const failed = problem ? ` They could not be estimated together: ${problem}` : "";
+  say("numbers-lead", `The mean of all users${quantiles}.${together ? TOGETHER : ALONE}${panels}${failed}`);
+  draw("numbers-chart", figure(data, names, together));
+  const shown = together ?? data;
+  const alone = new Map(data.round.map((round, i) => [round, i]));
+  const itself = (name, round) => (together ? [plain(data.numbers[name][alone.get(round)] ?? null)] : []);
   fillTable("numbers-table", {
     caption: "Mean and quantiles, with 95 % intervals",
-    head: ["Round", ...names.flatMap((name) => [title(name), "from", "to"])],
-    rows: () => data.round.map((round, i) => [count(round), ...names.flatMap((name) => cells(data.numbers, name, i))]),
+    head: ["Round", ...names.flatMap((name) => [title(name), "from", "to", ...(together ? ["by itself"] : [])])],
+    rows: () => shown.round.map((round, i) => [count(round), ...names.flatMap((name) => [...cells(shown.numbers, name, i), ...itself(name, round)])]),
   });
 }
 
@@ -36,21 +57,27 @@ function cells(numbers, name, i) {
   return ["", "_lower", "_upper"].map((end) => plain(numbers[`${name}${end}`][i]));
 }
 
-function figure(data, names) {
+function figure(data, names, together) {
   const { rounds, at } = spread(data);
   const width = breadth("numbers-chart");
   const palette = colours().lines;
-  const of = (name) => at.map((i) => (i === null ? null : data.numbers[name][i]));
+  const single = (name) => at.map((i) => (i === null ? null : data.numbers[name][i]));
+  const shown = together ?? data;
+  const place = new Map(shown.round.map((round, i) => [round, i]));
+  const row = rounds.map((round) => place.get(round) ?? null);
+  const of = (name) => row.map((i) => (i === null ? null : shown.numbers[name][i]));
   const bands = names.map((name, line) => band(rounds, of(`${name}_lower`), of(`${name}_upper`), palette[line], 1));
+  const points = together ? names.map((name, line) => dots(rounds, single(name), palette[line], SYMBOLS[line])) : [];
+  const itself = (name, i) => (together ? `; by itself ${plain(single(name)[i])}` : "");
   const lines = names.map((name, line) => ({
     type: "scatter",
-    mode: rounds.length <= 60 ? "lines+markers" : "lines",
+    mode: rounds.length <= 60 && !together ? "lines+markers" : "lines",
     name: title(name),
     x: rounds,
     y: of(name),
     line: { color: palette[line], width: 2, dash: DASHES[line] },
     marker: { symbol: SYMBOLS[line], size: 6 },
-    text: at.map((i) => (i === null || data.numbers[name][i] === null ? "" : hover(data.numbers, name, i))),
+    text: row.map((i, x) => (i === null || shown.numbers[name][i] === null ? "" : hover(shown.numbers, name, i) + itself(name, x))),
     hovertemplate: "%{text}<extra></extra>",
   }));
   const layout = {
@@ -62,7 +89,7 @@ function figure(data, names) {
     xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
     yaxis: axis({ title: titled("value") }),
   };
-  return { data: [...bands, ...lines], layout, summary: `Lines of ${names.map(title).join(", ")} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+  return { data: [...bands, ...lines, ...points], layout, summary: `Lines of ${names.map(title).join(", ")} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
 }
 
 function hover(numbers, name, i) {
