@@ -275,6 +275,27 @@ COLLECTOR = [
         "collector/test_prometheus.py -k exports_all",
     ),
     Mutant(
+        "rows for SQL show values below the minimum cohort",
+        "collector/published_rows.py",
+        "desk.estimates.of(stored, round, n)",
+        "desk.estimates._store().tally(stored, round).estimate()",
+        "collector/test_published_rows.py -k interface_shows",
+    ),
+    Mutant(
+        "rows for SQL outlive their round",
+        "collector/store/statement.py",
+        "(cell, waiting_cell, outcome, alarm, estimate, estimated_round)",
+        "(cell, waiting_cell, outcome, alarm)",
+        "collector/test_published_rows.py -k leaves_the_view",
+    ),
+    Mutant(
+        "rows for SQL are written of a campaign that was deleted meanwhile",
+        "collector/store/estimate_rows.py",
+        "connection.scalar(state.with_for_update(key_share=True)) in GONE",
+        "False",
+        "collector/test_published_rows.py -k leaves_the_view",
+    ),
+    Mutant(
         "a collector that is not ready exports that it is",
         "collector/service.py",
         "context.metrics.ready.set(0)",

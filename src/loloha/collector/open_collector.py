@@ -12,9 +12,11 @@ from loloha.collector.alarm_watch import AlarmWatch
 from loloha.collector.commit import Committer
 from loloha.collector.metric import MOST_CAMPAIGNS, Metrics
 from loloha.collector.process import Process
+from loloha.collector.published_rows import PublishedRows
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.deletion import Deletion
+from loloha.collector.store.estimate_rows import EstimateRows
 from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.store.overview import Overview
 from loloha.collector.timekeeper import MOST_JUMP, Timekeeper
@@ -89,6 +91,8 @@ class OpenCollector:
                     "reports of %d commits waited for a log that is no longer kept: deleted",
                     dropped,
                 )
+            if not settings.estimates_view and store.leads():
+                EstimateRows(store).clear()
             # Who asks first sees every campaign.
             self.look_over(clock())
         except BaseException:
@@ -108,6 +112,11 @@ class OpenCollector:
             )
             what = "rounds are tried for alarms"
             self._upkeeps.append(Upkeep(lambda: store.leads() and watch.run(), what, metrics))
+        self._published = published = None
+        if settings.estimates_view:
+            self._published = published = PublishedRows(store, Process(settings.store))
+            what = "published estimates are written for the view"
+            self._upkeeps.append(Upkeep(lambda: store.leads() and published.run(), what, metrics))
         if store.is_shared:
             what, often = "states of campaigns are read", SECONDS_OF_LIVES
             self._upkeeps.append(Upkeep(store.read_lives, what, metrics, seconds=often))
@@ -124,6 +133,8 @@ class OpenCollector:
         """Write what waits, then close the store."""
         if self.alarms is not None:
             self.alarms.close()
+        if self._published is not None:
+            self._published.close()
         self.committer.stop()
         for upkeep in self._upkeeps:
             upkeep.stop()

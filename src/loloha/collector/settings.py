@@ -134,6 +134,8 @@ class Settings(BaseSettings):
         are asked to come back later; one address has a quarter.
     keep_reports : path or address, optional
         Folder of a Parquet log of all reports; by default none is kept.
+    estimates_view : bool
+        Keep published estimates as rows of the store, behind its view loloha_estimates.
     append_only : path or address, optional
         Folder of a report log that reports are appended to, and no more: nothing is counted, and
         of the store only campaigns are read. Any number of such collectors run side by side.
@@ -184,6 +186,7 @@ class Settings(BaseSettings):
     largest_held: int = Field(128 << 20, ge=1024)
     largest_queue: int = Field(1_000_000, ge=1)
     keep_reports: Anywhere = None
+    estimates_view: bool = False
     append_only: Anywhere = None
     segment_seconds: float = Field(1.0, ge=0, le=20)
     segment_reports: int = Field(50_000, ge=1_000, le=1_000_000)
@@ -201,9 +204,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _appends_only(self) -> Self:
-        if self.append_only is not None and (self.keep_reports is not None or self.alarms):
+        counts = self.keep_reports is not None or self.alarms or self.estimates_view
+        if self.append_only is not None and counts:
             raise ValueError(
-                "append_only must be given without keep_reports and alarms: nothing is counted"
+                "append_only must be given without keep_reports, alarms and estimates_view: "
+                "nothing is counted"
             )
         return self
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
 
 metadata = MetaData()
 
@@ -111,4 +121,29 @@ alarm = Table(
     Column("body", Text, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("due", BigInteger),
+)
+
+# Rounds whose published estimates are rows of `estimate`, and of how many reports these are.
+estimated_round = Table(
+    "estimated_round",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("start", Text, nullable=False),
+    Column("level", Double, nullable=False),
+    Column("n", BigInteger, nullable=False),
+)
+
+# For those who read by SQL, through the view `loloha_estimates`; null where a value is suppressed.
+estimate = Table(
+    "estimate",
+    metadata,
+    _of_campaign(),
+    Column("round", BigInteger, primary_key=True),
+    Column("value", Integer, primary_key=True),
+    Column("label", Text, nullable=False),
+    Column("estimate", Double),
+    Column("standard_error", Double),
+    Column("lower", Double),
+    Column("upper", Double),
 )

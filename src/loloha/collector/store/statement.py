@@ -12,6 +12,8 @@ from loloha.collector.store.schema import (
     alarm,
     campaign,
     cell,
+    estimate,
+    estimated_round,
     guard,
     kept,
     metadata,
@@ -205,7 +207,7 @@ DELETE_KEPT = sql.delete(kept).where(_marked)
 
 # What a campaign has counted in the rounds before one; all that there is of it but its document.
 _before = _number("before")
-_SUMS = cell, waiting_cell, outcome, alarm
+_SUMS = cell, waiting_cell, outcome, alarm, estimate, estimated_round
 DELETE_SUMS = [
     sql.delete(table).where(table.c.campaign_id == _entry, table.c.round < _before)
     for table in _SUMS
