@@ -44,12 +44,18 @@ def test_no_module_name_stands_twice() -> None:
 
 
 def test_names_say_what_they_hold_not_how_it_came() -> None:
-    verbs = {"found", "told", "said", "held"}
+    """`one` is a number, beside `zero` or `two`."""
     wrong = set()
     for path in sorted(SOURCES.rglob("*.py")):
-        for name, node in _names(ast.parse(path.read_text(encoding="utf-8"))):
-            if name in verbs:
-                wrong.add(f"{path.relative_to(SOURCES)}:{node.lineno} {name}")
+        named = [*_names(ast.parse(path.read_text(encoding="utf-8")))]
+        verbs = {"found", "told", "said", "held"}
+        if not {"zero", "two"} & {name for name, _ in named}:
+            verbs.add("one")
+        wrong |= {
+            f"{path.relative_to(SOURCES)}:{node.lineno} {name}"
+            for name, node in named
+            if name in verbs
+        }
     assert wrong == set()
 
 

@@ -164,7 +164,7 @@ class Address:
 
     def glob(self, pattern: str) -> list[Address]:
         """What lies directly below and has such a name."""
-        return [one for one in self.iterdir() if PurePosixPath(one.name).match(pattern)]
+        return [place for place in self.iterdir() if PurePosixPath(place.name).match(pattern)]
 
     @contextmanager
     def open(self, mode: str = "rb") -> Iterator[Any]:
@@ -318,7 +318,7 @@ def _host(scheme: str, host: str) -> str:
 
 def _options(scheme: str, query: str) -> tuple[tuple[str, str], ...]:
     known = KINDS[scheme].options if scheme in KINDS else frozenset()
-    pairs = [one.partition("=")[::2] for one in query.split("&")] if query else []
+    pairs = [pair.partition("=")[::2] for pair in query.split("&")] if query else []
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names) or not set(names) <= known or any("@" in v for _, v in pairs):
         listing = ", ".join(sorted(known)) or "none"

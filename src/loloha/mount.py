@@ -153,7 +153,7 @@ def _abfs(fs: Any, mount: Mount) -> tuple[Any, str]:
         "account_key": os.environ.get("AZURE_STORAGE_KEY"),
         "sas_token": os.environ.get("AZURE_STORAGE_SAS_TOKEN"),
     }
-    given = {name: one for name, one in secret.items() if one}
+    given = {name: value for name, value in secret.items() if value}
     account = account.partition(".")[0]
     return fs.AzureFileSystem(account, **given, **dict(mount.options)), container
 

@@ -72,7 +72,7 @@ COLLECTOR = [
     Mutant(
         "a start does not go on with what was being deleted",
         "collector/store/deletion.py",
-        "more = [self.of_campaign(one, until) for one in self._store.by_id(deleting).values()]",
+        "more = [self.of_campaign(row, until) for row in self._store.by_id(deleting).values()]",
         "more = [False]",
         "collector/test_deletion.py -k by_itself",
     ),
@@ -86,7 +86,7 @@ COLLECTOR = [
     Mutant(
         "a campaign that is deleted keeps its metrics",
         "collector/metric.py",
-        "self.of_campaign.remove(one.fingerprint, outcome)",
+        "self.of_campaign.remove(sample.fingerprint, outcome)",
         "pass",
         "collector/test_watching.py -k reports_and_refusals",
     ),
@@ -200,7 +200,7 @@ COLLECTOR = [
     Mutant(
         "a rotated admin key stays valid",
         "collector/store/admin_key.py",
-        "table.c.sha256.in_([one.sha256 for one in named])",
+        "table.c.sha256.in_([key.sha256 for key in named])",
         "table.c.sha256.in_([])",
         "collector/test_admin_key.py -k long_a_life",
     ),
@@ -326,7 +326,7 @@ COLLECTOR = [
     Mutant(
         "a session outlives its admin key",
         "collector/context.py",
-        "[one for one in keys if one.is_valid(now)]",
+        "[key for key in keys if key.is_valid(now)]",
         "keys",
         "collector/test_admin_page.py -k ends_with_its_key",
     ),
@@ -356,7 +356,7 @@ COLLECTOR = [
     Mutant(
         "numbers of rounds together need a minimum cohort at each threshold",
         "collector/smoothed_cache.py",
-        "{t: one and _whole(one) for t, one in single.items()} if of_numbers else single",
+        "{t: estimate and _whole(estimate) for t, estimate in single.items()} if of_numbers else single",
         "single",
         "collector/test_results.py -k units",
     ),

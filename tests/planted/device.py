@@ -242,8 +242,8 @@ SENDERS = [
     Mutant(
         "amounts are summed before they are added to those of earlier agreements",
         "sender/agreement.py",
-        "total((one.client.loss for one in self.enrolments), self.spent_before)",
-        "self.spent_before + sum(one.client.loss for one in self.enrolments)",
+        "total((enrolment.client.loss for enrolment in self.enrolments), self.spent_before)",
+        "self.spent_before + sum(enrolment.client.loss for enrolment in self.enrolments)",
         "sender/test_states.py",
     ),
     Mutant(
@@ -335,15 +335,15 @@ SENDERS = [
     Mutant(
         "a new agreement has a limit that is committed already",
         "sender/agreement.py",
-        "agreed(limit, ledger.committed, [one.protocol for one in campaigns])",
-        "agreed(limit, 0.0, [one.protocol for one in campaigns])",
+        "agreed(limit, ledger.committed, [campaign.protocol for campaign in campaigns])",
+        "agreed(limit, 0.0, [campaign.protocol for campaign in campaigns])",
         "sender/test_agreement.py -k outlives_withdrawals",
     ),
     Mutant(
         "the limit bounds each campaign alone",
         "sender/agreement.py",
-        "covers(self.limit, self.committed + one.asked_memo)",
-        "covers(self.limit, one.asked_memo)",
+        "covers(self.limit, self.committed + protocol.asked_memo)",
+        "covers(self.limit, protocol.asked_memo)",
         "sender/test_agreement.py -k share_what_caps_leave",
     ),
     Mutant(

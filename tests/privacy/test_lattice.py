@@ -51,7 +51,7 @@ def test_no_chance_is_further_off_than_is_said(seed: int, n: int) -> None:
     places, chances = some_law(seed)
     tilt = balance(places, chances) if seed % 2 else 0.0
     law, exact = Sum.of(places, chances, n, tilt), exact_sum(places, chances, n)
-    power = law.one**n
+    power = law.of_one**n
     found, error = law._back(power), law._error(power, n)
     with localcontext() as context:
         context.prec = 50

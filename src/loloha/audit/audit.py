@@ -113,9 +113,9 @@ class Audit:
             "passed": self.passed,
             "confidence": self.confidence,
             "findings": [
-                {name: checks.finite(number) for name, number in asdict(one).items()}
-                | {"violated": one.violated}
-                for one in self.findings
+                {name: checks.finite(number) for name, number in asdict(finding).items()}
+                | {"violated": finding.violated}
+                for finding in self.findings
             ],
         }
 
@@ -224,8 +224,8 @@ class _Asked:
             pairs = [(event[side], event[1 - side], n) for event in counts.T for side in (0, 1)]
             # One of two ratios is at least that of the sums: both events together tell more.
             right, wrong = counts.trace(), counts[::-1].trace()
-            for one, other, trials in [*pairs, (right, wrong, 2 * n)]:
-                low = clopper_pearson(int(one), trials, alpha)[0]
+            for first, other, trials in [*pairs, (right, wrong, 2 * n)]:
+                low = clopper_pearson(int(first), trials, alpha)[0]
                 high = clopper_pearson(int(other), trials, alpha)[1]
                 if low > 0:
                     lower = max(lower, math.log(low / high))
@@ -249,8 +249,8 @@ def _first(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int
 
 
 def _two(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
-    one, other = (_leaning(protocol, values, *report) for report in sent[:2])
-    return one if one == other else None
+    first, other = (_leaning(protocol, values, *report) for report in sent[:2])
+    return first if first == other else None
 
 
 def _memo(protocol: Protocol, values: tuple[int, int], sent: Transcript) -> int | None:
@@ -308,7 +308,9 @@ def _leaning(protocol: Protocol, values: tuple[int, int], key: Any, y: Any) -> i
     # The last cell of sampled buckets is no bit: the other one then speaks alone, by being unset.
     size = encoding.size
     ones = [bits >> cell & 1 if cell < size else None for cell in cells]
-    known = [1 - one if place else one for place, one in enumerate(ones) if one is not None]
+    known = [
+        1 - chance if place else chance for place, chance in enumerate(ones) if chance is not None
+    ]
     return None if len(set(known)) != 1 else 1 - known[0]
 
 

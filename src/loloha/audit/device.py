@@ -152,7 +152,7 @@ class ClientDevice:
         for history in histories:
             client = self.make()
             reports = [client.report(value, round=t) for t, value in history]
-            yield [(one.key, one.y) for one in reports]
+            yield [(report.key, report.y) for report in reports]
 
 
 class CommandDevice:

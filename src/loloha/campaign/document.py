@@ -103,8 +103,8 @@ class Campaign:
         if values is None:
             return "mean"
         first, last = values
-        one = self.domain.text(first)
-        return one if first == last else f"{one} … {self.domain.text(last)}"
+        text = self.domain.text(first)
+        return text if first == last else f"{text} … {self.domain.text(last)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The document as JSON data."""

@@ -56,7 +56,7 @@ def list_keys(
     """List the keys by the first digits of their hashes."""
     if collector is None:
         with _opened(store) as keys:
-            known = [one.to_dict() for one in keys.all()]
+            known = [key.to_dict() for key in keys.all()]
     else:
         asked = _asked(store, collector, "GET", "keys", "list its keys")
         known = asked["keys"]
@@ -70,13 +70,13 @@ def list_keys(
         ("name", "label", "made", "last used", "valid until"),
         [
             (
-                one["name"],
-                console.visible(one["label"]) or "-",
-                (one["created"] or "unknown")[:10],
-                (one["used"] or ("never" if one["created"] else "unknown"))[:10],
-                (one["expires"] or "revoked")[:10],
+                key["name"],
+                console.visible(key["label"]) or "-",
+                (key["created"] or "unknown")[:10],
+                (key["used"] or ("never" if key["created"] else "unknown"))[:10],
+                (key["expires"] or "revoked")[:10],
             )
-            for one in known
+            for key in known
         ],
     )
 

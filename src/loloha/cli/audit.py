@@ -56,13 +56,13 @@ def _show(result: Audit, rules: str, audited: str) -> None:
         ("quantity", "allowed", "proven, at least", "users", ""),
         [
             (
-                one.name,
-                one.claimed if math.isfinite(one.claimed) else "none",
-                one.lower,
-                one.users,
-                "VIOLATED" if one.violated else "",
+                finding.name,
+                finding.claimed if math.isfinite(finding.claimed) else "none",
+                finding.lower,
+                finding.users,
+                "VIOLATED" if finding.violated else "",
             )
-            for one in result.findings
+            for finding in result.findings
         ],
         title=f"{audited}, as {rules}",
     )

@@ -201,7 +201,9 @@ def _domain(
         return given
     if given.is_file():
         labels = read_domain(given).labels
-        return Labels(tuple(one if isinstance(one, int) else str(one) for one in labels), other)
+        return Labels(
+            tuple(label if isinstance(label, int) else str(label) for label in labels), other
+        )
     if other is None:
         raise ParameterError(
             f"domain must be at least two labels, or a file of them, got {domain!r}: no such file, "

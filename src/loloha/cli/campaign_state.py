@@ -22,8 +22,8 @@ def list_campaigns(collector: str, *, archived: bool = False, as_json: bool = Fa
     """List the campaigns of a collector, the oldest first."""
     from loloha.sender.collector import Collector
 
-    with Collector(collector) as one:
-        campaigns = one.campaigns(archived=archived)
+    with Collector(collector) as service:
+        campaigns = service.campaigns(archived=archived)
     if as_json:
         console.show_json(campaigns)
         return

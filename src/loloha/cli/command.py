@@ -30,11 +30,11 @@ class Command(TyperCommand):
 
         def once(args: list[str]) -> Any:
             values, rest, order = parse(list(self._today(args)))
-            for one, times in Counter(order).items():
+            for parameter, times in Counter(order).items():
                 # Of two values the last would win unseen.
-                if times > 1 and not getattr(one, "multiple", False):
+                if times > 1 and not getattr(parameter, "multiple", False):
                     raise ParameterError(
-                        f"{max(one.opts, key=len)} must be given once, got it {times} times; "
+                        f"{max(parameter.opts, key=len)} must be given once, got it {times} times; "
                         "keep one"
                     )
             return values, rest, order
@@ -44,7 +44,7 @@ class Command(TyperCommand):
 
     def _today(self, args: list[str]) -> Iterator[str]:
         """The line with the options of today."""
-        own = {name for one in self.params for name in one.opts}
+        own = {name for param in self.params for name in param.opts}
         for place, word in enumerate(args):
             old, equals, value = word.partition("=")
             new = OLD.get(old)
@@ -72,36 +72,38 @@ class Commands(typer.Typer):
 def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The command of a function: what it takes in groups, it receives as dicts."""
     own = inspect.signature(function, eval_str=True).parameters.values()
-    groups = {one.name: GROUPS[one.name]() for one in own if one.name in GROUPS}
+    groups = {
+        parameter.name: GROUPS[parameter.name]() for parameter in own if parameter.name in GROUPS
+    }
 
     places = {
-        one.name: Address in _kinds(one.annotation)
-        for one in own
-        if one.name not in groups and option(one.name).anywhere
+        parameter.name: Address in _kinds(parameter.annotation)
+        for parameter in own
+        if parameter.name not in groups and option(parameter.name).anywhere
     }
 
     @wraps(function)
     def command(**arguments: Any) -> Any:
         for group, names in groups.items():
             given = {name: arguments.pop(name) for name in names}
-            arguments[group] = {name: one for name, one in given.items() if one is not None}
+            arguments[group] = {name: value for name, value in given.items() if value is not None}
         for name, anywhere in places.items():
             arguments[name] = _located(arguments[name], flag(name), anywhere)
         return function(**arguments)
 
-    taken = [_described(one) for one in own if one.name not in groups]
+    taken = [_described(parameter) for parameter in own if parameter.name not in groups]
     for name in (name for names in groups.values() for name in names):
-        one = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-        taken.append(_described(one.replace(annotation=option(name).kind | None)))
+        keyword = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        taken.append(_described(keyword.replace(annotation=option(name).kind | None)))
     command.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in taken}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in taken}
     return command
 
 
 def _located(given: Any, name: str, anywhere: bool) -> Any:
     """What was typed, as the path or address that it is."""
     if isinstance(given, list):
-        return [_located(one, name, anywhere) for one in given]
+        return [_located(argument, name, anywhere) for argument in given]
     place = None if given is None else located(given)
     if isinstance(place, Address) and not anywhere:
         raise ParameterError(
@@ -116,29 +118,29 @@ def _kinds(annotation: Any) -> set[Any]:
     return {annotation}.union(*map(_kinds, get_args(annotation)))
 
 
-def _described(one: inspect.Parameter) -> inspect.Parameter:
+def _described(parameter: inspect.Parameter) -> inspect.Parameter:
     """An argument of a function with what the table says of its name."""
-    meant, kinds = option(one.name), _kinds(one.annotation)
+    meant, kinds = option(parameter.name), _kinds(parameter.annotation)
     several = any(get_origin(kind) is list for kind in kinds)
     if meant.kind not in kinds:
-        raise TypeError(f"option {one.name} must be {meant.kind}, not {one.annotation}")
+        raise TypeError(f"option {parameter.name} must be {meant.kind}, not {parameter.annotation}")
     settings: dict[str, Any] = {
         "metavar": meant.metavar,
         "help": meant.help,
         "min": meant.least,
         "rich_help_panel": meant.panel,
     }
-    if one.kind is not inspect.Parameter.KEYWORD_ONLY:
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         declared: Any = typer.Argument(**settings)
     else:
-        names = flag(one.name)
-        if one.default is True:
+        names = flag(parameter.name)
+        if parameter.default is True:
             names += f"/--no-{names[2:]}"
         if several:
             settings["help"] += " Repeat it for more."
         declared = typer.Option(names, **settings)
-    annotation = one.annotation
+    annotation = parameter.annotation
     if meant.anywhere:
         # As text: a path would lose a slash.
         annotation = list[str] if several else str | None if type(None) in kinds else str
-    return one.replace(annotation=Annotated[annotation, declared])
+    return parameter.replace(annotation=Annotated[annotation, declared])

@@ -146,7 +146,7 @@ def _parts(
     leading = list(columns[:keys])
     part = list(leading)
     for column in columns[keys:]:
-        wanted = sum(one.width + BETWEEN for one in (*part, column))
+        wanted = sum(cell.width + BETWEEN for cell in (*part, column))
         if wanted > width and len(part) > keys:
             yield part
             part = list(leading)
@@ -166,15 +166,15 @@ def _show_part(to: Console, columns: Sequence[_PrintedColumn], title: str) -> No
         pad_edge=False,
         collapse_padding=True,
     )
-    narrow = sum(max(one.width, _width(one.name)) + BETWEEN for one in columns) > to.width
-    for one in columns:
+    narrow = sum(max(column.width, _width(column.name)) + BETWEEN for column in columns) > to.width
+    for column in columns:
         table.add_column(
-            Text(_stacked(one.name, one.width) if narrow else one.name),
-            justify="right" if one.numeric else "left",
+            Text(_stacked(column.name, column.width) if narrow else column.name),
+            justify="right" if column.numeric else "left",
             overflow="fold",
-            no_wrap=one.numeric,
+            no_wrap=column.numeric,
         )
-    for row in zip(*(one.cells for one in columns), strict=True):
+    for row in zip(*(column.cells for column in columns), strict=True):
         # As Text, so that nothing in a label is taken for markup.
         table.add_row(*map(Text, row))
     with to.capture() as printed:

@@ -69,17 +69,17 @@ def estimate(
         else every_of(next(iter(by_round.values()))[0])
     )
     estimates: dict[int | None, Estimate] = {
-        t: one.estimate(panel_population(one.n, every)) for t, one in counted.items()
+        t: tally.estimate(panel_population(tally.n, every)) for t, tally in counted.items()
     }
     windows = {} if mean else panel_windows(counted, every)
     if mean:
-        most = panel_population(max(one.n for one in counted.values()), every)
+        most = panel_population(max(tally.n for tally in counted.values()), every)
         estimates = {None: of_rounds(counted, every=every, population=most)}
         console.say(f"the mean of {len(counted)} rounds, {min(counted)}..{max(counted)}")
     few = FEW if top is None and not (as_json or out or only_clear) else top
     tables = [
-        _table(round, one, windows, agreed, level, few, only_clear, project)
-        for round, one in estimates.items()
+        _table(round, estimate, windows, agreed, level, few, only_clear, project)
+        for round, estimate in estimates.items()
     ]
     pieces = (piece for table in tables for piece in table.pieces())
     if out is not None:
@@ -94,11 +94,11 @@ def estimate(
         _show(list(pieces), mean and len(counted) > 1, per_round)
     if out is None and not as_json:
         _show_numbers(estimates, agreed, level)
-    sizes = evenness({t: one.n for t, one in counted.items()}, every)
+    sizes = evenness({t: tally.n for t, tally in counted.items()}, every)
     # Of rounds that are not given nothing is known.
     if sizes is not None and sizes.smallest:
         (console.say if sizes.even else console.warn)(str(sizes))
-    if any(_picked(one, few, only_clear) for one in estimates.values()):
+    if any(_picked(estimate, few, only_clear) for estimate in estimates.values()):
         console.say(
             "lower and upper hold for all values at once: these were picked by their estimates"
         )
@@ -126,14 +126,14 @@ def _show_numbers(
     estimates: dict[int | None, Estimate], agreed: Campaign | Protocol | None, level: float
 ) -> None:
     """Means and quantiles, where numbers are asked for."""
-    if any(one.protocol.histogram for one in estimates.values()):
+    if any(estimate.protocol.histogram for estimate in estimates.values()):
         return
     scale = _scale(agreed)
-    summaries = [one.numbers.summary(level, scale) for one in estimates.values()]
-    columns = {name: [one[name] for one in summaries] for name in summaries[0]}
+    summaries = [estimate.numbers.summary(level, scale) for estimate in estimates.values()]
+    columns = {name: [summary[name] for summary in summaries] for name in summaries[0]}
     unit = unit_of(scale, UNITS)
     rounds = ["mean" if round is None else round for round in estimates]
-    n = [one.n for one in estimates.values()]
+    n = [estimate.n for estimate in estimates.values()]
     show_number_table(rounds, columns, level, f"Numbers, {unit}", n)
 
 

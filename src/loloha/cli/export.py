@@ -32,7 +32,7 @@ def export(
     table_file.check(out, force)
     with console.working("reading estimates"):
         tables = tables_of(campaign, first, level)
-    suppressed = sum(one is None for table in tables for one in table.estimate)
+    suppressed = sum(numbers is None for table in tables for numbers in table.estimate)
     rows = table_file.write((piece for table in tables for piece in table.pieces()), out)
     if as_json:
         console.show_json({"out": str(out), "rows": rows, "suppressed_rounds": suppressed})
@@ -60,14 +60,14 @@ def _series(collector: Collector, first: int, level: float) -> Iterator[dict[str
     """Parts of the series, the newest rounds first: a collector shows so many at a time."""
     last: dict[str, int] = {}
     while page := collector.rounds(first=first, newest=NEWEST, **last):
-        wanted = sorted(one["round"] for one in page if one["n"] > 0 and one["round"] >= first)
+        wanted = sorted(row["round"] for row in page if row["n"] > 0 and row["round"] >= first)
         while wanted:
             part = collector.series(first=wanted[0], last=wanted[-1], newest=NEWEST, level=level)
             if not part["round"]:
                 break
             yield part
-            wanted = [one for one in wanted if one < min(part["round"])]
-        below = min(one["round"] for one in page) - 1
+            wanted = [number for number in wanted if number < min(part["round"])]
+        below = min(row["round"] for row in page) - 1
         if below < first:
             return
         last = {"last": below}

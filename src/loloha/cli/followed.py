@@ -30,9 +30,9 @@ _Times = dict[Location, float | None]
 """When files were written, as far as that was known before they were looked at."""
 
 
-def row_of(one: RoundTally) -> dict[str, int]:
+def row_of(tally: RoundTally) -> dict[str, int]:
     """What became of the reports of a round."""
-    numbers = (one.round, one.tally.n, one.duplicates, one.conflicts, one.invalid)
+    numbers = (tally.round, tally.tally.n, tally.duplicates, tally.conflicts, tally.invalid)
     return dict(zip(COLUMNS, numbers, strict=True))
 
 
@@ -213,7 +213,9 @@ class Followed:
         refused = sum(self._refused.values(), self._outside)
         counts = {
             "refused": dict(sorted(refused.items())),
-            "refused_in": {str(round): dict(one) for round, one in self._refused.items() if one},
+            "refused_in": {
+                str(round): dict(reasons) for round, reasons in self._refused.items() if reasons
+            },
             "rows": sum(sum(row.values()) - row["round"] for row in rows),
         }
         digests = {str(round): self._digests[round] for round in rounds}
@@ -221,12 +223,12 @@ class Followed:
         if self._spool is None and self._growing:
             # In the order in which the guard knows them.
             whole["guarded"] = {
-                str(round): {"files": [path.name for path in one.files], "runs": one.runs}
-                for round, one in self._growing.items()
+                str(round): {"files": [path.name for path in tally.files], "runs": tally.runs}
+                for round, tally in self._growing.items()
             }
         self._write(SUMMARY, (console.to_json(whole) + "\n").encode())
-        for one in self._growing.values():
-            one.forget()
+        for tally in self._growing.values():
+            tally.forget()
         self._is_noted = True
 
     def _write(self, name: str, content: bytes) -> None:
@@ -238,7 +240,7 @@ class Followed:
         from loloha.reportlog.folder import LATE
 
         # Hidden is what a killed one did not finish.
-        if not self.out.exists() or all(one.name.startswith(".") for one in self.out.iterdir()):
+        if not self.out.exists() or all(file.name.startswith(".") for file in self.out.iterdir()):
             self._note()
             return
         try:
@@ -247,8 +249,10 @@ class Followed:
                 row["round"]: {name: row[name] for name in COLUMNS} for row in earlier["rounds"]
             }
             counted = {int(round): frozenset(names) for round, names in earlier["counted"].items()}
-            refused = {int(round): Counter(one) for round, one in earlier["refused_in"].items()}
-            digests = {int(round): one for round, one in earlier["digests"].items()}
+            refused = {
+                int(round): Counter(reasons) for round, reasons in earlier["refused_in"].items()
+            }
+            digests = {int(round): digest for round, digest in earlier["digests"].items()}
             stale = [
                 round
                 for round in rows

@@ -34,11 +34,13 @@ def show(
     if out is not None:
         _draw(points, title, out)
     if as_json:
-        console.show_json({"k": k, "eps_inf": eps_inf, "points": [one._asdict() for one in points]})
+        console.show_json(
+            {"k": k, "eps_inf": eps_inf, "points": [point._asdict() for point in points]}
+        )
         return
     console.show_table(
         ("eps_2", "eps_1", "g", "n V*", "least n V* at this eps_1"),
-        [(one.eps_2, one.eps_1, one.g, one.noise, one.optimum) for one in points],
+        [(point.eps_2, point.eps_1, point.g, point.noise, point.optimum) for point in points],
         title=title,
     )
     if out is not None:

@@ -41,8 +41,8 @@ def load(table: str, reading: Mapping[str, Any], campaign: Campaign | None = Non
     if folder is not None and name in ("syn", "browsers"):
         refused[f"{name}; it reads no files"] = ["data_dir"]
     for goal, options in refused.items():
-        for one in options:
-            raise ParameterError(f"{flag(one)} must be left out for {goal}")
+        for option in options:
+            raise ParameterError(f"{flag(option)} must be left out for {goal}")
     if not built_in:
         return _table(table, given, campaign)
     if name == "syn":
@@ -146,6 +146,6 @@ def _table(path: str, given: dict[str, Any], campaign: Campaign | None) -> Datas
         except (ParameterError, DomainError, datasets.DataError) as error:
             message = in_flags(str(error)).replace("source must", f"TABLE {path!r} must", 1)
             raise type(error)(message) from None
-    for one in caught:
-        console.warn(in_flags(str(one.message)))
+    for warning in caught:
+        console.warn(in_flags(str(warning.message)))
     return dataset

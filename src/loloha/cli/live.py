@@ -166,8 +166,8 @@ def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> S
     protocol = campaign.protocol
     with Collector(url) as collector:
         shown = [collector.estimates(t, level=level) for t in range(dataset.tau)]
-    n = np.array([one["n"] for one in shown], dtype=np.int64)
-    estimates = np.array([one["estimate"] for one in shown], dtype=float)
+    n = np.array([row["n"] for row in shown], dtype=np.int64)
+    estimates = np.array([row["estimate"] for row in shown], dtype=float)
     # A demo's protocol lets every report support every value.
     eligible = np.repeat(n[:, None], protocol.bins, axis=1)
     return Simulation(protocol, estimates, None, eligible, n, np.full(1, np.nan), dataset=dataset)

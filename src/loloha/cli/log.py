@@ -125,7 +125,7 @@ def show(log: Location, *, as_json: bool = False) -> None:
     listed: list[dict[str, Any]] = []
     there = isinstance(log, Address) or log.is_dir()
     folders: list[Location] = [*readable(log).glob("campaign=*")] if there else []
-    for folder in sorted((one for one in folders if one.is_dir()), key=str):
+    for folder in sorted((folder for folder in folders if folder.is_dir()), key=str):
         here = snapshot(folder)
         rounds = [path for path in visible(here) if round_of(path) is not None]
         files = [path for round in rounds for path in visible(round) if path.suffix == ".parquet"]

@@ -29,13 +29,13 @@ def find_protocol(name: str, parameters: Mapping[str, Any]) -> type[Protocol]:
             f"protocol must be one of {', '.join(REGISTRY)}, got {name!r}; "
             "`loloha protocols` explains them"
         )
-    takes = [one for one in parameters_of(cls) if one != "k"]
-    if unknown := [flag(one) for one in parameters if one not in takes]:
+    takes = [name for name in parameters_of(cls) if name != "k"]
+    if unknown := [flag(parameter) for parameter in parameters if parameter not in takes]:
         raise ParameterError(
             f"parameters of {cls.name} must be among {', '.join(map(flag, takes))}, "
             f"got {', '.join(unknown)}; leave out what is not"
         )
-    if missing := [flag(one) for one in required(cls) if one not in {"k", *parameters}]:
+    if missing := [flag(name) for name in required(cls) if name not in {"k", *parameters}]:
         raise ParameterError(
             f"parameters of {cls.name} must include {', '.join(missing)}, got none; give each"
         )
@@ -55,15 +55,15 @@ def names() -> list[str]:
 
 def parameters_of(cls: type[Protocol]) -> list[str]:
     """All parameters of a protocol."""
-    return [one.name for one in fields(cls) if one.init]
+    return [field.name for field in fields(cls) if field.init]
 
 
 def required(cls: type[Protocol]) -> list[str]:
     """The parameters without a default."""
     return [
-        one.name
-        for one in fields(cls)
-        if one.init and one.default is one.default_factory is MISSING
+        field.name
+        for field in fields(cls)
+        if field.init and field.default is field.default_factory is MISSING
     ]
 
 
@@ -79,7 +79,7 @@ def described(name: str) -> tuple[type, str, str | None, None, str]:
     if not having:
         raise KeyError(name)
     # Some say no more than that theirs is that of another.
-    own = (one for cls in having if (one := _entry(cls, name)) and "s for `" not in one[1])
+    own = (entry for cls in having if (entry := _entry(cls, name)) and "s for `" not in entry[1])
     entries = Counter(own)
     kind, text = entries.most_common(1)[0][0] if entries else ("", "")
     choices = re.match(r"\{(.*)\}", kind)
@@ -91,9 +91,9 @@ def described(name: str) -> tuple[type, str, str | None, None, str]:
 
 def _scalar(cls: type[Protocol], name: str) -> type:
     """int, float or str, whatever the field is annotated with beside None."""
-    annotated = next(str(one.type) for one in fields(cls) if one.name == name)
+    annotated = next(str(field.type) for field in fields(cls) if field.name == name)
     words = re.findall(r"\w+", annotated)
-    return next((one for one in (int, float, str) if one.__name__ in words), str)
+    return next((type_ for type_ in (int, float, str) if type_.__name__ in words), str)
 
 
 def _entry(cls: type[Protocol], name: str) -> tuple[str, str] | None:

@@ -90,7 +90,7 @@ def plan(
         return
     if k is None or n is None or ([eps_inf, eps_1, eps_2].count(None) > 1 and not windowed):
         given = {"--k": k, "--n": n, "--eps-inf": eps_inf, "--eps-1": eps_1, "--eps-2": eps_2}
-        got = ", ".join(name for name, one in given.items() if one is not None) or "none"
+        got = ", ".join(name for name, value in given.items() if value is not None) or "none"
         raise ParameterError(
             f"--k, --n and two of --eps-inf, --eps-1, --eps-2 must be given, got {got}; leave one "
             "out only with --error or --visible"
@@ -257,7 +257,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
     named = ("hash",) if differs else ()
     # Of every row it takes longer to compute than all else together.
     changes = ("change shows",) if plan.objective == "change" else ()
-    one = f" ({plan.budgets} an attribute)" if of_a_user else f", {plan.budgets}"
+    budgets = f" ({plan.budgets} an attribute)" if of_a_user else f", {plan.budgets}"
 
     def spent(number: float) -> tuple[float, ...]:
         """A loss, of an attribute and of a user."""
@@ -294,7 +294,7 @@ def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = No
             for row in plan.rows
             if row.protocol is not None
         ],
-        title=f"{way}{plan.n} reports a round over {plan.k} values{one}; * recommended",
+        title=f"{way}{plan.n} reports a round over {plan.k} values{budgets}; * recommended",
     )
 
 

@@ -43,7 +43,7 @@ class PrivacyPage(NamedTuple):
                 rows = [f"| {' | '.join(map(_marked, row))} |" for row in figures]
                 parts.append("\n".join(["| figure | value | meaning |", "|---|---|---|", *rows]))
             if sentences:
-                parts.append("\n".join(f"- {_marked(one)}" for one in sentences))
+                parts.append("\n".join(f"- {_marked(sentence)}" for sentence in sentences))
         return "\n\n".join(parts) + "\n"
 
     @property
@@ -61,7 +61,7 @@ class PrivacyPage(NamedTuple):
                 ]
                 body.append("</dl>")
             if sentences:
-                items = (f"<li>{_lead(one)}</li>" for one in sentences)
+                items = (f"<li>{_lead(sentence)}</li>" for sentence in sentences)
                 body.append("\n".join(["<ul>", *items, "</ul>"]))
             body.append("</section>")
         title = html.escape(self.title)
@@ -76,11 +76,14 @@ def privacy_page(
     from loloha.sender.consent import explain_all
 
     drawn, *lines = [line[2:] for line in explain_all(campaigns, limit=limit).splitlines()]
-    names = ", ".join(one.name for one in campaigns)
+    names = ", ".join(campaign.name for campaign in campaigns)
     asked = Passage("What is asked", [*map(_asked, campaigns)])
     explained = [
-        (one, privacy.explain(one.protocol, keys=one.keys, every=one.schedule.every))
-        for one in campaigns
+        (
+            campaign,
+            privacy.explain(campaign.protocol, keys=campaign.keys, every=campaign.schedule.every),
+        )
+        for campaign in campaigns
     ]
     reveals = Passage("What the answers can reveal", lines)
     if audience == USER:
@@ -91,7 +94,11 @@ def privacy_page(
             (short, asked, reveals, leaks, Passage("Your choice", _CHOICE)),
         )
     short = Passage("In short", [drawn, *_OFFICER_SHORT])
-    details = [part for one, text in explained for part in _details(one, text, len(campaigns) > 1)]
+    details = [
+        part
+        for explanation, text in explained
+        for part in _details(explanation, text, len(campaigns) > 1)
+    ]
     return PrivacyPage(
         f"Privacy statement: {names}",
         (short, asked, reveals, *details, Passage("What is received and kept", _KEPT), _LIMITS),
@@ -114,7 +121,7 @@ def _asked(campaign: Campaign) -> str:
 
 
 def _links(campaigns: Sequence[Campaign]) -> list[str]:
-    keyed = [one.name for one in campaigns if one.protocol.longitudinal]
+    keyed = [campaign.name for campaign in campaigns if campaign.protocol.longitudinal]
     if not keyed:
         return []
     return [
@@ -135,30 +142,34 @@ def _details(campaign: Campaign, explanation: Explanation, named: bool) -> list[
     ]
 
 
-def _figures(one: Explanation) -> list[tuple[str, str, str]]:
+def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
     from loloha.privacy import eps_2
     from loloha.privacy.plain_words import MEAN_OVER_KEYS, keyed, shares
 
-    curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in one.growth)
-    windows = ", ".join(f"{eps:.4g} for {w}" for w, eps in one.windows if math.isfinite(eps))
-    mean = f"; {MEAN_OVER_KEYS}" * keyed(one.protocol)
+    curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in explanation.growth)
+    windows = ", ".join(
+        f"{eps:.4g} for {w}" for w, eps in explanation.windows if math.isfinite(eps)
+    )
+    mean = f"; {MEAN_OVER_KEYS}" * keyed(explanation.protocol)
     drawn = ", ".join(
-        f"{name} {number:.6g}" for name, number in one.parameters.items() if number is not None
+        f"{name} {number:.6g}"
+        for name, number in explanation.parameters.items()
+        if number is not None
     )
     return [
-        ("protocol", one.protocol.name, "the rules that devices and server share"),
-        ("eps_1", f"{one.eps_1:.4g}", "loss of one report seen alone, at most"),
+        ("protocol", explanation.protocol.name, "the rules that devices and server share"),
+        ("eps_1", f"{explanation.eps_1:.4g}", "loss of one report seen alone, at most"),
         ("eps_t", curve, "loss of t reports of a value that never changes"),
-        ("eps_inf", _bound(one.eps_inf), "loss of all reports of such a value, for ever"),
+        ("eps_inf", _bound(explanation.eps_inf), "loss of all reports of such a value, for ever"),
         (
             "eps_2",
-            _bound(eps_2(one.protocol)),
+            _bound(eps_2(explanation.protocol)),
             "loss of any one round, however often values change, all other rounds known",
         ),
         ("any w rounds", windows or "no bound", "loss of so many rounds, all others known"),
         (
             "cap",
-            _bound(one.cap),
+            _bound(explanation.cap),
             (
                 "most budget that one device can spend; no bound on what a history of changing "
                 "values shows"
@@ -166,7 +177,7 @@ def _figures(one: Explanation) -> list[tuple[str, str, str]]:
         ),
         (
             "change, AUC",
-            shares(one.change),
+            shares(explanation.change),
             (
                 "best test of one change, from T reports before it and T after, by a server that "
                 f"knows the key and takes all values as equally likely; 0.5 is chance{mean}"

@@ -37,14 +37,14 @@ def _sections(command: Any, path: str) -> Iterator[str]:
     if inner is None:
         yield _section(command, path)
         return
-    for name, one in inner.items():
-        yield from _sections(one, f"{path} {name}")
+    for name, leaf in inner.items():
+        yield from _sections(leaf, f"{path} {name}")
 
 
 def _section(command: Any, path: str) -> str:
-    shown = [one for one in command.params if not getattr(one, "hidden", False)]
-    arguments = [one for one in shown if one.param_type_name == "argument"]
-    options = [one for one in shown if one.param_type_name == "option"]
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    arguments = [param for param in shown if param.param_type_name == "argument"]
+    options = [param for param in shown if param.param_type_name == "option"]
     usage = " ".join([path, *map(_in_usage, arguments), *(["[OPTIONS]"] if options else [])])
     rows = "".join(map(_row, arguments + options))
     return (
@@ -58,17 +58,17 @@ def _in_usage(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
-def _row(one: Any) -> str:
-    is_option = one.param_type_name == "option"
-    is_flag = bool(getattr(one, "is_flag", False))
-    names = ", ".join(f"`{name}`" for name in one.opts) if is_option else f"`{_in_usage(one)}`"
-    if is_option and not is_flag and one.metavar:
-        names += f" *{one.metavar}*".replace("|", "\\|")
-    if one.required:
+def _row(param: Any) -> str:
+    is_option = param.param_type_name == "option"
+    is_flag = bool(getattr(param, "is_flag", False))
+    names = ", ".join(f"`{name}`" for name in param.opts) if is_option else f"`{_in_usage(param)}`"
+    if is_option and not is_flag and param.metavar:
+        names += f" *{param.metavar}*".replace("|", "\\|")
+    if param.required:
         default = "required"
     else:
-        default = "" if is_flag or one.default is None else f"`{one.default}`"
-    meaning = (getattr(one, "help", None) or "").replace("|", "\\|")
+        default = "" if is_flag or param.default is None else f"`{param.default}`"
+    meaning = (getattr(param, "help", None) or "").replace("|", "\\|")
     return f"| {names} | {default} | {meaning} |\n"
 
 

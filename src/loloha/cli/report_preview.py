@@ -18,10 +18,10 @@ def show(state: Path, campaign: str | None, *, as_json: bool) -> None:
     """Print the reports of this round, of each campaign that the user agreed to or of one."""
     previews = _previews(state, campaign)
     if as_json:
-        console.show_json([one.to_dict() for one in previews])
+        console.show_json([preview.to_dict() for preview in previews])
         return
-    for place, one in enumerate(previews):
-        title, message, words = one.text.split("\n", 2)
+    for place, preview in enumerate(previews):
+        title, message, words = preview.text.split("\n", 2)
         if place:
             console.show()
         console.show_text(title)
@@ -40,10 +40,12 @@ def _previews(state: Path, campaign: str | None) -> list[Preview]:
         with Sender(state) as sender:
             agreed = list(sender.campaigns.values())
             wanted = [
-                one for one in agreed if campaign is None or campaign.endswith(one.fingerprint)
+                enrolment
+                for enrolment in agreed
+                if campaign is None or campaign.endswith(enrolment.fingerprint)
             ]
             if wanted:
-                return [sender.preview(one) for one in wanted]
+                return [sender.preview(enrolment) for enrolment in wanted]
             if campaign is not None and "://" not in campaign:
                 return [sender.preview(campaign_file.load_campaign(campaign))]
     if campaign is None:

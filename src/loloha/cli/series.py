@@ -134,7 +134,7 @@ def _of_tallies(folders: list[Path], protocol: Any, first: int) -> Observations:
     from loloha.server.observations import Observations
 
     counted = {t: load(files, protocol=protocol) for t, files in find(folders).items()}
-    return Observations.of({t: one for t, one in counted.items() if t >= first})
+    return Observations.of({t: tally for t, tally in counted.items() if t >= first})
 
 
 def _rule(
@@ -202,7 +202,7 @@ def _numbers(estimated: EstimatedSeries, scale: Scale | None) -> dict[str, dict[
     if estimated.observations.protocol.histogram:
         return {}
     each = {"": estimated.numbers, "single_": estimated.observations.numbers}
-    return {name: one.summary(estimated.level, scale) for name, one in each.items()}
+    return {name: numbers.summary(estimated.level, scale) for name, numbers in each.items()}
 
 
 def _show_numbers(

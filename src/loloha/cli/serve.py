@@ -104,7 +104,7 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
         if kept is not None:
             kept.prepare()
         keys, now = AdminKeys(opened), time.time()
-        valid = any(one.is_valid(now) for one in keys.all())
+        valid = any(key.is_valid(now) for key in keys.all())
         if new_admin_key or not (valid or settings.admin_key is not None):
             key, _ = keys.draw("drawn by loloha serve", now=now)
             console.say(f"admin key, shown this once: {key}")

@@ -62,9 +62,9 @@ def show_top(trial: Trial, top: int) -> None:
         (
             str(series.labels[column]),
             *(
-                f"{100 * float(one[row, column]):.2f} %"
-                for one in (series.truth, series.frequencies, series.lower, series.upper)
-                if one is not None
+                f"{100 * float(numbers[row, column]):.2f} %"
+                for numbers in (series.truth, series.frequencies, series.lower, series.upper)
+                if numbers is not None
             ),
         )
         for column in series.top(top)
@@ -80,7 +80,7 @@ def show_top(trial: Trial, top: int) -> None:
 def show_numbers(trial: Trial) -> None:
     """Print mean and quantiles beside the truth, of the newest rounds."""
     summary = {name: row[-FEW:] for name, row in (trial.numbers or {}).items()}
-    rounds = [console.visible(str(one)) for one in trial.dataset.rounds[-FEW:]]
+    rounds = [console.visible(str(round)) for round in trial.dataset.rounds[-FEW:]]
     title = f"Numbers, {unit_of(trial.scale)}; truth first"
     show_number_table(rounds, summary, trial.level, title)
 

@@ -149,7 +149,7 @@ def _cluster(engine: str, master: str | None, conf: list[str] | None) -> dict[st
         if master is not None or conf:
             raise ParameterError(f"--master and --conf must be left out for engine {engine!r}")
         return {}
-    pairs = [one.partition("=") for one in conf or ()]
+    pairs = [setting.partition("=") for setting in conf or ()]
     if any(not name or not mark for name, mark, _ in pairs):
         raise ParameterError("--conf must be given as NAME=VALUE; correct it")
     return {"master": master, "conf": {name: value for name, _, value in pairs}}
@@ -176,12 +176,12 @@ def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[
     from loloha.server.tally import Tally
 
     protocol, table = rules(agreed), _read(path)
-    for one in by_round(protocol, table, total=True):
-        if rounds is None or one.round in rounds:
+    for counts in by_round(protocol, table, total=True):
+        if rounds is None or counts.round in rounds:
             counted = Tally(protocol)
-            counted.counts, counted.n = one.counts, one.n
+            counted.counts, counted.n = counts.counts, counts.n
             # What was out of range, the statement left out.
-            yield RoundTally(one.round, counted, one.duplicates, one.conflicts, 0)
+            yield RoundTally(counts.round, counted, counts.duplicates, counts.conflicts, 0)
 
 
 def _read(path: Path) -> Any:
@@ -216,10 +216,10 @@ def _keep(
     """Write each tally as it comes, so that one round is in memory at a time."""
     from loloha.engines.saved import SUMMARY, save
 
-    def write(one: RoundTally) -> None:
+    def write(tally: RoundTally) -> None:
         campaign = summary["campaign"]
-        whence = sources(one.round)
-        save(draft, one.round, one.tally, campaign=campaign, sources=whence, every=every)
+        whence = sources(tally.round)
+        save(draft, tally.round, tally.tally, campaign=campaign, sources=whence, every=every)
 
     earlier = {path.name for path in out.glob("round-*.tally")} if out.is_dir() else set()
     with new_folder(out, earlier | {SUMMARY}, force=force, last=SUMMARY) as draft:
@@ -234,10 +234,10 @@ def _rows(
 ) -> list[dict[str, int]]:
     listed = []
     with console.working("counting"):
-        for one in counted:
+        for counts in counted:
             if write is not None:
-                write(one)
-            listed.append(row_of(one))
+                write(counts)
+            listed.append(row_of(counts))
     return listed
 
 
@@ -252,7 +252,7 @@ def _files(log: ReportLog, dialect: str, contents: Contents) -> str:
     """The files that a statement names: those that the engines would read."""
     from loloha.engines import sql
 
-    files = {round: [one.path for one in entries] for round, entries in contents.rounds.items()}
+    files = {round: [entry.path for entry in entries] for round, entries in contents.rounds.items()}
     return sql.files_of(log.protocol, dialect, files)
 
 

@@ -37,8 +37,8 @@ def total(amounts: Iterable[float], first: float = 0.0) -> float:
 
     From Python 3.12 on `sum` compensates: a limit could cover what a port finds too much.
     """
-    for one in amounts:
-        first += one
+    for amount in amounts:
+        first += amount
     return first
 
 
@@ -79,17 +79,19 @@ def _earlier(before: float) -> str:
 def _fitting(protocols: Sequence[Protocol]) -> str:
     """What each protocol can spend, and which others with the same budgets can spend less."""
     advice = []
-    for one in dict.fromkeys(protocols):
-        if not one.longitudinal:
-            advice.append(f"{one.name} spends {upward(one.asked_memo)} with each report")
+    for protocol in dict.fromkeys(protocols):
+        if not protocol.longitudinal:
+            advice.append(f"{protocol.name} spends {upward(protocol.asked_memo)} with each report")
             continue
-        fewer = [f"{name} {upward(cap)}" for name, cap in _alternatives(one) if cap < one.cap]
+        fewer = [
+            f"{name} {upward(cap)}" for name, cap in _alternatives(protocol) if cap < protocol.cap
+        ]
         rather = ", ".join(fewer) or "no protocol spends less"
-        count = one.encoding.memo_cells
+        count = protocol.encoding.memo_cells
         small = ", too many for any small limit" if count > _MANY else ""
         advice.append(
-            f"{one.name} keeps up to {count} answers{small}, and spends {upward(one.cap)} with all "
-            f"of them (with the same eps_inf: {rather})"
+            f"{protocol.name} keeps up to {count} answers{small}, and spends "
+            f"{upward(protocol.cap)} with all of them (with the same eps_inf: {rather})"
         )
     return f"Agree to a higher limit, or to a campaign that spends less: {'; '.join(advice)}"
 
@@ -131,7 +133,7 @@ def cost_of_reset(spent: float, protocols: Sequence[Protocol], *, wait: bool) ->
     whose = "Key, memo and sent reports"
     if count > 1:
         whose = f"Keys, memos and sent reports of {count} campaigns"
-    cap = sum(one.cap for one in protocols)
+    cap = sum(protocol.cap for protocol in protocols)
     more = f"up to {cap:g} on top of it" if cap < math.inf else "more on top of it, without a cap"
     again = (
         "Rounds that were answered are not answered again."

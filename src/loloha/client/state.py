@@ -121,8 +121,8 @@ class State:
 
     def report_of(self, round: int) -> Report:
         """The report of a round that was answered."""
-        for one, report in self.record.sent:
-            if one == round:
+        for number, report in self.record.sent:
+            if number == round:
                 return report
         raise StateError(
             f"round must be one that was not answered, got {round!r}; its report is forgotten, "

@@ -34,7 +34,7 @@ def routes(context: Context) -> APIRouter:
         """By the first digits of their hashes; the keys themselves are kept nowhere."""
         await context.require_admin(request.headers.get("authorization", ""))
         keys = await context.read(AdminKeys(context.store).all)
-        shown = [shape.AdminKeyDocument(**one.to_dict()) for one in keys]
+        shown = [shape.AdminKeyDocument(**key.to_dict()) for key in keys]
         return _answer(shape.AdminKeysDocument(shown, context.settings.admin_key is not None))
 
     @router.post(

@@ -106,14 +106,16 @@ class AlarmWatch:
         if self._closing:
             return False
         now = self._now()
-        there = self._store.fingerprints(states=[one for one in STATES if one not in GONE])
+        there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
             # None was told of one that never had rounds to try.
             with suppress(KeyError):
                 self._metrics.alarms.remove(fingerprint)
         for fingerprint in there:
-            if not self._closing and any(one.watches(fingerprint) for one in self._settings.alarms):
+            if not self._closing and any(
+                alarm.watches(fingerprint) for alarm in self._settings.alarms
+            ):
                 self._try(fingerprint, now)
         self._send(now)
         return False
@@ -133,7 +135,7 @@ class AlarmWatch:
         events: list[Event] = []
         if behind and rounds_together(stored) > 1:
             rounds = self._store.rounds(stored, first=0, last=last, newest=rounds_together(stored))
-            rounds = [one for one in rounds if one.n > 0]
+            rounds = [round for round in rounds if round.n > 0]
             by_rule = self._process.call(
                 of_alarms, fingerprint, rounds, [rules[name] for name in behind]
             )
@@ -144,7 +146,7 @@ class AlarmWatch:
                     for round, alarmed in by_round.items()
                     if round > marks[name]
                 ]
-                newest += len(by_round.get(max((one.number for one in rounds), default=-1), ()))
+                newest += len(by_round.get(max((round.number for round in rounds), default=-1), ()))
             self._metrics.alarms.labels(fingerprint).set(newest)
         if begun or behind:
             due = None if self._settings.alarm_webhook is None else int(now)
@@ -154,13 +156,13 @@ class AlarmWatch:
     def _rules(self, stored: StoredCampaign) -> dict[str, AlarmRule]:
         """The rules of a campaign, by digests of what they say."""
         rules = {}
-        for one in self._settings.alarms:
-            if not one.watches(stored.campaign.fingerprint):
+        for alarm in self._settings.alarms:
+            if not alarm.watches(stored.campaign.fingerprint):
                 continue
             try:
-                rule = one.rule(stored.campaign)
+                rule = alarm.rule(stored.campaign)
             except ParameterError as error:
-                name = stored.campaign.fingerprint, one.model_dump_json()
+                name = stored.campaign.fingerprint, alarm.model_dump_json()
                 if name not in self._unsuitable:
                     self._unsuitable.add(name)
                     _log.warning("a rule of alarms is not tried on %.12s: %s", name[0], error)
@@ -175,16 +177,16 @@ class AlarmWatch:
         if url is None:
             return
         key = None if secret is None else secret.get_secret_value()
-        for one in self._alarms.due(now):
+        for event in self._alarms.due(now):
             if self._closing:
                 return
-            why = send(url.get_secret_value(), key, one.event, one.body, now)
-            tries = one.tries + 1
+            why = send(url.get_secret_value(), key, event.event, event.body, now)
+            tries = event.tries + 1
             again = None if why is None else next_try(now, tries)
-            self._alarms.tried(one.event, tries, again)
+            self._alarms.tried(event.event, tries, again)
             if why is not None:
                 what = "given up" if again is None else "sent again"
-                _log.warning("alarm %s did not arrive: %s; it is %s", one.event, why, what)
+                _log.warning("alarm %s did not arrive: %s; it is %s", event.event, why, what)
                 break
         self._metrics.alarms_waiting.set(self._alarms.waiting())
 

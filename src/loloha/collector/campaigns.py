@@ -103,7 +103,7 @@ def routes(context: Context) -> APIRouter:
         context.rate.charge(request.scope, len(fingerprints) / _CAMPAIGNS_A_REQUEST)
         some = [await context.known(fingerprint) for fingerprint in fingerprints]
         now = context.clock()
-        summaries = [_summary(context, one, now) for one in some]
+        summaries = [_summary(context, campaign, now) for campaign in some]
         return tagged(request, shape.Campaigns(summaries, more))
 
     @router.get(

@@ -146,7 +146,7 @@ class Committer:
             if taken:
                 began = monotonic()
                 self._commit(taken)
-                self._gather(began, sum(one.upload.size for one in taken))
+                self._gather(began, sum(part.upload.size for part in taken))
             elif self._stopping:
                 self._tidy.run()
                 return
@@ -275,8 +275,8 @@ class Committer:
             is_outage = isinstance(error, StoreError) and not isinstance(error, UnfitError)
             if len(taken) > 1 and not is_outage:
                 # One upload must not fail the others: find it by writing each on its own.
-                for one in taken:
-                    self._write([one])
+                for slice_ in taken:
+                    self._write([slice_])
                 return
             if isinstance(error, StoreError):
                 self._note_failure(error)

@@ -234,11 +234,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch = self.loop.call_later(rest, self._look)
 
     def _make_room(self) -> None:
-        others = [one for one in self.connections if isinstance(one, BoundedProtocol)]
-        counts = Counter(one.group for one in others)
+        others = [
+            connection for connection in self.connections if isinstance(connection, BoundedProtocol)
+        ]
+        counts = Counter(connection.group for connection in others)
         group = max(counts, key=lambda group: (counts[group], group == self.group))
-        theirs = [one for one in others if one.group == group]
-        oldest = min(theirs, key=lambda one: one.waits_until)
+        theirs = [connection for connection in others if connection.group == group]
+        oldest = min(theirs, key=lambda connection: connection.waits_until)
         busy = self if group == self.group else oldest
         (oldest if oldest.is_idle else busy).transport.abort()
 
@@ -259,7 +261,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if "*" in self.origins or len(self.origins) == 1:
             # Also where the page was not named yet: it is this one, or none that may read.
             allowed = set(self.origins)
-        headers += [(b"access-control-allow-origin", one.encode()) for one in allowed]
+        headers += [(b"access-control-allow-origin", origin.encode()) for origin in allowed]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
         return b"HTTP/1.1 431 Request Header Fields Too Large\r\n%s\r\n%s" % (lines, answer.body)
 
@@ -268,7 +270,7 @@ def _without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[b
     """The headers of a request that stays with this protocol."""
     for name, value in headers:
         if name == b"connection":
-            kept = [one for one in value.split(b",") if one.strip().lower() != b"upgrade"]
+            kept = [token for token in value.split(b",") if token.strip().lower() != b"upgrade"]
             yield name, b",".join(kept)
         elif name != b"upgrade":
             yield name, value

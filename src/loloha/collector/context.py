@@ -226,14 +226,14 @@ class Context:
             # Used now: its use is noted nowhere.
             mine = hashed(setting.get_secret_value())
             keys.append(AdminKey(mine, "LOLOHA_ADMIN_KEY", None, int(now), None))
-        return [one for one in keys if one.is_valid(now)]
+        return [key for key in keys if key.is_valid(now)]
 
     async def admin_key(self, secret: str | None) -> AdminKey | None:
         """The valid admin key that somebody gives, None where it is none."""
         keys = await self.admin_keys()
-        if secret is None or not is_one_of(secret, [one.sha256 for one in keys]):
+        if secret is None or not is_one_of(secret, [key.sha256 for key in keys]):
             return None
-        key = next(one for one in keys if one.sha256 == hashed(secret))
+        key = next(key for key in keys if key.sha256 == hashed(secret))
         await self.note_use(key)
         return key
 

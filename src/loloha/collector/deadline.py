@@ -29,8 +29,8 @@ class Deadlines:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for one in [one for one in self.running if one.when <= now]:
-            one.end()
+        for deadline in [deadline for deadline in self.running if deadline.when <= now]:
+            deadline.end()
         if self.running:
             loop.call_later(SECONDS_BETWEEN_LOOKS, self._look)
         else:

@@ -36,7 +36,9 @@ class EstimateCache:
 
     def __init__(self, store: Any) -> None:
         self._store = store
-        self._recent: Recent[Estimate] = Recent(_MOST_NUMBERS, lambda one: one.frequencies.size)
+        self._recent: Recent[Estimate] = Recent(
+            _MOST_NUMBERS, lambda estimate: estimate.frequencies.size
+        )
 
     def of(self, stored: StoredCampaign, round: int, n: int) -> Estimate | None:
         """The estimate of a round that has published ``n`` reports or more, None without any."""
@@ -67,14 +69,14 @@ def suppressed(estimate: Estimate, least: int) -> Estimate:
     return shown
 
 
-def suppressed_because(stored: StoredCampaign, one: Round) -> str | None:
+def suppressed_because(stored: StoredCampaign, round: Round) -> str | None:
     """Why estimates of a round are not shown, None if they are."""
-    if one.n == 0:
+    if round.n == 0:
         return NO_REPORTS
     least = stored.terms.minimum_cohort
-    if one.n < least:
+    if round.n < least:
         return TOO_FEW
-    return NOT_YET if one.published < least else None
+    return NOT_YET if round.published < least else None
 
 
 def parameters(stored: StoredCampaign) -> dict[str, Any]:
@@ -154,7 +156,9 @@ def numbers(
     if not isinstance(stored.campaign.protocol.encoding, Threshold):
         return UNSET
     scale = stored.campaign.domain.scale
-    rows = [None if one is None else one.numbers.summary(level, scale) for one in shown]
+    rows = [
+        None if estimate is None else estimate.numbers.summary(level, scale) for estimate in shown
+    ]
     names = next((list(row) for row in rows if row is not None), [])
     return {name: [None if row is None else float(row[name]) for row in rows] for name in names}
 

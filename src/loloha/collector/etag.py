@@ -41,7 +41,7 @@ def tag_of(*parts: Any) -> str:
 def not_modified(request: Request, tag: str) -> Response | None:
     """304 if the client has what the tag stands for, else None."""
     known = request.headers.get("if-none-match", "")
-    if tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+    if tag in (tag_.strip().removeprefix("W/") for tag_ in known.split(",")):
         return with_tag(Response(status_code=304), tag)
     return None
 

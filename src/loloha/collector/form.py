@@ -134,13 +134,13 @@ def _series(
 ) -> tuple[EstimateTable, list[Estimate | None]]:
     """The estimates of the rounds found, as a table and one by one; None for suppressed rounds."""
     campaign = stored.campaign
-    before = [one for one in rounds if one.number < asked.first]
+    before = [round for round in rounds if round.number < asked.first]
     rounds = rounds[len(before) :]
-    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
+    shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
     present = (
         estimate
-        for one in shown
-        if (estimate := cache.of(stored, one.number, one.published)) is not None
+        for field in shown
+        if (estimate := cache.of(stored, field.number, field.published)) is not None
     )
     most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
     bins: Any = slice(None)
@@ -152,10 +152,10 @@ def _series(
     value = np.arange(stored.bins)[bins]
     numbers: dict[str, Any] = {name: [] for name in NUMBERS}
     n, single = [], []
-    for one in rounds:
-        hidden = estimates.suppressed_because(stored, one) is not None
-        estimate = None if hidden else cache.of(stored, one.number, one.published)
-        n.append(one.n if estimate is None else estimate.n)
+    for round in rounds:
+        hidden = estimates.suppressed_because(stored, round) is not None
+        estimate = None if hidden else cache.of(stored, round.number, round.published)
+        n.append(round.n if estimate is None else estimate.n)
         single.append(estimate)
         # Of values that are picked by their estimates the intervals hold for all at once.
         row = (
@@ -168,19 +168,19 @@ def _series(
     windows: dict[str, Any] = {}
     if asked.windows and shown:
         known = {
-            one.number: cache.of(stored, one.number, one.published)
-            for one in (*before, *shown)
-            if estimates.suppressed_because(stored, one) is None
+            field.number: cache.of(stored, field.number, field.published)
+            for field in (*before, *shown)
+            if estimates.suppressed_because(stored, field) is None
         }
         windows = window_columns(
             panel_windows(known, campaign.schedule.every), asked.level, bins=bins,
-            simultaneous=picked, rounds=[one.number for one in rounds],
+            simultaneous=picked, rounds=[round.number for round in rounds],
         )  # fmt: skip
     table = EstimateTable(
         more=windows,
         campaign=campaign.fingerprint,
-        round=[one.number for one in rounds],
-        start=[to_text(campaign.schedule.begins(one.number)) for one in rounds],
+        round=[round.number for round in rounds],
+        start=[to_text(campaign.schedule.begins(round.number)) for round in rounds],
         value=value,
         label=[campaign.bin_label(v) for v in value.tolist()],
         level=asked.level,

@@ -54,8 +54,8 @@ class KeptReports:
             return
         readable(self.folder)
         with suppress(OSError):
-            entries = [one for one in self.folder.iterdir() if one.name[0] != "."]
-            if entries and not any(one.name.startswith("campaign=") for one in entries):
+            entries = [entry for entry in self.folder.iterdir() if entry.name[0] != "."]
+            if entries and not any(entry.name.startswith("campaign=") for entry in entries):
                 raise StoreError(
                     f"{self._setting} must be a new or empty folder, or a log of reports, got "
                     f"{str(self.folder)!r} with other things in it; nothing was touched: name "
@@ -85,8 +85,8 @@ class KeptReports:
         try:
             self.probe()
             if folder.mount.kind.renames:
-                names = (one for one in list(folder.walk()) if one.name.startswith("."))
-                self._tidy(one for one in names if one.name.endswith(PARTIAL))
+                names = (file for file in list(folder.walk()) if file.name.startswith("."))
+                self._tidy(name for name in names if name.name.endswith(PARTIAL))
         except StorageError as error:
             raise StoreError(f"{self._setting} must be an address to write to: {error}") from None
 
@@ -131,7 +131,7 @@ class KeptReports:
         import pyarrow as pa
 
         form = reportlog.schema(stored.campaign, round=round)
-        batches = [pa.ipc.read_record_batch(pa.py_buffer(one), form) for one in packed]
+        batches = [pa.ipc.read_record_batch(pa.py_buffer(body), form) for body in packed]
         self._write(stored.campaign, round, pa.Table.from_batches(batches, form))
 
     def _write(self, campaign: Campaign, round: int, table: Any) -> None:

@@ -106,25 +106,25 @@ class Metrics:
 
     def show(self, glances: Iterable[Glance], *, counts: bool = True) -> None:
         """Have metrics of these campaigns, and no longer of those that are missing."""
-        shown = {one.fingerprint: one for one in glances}
+        shown = {glance.fingerprint: glance for glance in glances}
         with self._showing:
             before, self._glances = self._glances, shown
-            for one in before.values():
-                now = shown.get(one.fingerprint)
+            for sample in before.values():
+                now = shown.get(sample.fingerprint)
                 if now is None:
                     if counts:
-                        self.newest.remove(one.fingerprint)
+                        self.newest.remove(sample.fingerprint)
                     for outcome in OUTCOMES + _STOPPED:
-                        self.of_campaign.remove(one.fingerprint, outcome)
-                if now is None or now.labels != one.labels:
-                    self.campaigns.remove(*one.labels)
-            for one in shown.values():
-                self.campaigns.labels(*one.labels).set(1)
+                        self.of_campaign.remove(sample.fingerprint, outcome)
+                if now is None or now.labels != sample.labels:
+                    self.campaigns.remove(*sample.labels)
+            for sample in shown.values():
+                self.campaigns.labels(*sample.labels).set(1)
                 if counts:
-                    self.newest.labels(one.fingerprint).set(one.newest_report)
+                    self.newest.labels(sample.fingerprint).set(sample.newest_report)
                 for outcome in OUTCOMES + _STOPPED:
                     # From 0 on: a rate knows a first report only by the number before it.
-                    self.of_campaign.labels(one.fingerprint, outcome)
+                    self.of_campaign.labels(sample.fingerprint, outcome)
 
     def note(self, route: str, method: str, status: int, seconds: float) -> None:
         """Add an answered request."""

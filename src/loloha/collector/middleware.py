@@ -88,7 +88,11 @@ class Headers:
             if message["type"] == "http.response.start":
                 own = message["headers"]
                 given = [name for name, _ in own if name in self._headers]
-                more = [one for one in self._all if one[0] not in given] if given else self._all
+                more = (
+                    [header for header in self._all if header[0] not in given]
+                    if given
+                    else self._all
+                )
                 message["headers"] = [*own, *more]
             await send(message)
 

@@ -56,13 +56,13 @@ def routes(context: Context) -> APIRouter:
                 stored, first=query.first or 0, last=query.last, newest=min(query.newest, most)
             )
         )
-        rounds = [one for one in rounds if one.n > 0]
-        counts = tuple((one.number, one.n, one.published) for one in rounds)
+        rounds = [round for round in rounds if round.n > 0]
+        counts = tuple((round.number, round.n, round.published) for round in rounds)
         tag = tag_of("smoothed", fingerprint, counts, *query.form)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
-        published = sum(one.published > 0 for one in rounds)
+        published = sum(round.published > 0 for round in rounds)
         work = (stored.work + _FILTERED * stored.bins) * published
         context.rate.charge(request.scope, work / NUMBERS_A_REQUEST)
         asked = form.Asked(query.value, query.top, query.level)
@@ -83,10 +83,10 @@ def routes(context: Context) -> APIRouter:
         """The rules that closed rounds of the campaign are tried on, and the newest 100 alarms."""
         stored = await context.known(fingerprint)
         rules: list[Any] = []
-        for one in context.settings.alarms:
-            if one.watches(fingerprint):
+        for alarm in context.settings.alarms:
+            if alarm.watches(fingerprint):
                 try:
-                    rules.append(describe(one.rule(stored.campaign)))
+                    rules.append(describe(alarm.rule(stored.campaign)))
                 except ParameterError:
                     # The log says why this rule is not one of this campaign.
                     continue

@@ -51,7 +51,7 @@ def routes(context: Context) -> APIRouter:
         context.rate.charge(request.scope, len(rounds) / _ROUNDS_A_REQUEST)
         now = context.clock()
         life = context.life_of(stored)
-        shown = [_show_round(stored, life, one, now) for one in rounds]
+        shown = [_show_round(stored, life, round, now) for round in rounds]
         panels = await _panels(context, stored, now)
         return tagged(request, result_shape.RoundsDocument(fingerprint, shown, panels))
 
@@ -83,12 +83,12 @@ def routes(context: Context) -> APIRouter:
                 413, f"round must have at most {_MOST_BINS} values to show all; ask for top=1000"
             )
         at = await context.read(_rounds, context, stored, round, round, 1)
-        one = at[0] if at else Round(round)
-        why = estimates.suppressed_because(stored, one)
+        single = at[0] if at else Round(round)
+        why = estimates.suppressed_because(stored, single)
         life = context.life_of(stored)
         state = estimates.round_state(stored, life, round, context.clock())
         asked = (fingerprint, round, level, projected, top, format, state, why)
-        n = one.n if why else one.published
+        n = single.n if why else single.published
         unchanged = not_modified(request, tag_of(n, *asked))
         if unchanged is not None:
             return unchanged
@@ -126,14 +126,14 @@ def routes(context: Context) -> APIRouter:
         rounds = await context.read(
             _rounds, context, stored, asked_from, query.last, newest + before
         )
-        first = max([first, *(one.number for one in rounds[-newest:][:1])])
-        rounds = [one for one in rounds if one.n > 0]
-        counts = tuple((one.number, one.n, one.published) for one in rounds)
+        first = max([first, *(round.number for round in rounds[-newest:][:1])])
+        rounds = [round for round in rounds if round.n > 0]
+        counts = tuple((round.number, round.n, round.published) for round in rounds)
         tag = tag_of(fingerprint, counts, *query.form)
         unchanged = not_modified(request, tag)
         if unchanged is not None:
             return unchanged
-        work = stored.work * sum(one.published > 0 for one in rounds)
+        work = stored.work * sum(round.published > 0 for round in rounds)
         asked = form.Asked(query.value, query.top, query.level, first, before > 0)
         _, pieces = await context.compute(
             request, work, form.of_series, fingerprint, rounds, asked, query.format
@@ -174,28 +174,28 @@ async def _panels(
         return msgspec.UNSET
     first = last - schedule.every + 1
     rounds = await context.read(_rounds, context, stored, first, last, schedule.every)
-    sizes = evenness({one.number: one.n for one in rounds}, schedule.every, last)
+    sizes = evenness({round.number: round.n for round in rounds}, schedule.every, last)
     if sizes is None:
         return msgspec.UNSET
     return result_shape.PanelSizes(**sizes._asdict(), even=sizes.even, text=str(sizes))
 
 
 def _show_round(
-    stored: StoredCampaign, life: Life, one: Round, now: float
+    stored: StoredCampaign, life: Life, round: Round, now: float
 ) -> result_shape.RoundDocument:
     schedule = stored.campaign.schedule
-    before = one.number < 0
+    before = round.number < 0
     return result_shape.RoundDocument(
-        round=one.number,
-        start=None if before else to_text(schedule.begins(one.number)),
-        end=to_text(schedule.ends(one.number)),
-        state="before" if before else estimates.round_state(stored, life, one.number, now),
-        n=one.n,
-        published=one.published,
-        duplicates=one.duplicates,
-        conflicts=one.conflicts,
-        refused=one.refused,
-        shown=estimates.suppressed_because(stored, one) is None,
+        round=round.number,
+        start=None if before else to_text(schedule.begins(round.number)),
+        end=to_text(schedule.ends(round.number)),
+        state="before" if before else estimates.round_state(stored, life, round.number, now),
+        n=round.n,
+        published=round.published,
+        duplicates=round.duplicates,
+        conflicts=round.conflicts,
+        refused=round.refused,
+        shown=estimates.suppressed_because(stored, round) is None,
     )
 
 

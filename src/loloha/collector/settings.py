@@ -53,7 +53,7 @@ def _split(given: Any) -> Any:
 
 
 def _words(text: str) -> list[str]:
-    return [one for one in map(str.strip, text.split(",")) if one]
+    return [word for word in map(str.strip, text.split(",")) if word]
 
 
 Listed = Annotated[list[str], NoDecode, BeforeValidator(_split)]
@@ -260,10 +260,10 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _are_addresses(cls, proxies: str) -> str:
-        for one in _words(proxies):
+        for word in _words(proxies):
             try:
-                if one != "*":
-                    ip_network(one)
+                if word != "*":
+                    ip_network(word)
             except ValueError:
                 # The server would take it for a name that no connection has.
                 raise ValueError(
@@ -319,7 +319,9 @@ class Settings(BaseSettings):
         """Variables that look like settings and are none: perhaps misspelt."""
         prefix = cls.model_config["env_prefix"]
         known = {f"{prefix}{name}".upper() for name in cls.model_fields} | _OTHER_VARIABLES
-        return sorted(one for one in names if one.upper().startswith(prefix) and one not in known)
+        return sorted(
+            name for name in names if name.upper().startswith(prefix) and name not in known
+        )
 
     def terms(self, plain: Any, schedule: Schedule | None = None) -> Terms:
         """The terms of a new campaign: what was asked for, else the defaults set here."""

@@ -24,11 +24,11 @@ class Shares:
     @contextmanager
     def hold(self, address: str | None) -> Iterator[Hold]:
         """Something that may grow, given back at the end; None has no address to be bounded by."""
-        one = Hold(self, address)
+        hold = Hold(self, address)
         try:
-            yield one
+            yield hold
         finally:
-            one.release()
+            hold.release()
 
     def take(self, address: str | None, n: int) -> int:
         """Count n more; how much the address holds now."""

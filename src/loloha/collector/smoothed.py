@@ -26,9 +26,9 @@ def of_smoothed(
 ) -> Parts:
     """The smoothed series of the rounds found, in pieces; None for rounds that are suppressed."""
     stored = desk.known(fingerprint)
-    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
+    shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
     smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
-    place = {one.number: row for row, one in enumerate(shown)} if smoothed else {}
+    place = {single.number: row for row, single in enumerate(shown)} if smoothed else {}
     value = np.arange(stored.bins)
     picked = asked.value is None and (asked.top or stored.bins) < stored.bins
     if asked.value is not None:
@@ -50,8 +50,8 @@ def of_smoothed(
     names = ("estimate", "standard_error", "lower", "upper", "unbiased", "innovation")
     rows: dict[str, Any] = {
         name: [
-            columns[name][place[one.number]][value] if one.number in place else None
-            for one in rounds
+            columns[name][place[round.number]][value] if round.number in place else None
+            for round in rounds
         ]
         for name in names
     }
@@ -59,14 +59,14 @@ def of_smoothed(
     campaign = stored.campaign
     table = EstimateTable(
         campaign=campaign.fingerprint,
-        round=[one.number for one in rounds],
-        start=[to_text(campaign.schedule.begins(one.number)) for one in rounds],
+        round=[round.number for round in rounds],
+        start=[to_text(campaign.schedule.begins(round.number)) for round in rounds],
         value=value,
         label=[campaign.bin_label(v) for v in value.tolist()],
         level=asked.level,
         n=[
-            smoothed.n[place[one.number]] if smoothed and one.number in place else one.n
-            for one in rounds
+            smoothed.n[place[round.number]] if smoothed and round.number in place else round.n
+            for round in rounds
         ],
         about=estimates.about(stored),
         more=more,
@@ -77,8 +77,8 @@ def of_smoothed(
         summary = smoothed.numbers.summary(asked.level, campaign.domain.scale)
         numbers = {
             name: [
-                float(of_rounds[place[one.number]]) if one.number in place else None
-                for one in rounds
+                float(of_rounds[place[round.number]]) if round.number in place else None
+                for round in rounds
             ]
             for name, of_rounds in summary.items()
         }
@@ -99,7 +99,7 @@ def of_alarms(
 ) -> list[dict[int, list[dict[str, Any]]]]:
     """For each rule, by round, the values that alarm."""
     stored = desk.known(fingerprint)
-    shown = [one for one in rounds if estimates.suppressed_because(stored, one) is None]
+    shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
     smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
     if smoothed is None:
         return [{} for _ in rules]

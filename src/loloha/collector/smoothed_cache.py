@@ -55,24 +55,30 @@ class SmoothedCache:
         self, cache: EstimateCache, stored: StoredCampaign, shown: Sequence[Round]
     ) -> Smoothed | None:
         """All values of these rounds; None where no report is published."""
-        name = stored.id, tuple((one.number, one.published) for one in shown)
+        name = stored.id, tuple((published.number, published.published) for published in shown)
         if (recent := self._recent.get(name)) is not None:
             return recent
-        single = {one.number: cache.of(stored, one.number, one.published) for one in shown}
+        single = {
+            published.number: cache.of(stored, published.number, published.published)
+            for published in shown
+        }
         of_numbers = isinstance(stored.campaign.protocol.encoding, Threshold)
         # Where bins have few reports each, all of a shown round can be suppressed.
         if not any(
-            one and (of_numbers or np.isfinite(one.frequencies).any()) for one in single.values()
+            estimate and (of_numbers or np.isfinite(estimate.frequencies).any())
+            for estimate in single.values()
         ):
             return None
         together = series(
-            {t: one and _whole(one) for t, one in single.items()} if of_numbers else single,
+            {t: estimate and _whole(estimate) for t, estimate in single.items()}
+            if of_numbers
+            else single,
             every=stored.campaign.schedule.every,
         )
         unbiased = together.observations.estimates
         shown_bins = [
-            np.isfinite(one.frequencies) if one else np.zeros(stored.bins, dtype=bool)
-            for one in single.values()
+            np.isfinite(estimate.frequencies) if estimate else np.zeros(stored.bins, dtype=bool)
+            for estimate in single.values()
         ]
         unknown = np.where(np.isfinite(unbiased) & shown_bins, 0.0, np.nan)
         smoothed = Smoothed(

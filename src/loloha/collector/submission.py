@@ -171,11 +171,11 @@ def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission
             submissions.append(upload)
     for members in small.values():
         few = [upload for place in members if isinstance(upload := uploads[place], SmallUpload)]
-        edges = accumulate((one.size for one in few), initial=0)
+        edges = accumulate((part.size for part in few), initial=0)
         for place, (start, end) in zip(members, pairwise(edges), strict=True):
             places[place] = (len(submissions), slice(start, end))
-        rows = [row for one in few for row in one.rows]
-        batch = few[0].stored.reader.collect(rows, bytearray().join(one.codes for one in few))
+        rows = [row for part in few for row in part.rows]
+        batch = few[0].stored.reader.collect(rows, bytearray().join(part.codes for part in few))
         submissions.append(Submission.of(few[0].stored, batch))
     return submissions, places
 

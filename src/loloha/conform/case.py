@@ -69,11 +69,13 @@ def small() -> Iterator[Protocol]:
     for cls in REGISTRY.own.values():
         own = [field for field in fields(cls) if field.init]
         given = {field.name: SMALL[field.name] for field in own if field.name in SMALL}
-        missing = [one.name for one in own if one.name not in given and one.default is MISSING]
+        missing = [
+            field.name for field in own if field.name not in given and field.default is MISSING
+        ]
         if not missing:
             yield cls(**given)
             for name, other in (("memo", "joint"), ("target", "mean")):
-                if any(one.name == name for one in own):
+                if any(field.name == name for field in own):
                     yield cls.from_params({**given, name: other})
 
 
@@ -148,7 +150,7 @@ def damaged(state: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "a digit of the secret", json.dumps({**state, "secret": "0" * 64})
     yield "another type", json.dumps({**state, "type": "loloha-sender"})
     for name in state:
-        fewer = {one: state[one] for one in state if one != name}
+        fewer = {member: state[member] for member in state if member != name}
         yield f"without {name}", json.dumps(sealed(fewer) if name != "checksum" else fewer)
     rounds = state["sent"]
     for name, wrong in (

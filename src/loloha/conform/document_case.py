@@ -42,9 +42,12 @@ def bad_documents() -> Iterator[tuple[str, str]]:
         return canonical({**good, "protocol": {**rules, **members}})
 
     for name in ("type", "version", "name", "protocol", "labels", "round"):
-        yield f"without {name}", canonical({one: good[one] for one in good if one != name})
+        yield (
+            f"without {name}",
+            canonical({member: good[member] for member in good if member != name}),
+        )
     for name in rules:
-        fewer = {one: rules[one] for one in rules if one != name}
+        fewer = {rule: rules[rule] for rule in rules if rule != name}
         if name not in ("g", "hash", "calibration"):
             yield f"protocol without {name}", changed(protocol=fewer)
     yield "another member", changed(more=1)
@@ -81,8 +84,8 @@ def bad_documents() -> Iterator[tuple[str, str]]:
         1,
         ["a"],
     )
-    for one in bad:
-        yield f"name = {one!r}", changed(name=one)
+    for value in bad:
+        yield f"name = {value!r}", changed(name=value)
     bad = ("", " a", "a\tb", "l" * 201, None, True, 1.5, (1 << 53) + 2, ["a"], {})
     for label in bad:
         yield f"a label {label!r}", changed(labels=[label, *labels[1:]])

@@ -56,16 +56,16 @@ def _law(protocol: Protocol, values: Sequence[int], transcript: Callable[..., An
 
 def _reports(protocol: Protocol, *values: int) -> Chances:
     """The law of what a new client sends for these values."""
-    return _law(protocol, values, lambda _, sent: tuple((one.key, one.y) for one in sent))
+    return _law(protocol, values, lambda _, sent: tuple((report.key, report.y) for report in sent))
 
 
 def _must_lose(laws: list[Chances], realised: float | None, bound: float, what: str) -> None:
     """Every two laws are within e^bound, exactly; their loss is the one that is realised."""
-    must(len({frozenset(one) for one in laws}) == 1, f"{what} must give no value away for certain")
-    ratio = max(one[y] / other[y] for one in laws for other in laws for y in one)
+    must(len({frozenset(law) for law in laws}) == 1, f"{what} must give no value away for certain")
+    ratio = max(law[y] / other[y] for law in laws for other in laws for y in law)
     # A rational just below e^bound; above it by rounding alone is no promise kept either.
     within = ratio <= exp_below(Fraction(bound)) * (1 + Fraction(1, 10**50))
-    loss = max(loss_between(one, other) for one in laws for other in laws)
+    loss = max(loss_between(law, other) for law in laws for other in laws)
     must(within, f"{what} must lose at most {bound!r}, loses {loss!r}")
     near = realised is None or math.isclose(loss, realised, rel_tol=_CLOSE, abs_tol=1e-12)
     must(near, f"{what} must lose what is realised, {realised!r}, loses {loss!r}")
@@ -124,11 +124,11 @@ def a_population_is_simulated_as_its_clients_are(protocol: Protocol) -> None:
 
     def simulated(rng: Rng) -> Any:
         drawn = sample(protocol, history, EnumeratedDraws(rng), lambda _: None)
-        counts = [tuple(one.tolist()) for one in drawn.counts]
+        counts = [tuple(count.tolist()) for count in drawn.counts]
         return (*counts, round(float(drawn.loss[0]), 9))
 
     def reported(client: Client, sent: list[Report]) -> Any:
-        counts = [tuple(counted(protocol, [one]).counts.tolist()) for one in sent]
+        counts = [tuple(counted(protocol, [report]).counts.tolist()) for report in sent]
         return (*counts, round(client.loss, 9))
 
     try:

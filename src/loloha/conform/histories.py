@@ -43,29 +43,29 @@ def histories(port: Port) -> Iterator[Difference]:
     yield from _limited(port)
     yield from _panels(port)
     for seed, protocol in enumerate(case.variants()):
-        one = case.campaign(protocol)
+        campaign = case.campaign(protocol)
         k = protocol.k
         history = [(0, 0), (1, 1), (2, 0), (1, 2), (7, k - 1), (5, k // 2), (8, 0), (8, 1)]
-        yield repr(protocol), _one_history(port, one, history, seed)
+        yield repr(protocol), _one_history(port, campaign, history, seed)
 
 
 def _forgotten(port: Port) -> Iterator[Difference]:
     """Rounds that are no longer remembered, values and rounds out of range."""
-    one = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
+    campaign = case.campaign(LGRR(k=4, eps_inf=2.0, eps_1=1.0))
     many = [(round, round % 4) for round in range(3, KEPT_ROUNDS + 9)]
-    yield "older rounds", _one_history(port, one, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
+    yield "older rounds", _one_history(port, campaign, [*many, (8, 0), (9, 1), (2, 0), (200, 1)], 1)
     odd = [(0, 4), (0, -1), (0, 1), (-1, 0), (1 << 53, 0), ((1 << 53) - 1, 0)]
-    yield "out of range", _one_history(port, one, odd, 2)
+    yield "out of range", _one_history(port, campaign, odd, 2)
 
 
 def _panels(port: Port) -> Iterator[Difference]:
     """Where a user reports in one round of some, all others are refused, through a reset too."""
     history = [(round, round % 3) for round in range(7)]
     for protocol in (LGRR(k=3, eps_inf=2.0, eps_1=1.0), GRR(k=3, eps=1.0)):
-        one = case.panels(protocol)
+        campaign = case.panels(protocol)
         for seed in range(3):
-            yield f"panels of {protocol!r}", _one_history(port, one, history, seed)
-        client = Client(protocol, every=one.schedule.every, rng=SimulationRng(4))
+            yield f"panels of {protocol!r}", _one_history(port, campaign, history, seed)
+        client = Client(protocol, every=campaign.schedule.every, rng=SimulationRng(4))
         answer = port.ask("reset", rng=SimulationRng(5), state=json.dumps(client.to_dict()))
         restored = _client(answer, protocol)
         kept = None if restored is None else [restored.is_due(round) for round, _ in history]
@@ -76,33 +76,33 @@ def _panels(port: Port) -> Iterator[Difference]:
 def _limited(port: Port) -> Iterator[Difference]:
     """A limit covers the cap at enrolment, or ends a one-round rule; it never refuses a value."""
     history = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 0)]
-    one = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
+    campaign = case.campaign(LGRR(k=5, eps_inf=0.1, eps_1=0.05))
     for limit in (0.1, 0.3, 0.4999, 0, -1, "0.5", True):
-        answer = _asked(port, one, history, SimulationRng(3), limit=limit)
+        answer = _asked(port, campaign, history, SimulationRng(3), limit=limit)
         refused = (
             None if answer == {"error": "ParameterError"} else f"expected no client, got {answer}"
         )
         yield f"limit {limit!r} below the cap", refused
     for limit in (0.5, 0.5 - 1e-13, 1, 9.25):
-        yield f"limit {limit}", _one_history(port, one, history, 3, limit=limit)
+        yield f"limit {limit}", _one_history(port, campaign, history, 3, limit=limit)
     fresh = case.campaign(GRR(k=5, eps=0.1))
     for limit in (0.1, 0.3, 0.30000001, 0.45):
         yield (
             f"limit {limit} of a one-round rule",
             _one_history(port, fresh, history, 3, limit=limit),
         )
-    yield from _older(port, one)
+    yield from _older(port, campaign)
 
 
-def _older(port: Port, one: Campaign) -> Iterator[Difference]:
+def _older(port: Port, campaign: Campaign) -> Iterator[Difference]:
     """States of release 0.2.0, whose limit does not cover what can be spent, report no more."""
-    client = one.protocol.client(rng=SimulationRng(4))
+    client = campaign.protocol.client(rng=SimulationRng(4))
     client.report(0, round=0)
     for limit, before in ((0.1, 0.0), (0.4, 0.0), (9.0, 0.1)):
         state = case.sealed({**client.to_dict(), "limit": limit, "spent_before": before})
         text, what = json.dumps(state), f"a state of 0.2.0 with limit {limit} after {before}"
         history = [(1, 0), (2, 1), (0, 1)]
-        answer = _asked(port, one, history, SimulationRng(3), state=text)
+        answer = _asked(port, campaign, history, SimulationRng(3), state=text)
         kinds = [
             "message" if str(message).startswith("{") else str(message)
             for message in answer.get("messages", [])
@@ -113,22 +113,32 @@ def _older(port: Port, one: Campaign) -> Iterator[Difference]:
 
 
 def _asked(
-    port: Port, one: Campaign, history: list[Any], rng: Rng, *, state: Any = None, limit: Any = None
+    port: Port,
+    campaign: Campaign,
+    history: list[Any],
+    rng: Rng,
+    *,
+    state: Any = None,
+    limit: Any = None,
 ) -> dict[str, Any]:
     """What a port answers to a history that goes on from a state, or begins."""
-    document = case.text(one)
+    document = case.text(campaign)
     return port.ask(
         "reports", rng=rng, document=document, reports=history, state=state, limit=limit
     )
 
 
 def _one_history(
-    port: Port, one: Campaign, history: list[tuple[Any, Any]], seed: int, limit: float | None = None
+    port: Port,
+    campaign: Campaign,
+    history: list[tuple[Any, Any]],
+    seed: int,
+    limit: float | None = None,
 ) -> str | None:
     theirs, ours = _Noted(seed), _Noted(seed)
-    answer = _asked(port, one, history, theirs, limit=limit)
-    client = Client(one.protocol, rng=ours, limit=limit, every=one.schedule.every)
-    wanted = [_sent(client, one, round, value) for round, value in history]
+    answer = _asked(port, campaign, history, theirs, limit=limit)
+    client = Client(campaign.protocol, rng=ours, limit=limit, every=campaign.schedule.every)
+    wanted = [_sent(client, campaign, round, value) for round, value in history]
     messages = answer.get("messages")
     if not isinstance(messages, list) or len(messages) != len(wanted):
         return f"expected {len(wanted)} messages, got {answer}"
@@ -150,7 +160,7 @@ def _same_length(messages: list[str], history: list[tuple[Any, Any]]) -> str | N
     return None if len(set(digits)) <= 1 else f"messages must be of one length, got {set(digits)}"
 
 
-def _sent(client: Client, one: Campaign, round: Any, value: Any) -> Any:
+def _sent(client: Client, campaign: Campaign, round: Any, value: Any) -> Any:
     """The message of one report without its reporter, or the kind of error."""
     try:
         report = client.report(value, round=round)
@@ -158,7 +168,7 @@ def _sent(client: Client, one: Campaign, round: Any, value: Any) -> Any:
         return type(error).__name__
     except LolohaError:
         return "ParameterError"
-    return _readable(encode(one, report, round=round, reporter="").decode())
+    return _readable(encode(campaign, report, round=round, reporter="").decode())
 
 
 def _readable(message: Any) -> Any:
@@ -182,7 +192,7 @@ def _data(message: Any) -> Any:
 
 def states(port: Port) -> Iterator[Difference]:
     """A state moves between the languages, with its reporters; a damaged one is refused."""
-    for seed, protocol in enumerate(one for one in case.variants() if one.k == FEWEST):
+    for seed, protocol in enumerate(variant for variant in case.variants() if variant.k == FEWEST):
         yield f"from the port: {protocol!r}", _from_port(port, protocol, seed)
         yield f"to the port: {protocol!r}", _to_port(port, protocol, seed)
     protocol = case.damageable()
@@ -208,31 +218,36 @@ def states(port: Port) -> Iterator[Difference]:
 
 
 def _from_port(port: Port, protocol: Protocol, seed: int) -> str | None:
-    one = case.campaign(protocol)
+    campaign = case.campaign(protocol)
     history = [(round, round % protocol.k) for round in (4, 2, 9)]
-    answer = _asked(port, one, history, SimulationRng(seed))
+    answer = _asked(port, campaign, history, SimulationRng(seed))
     client = _client(answer, protocol)
     if client is None:
         return f"expected a state, got {answer}"
     for (round, value), text in zip(history, answer["messages"], strict=True):
         report = client.report(value, round=round)
-        wanted = encode(one, report, round=round, reporter=client.reporter(round))
+        wanted = encode(campaign, report, round=round, reporter=client.reporter(round))
         if (how := differs(_data(text), _data(wanted))) is not None:
             return how
     return is_off(answer.get("loss"), client.loss)
 
 
 def _to_port(port: Port, protocol: Protocol, seed: int) -> str | None:
-    one = case.campaign(protocol)
+    campaign = case.campaign(protocol)
     client = protocol.client(rng=SimulationRng(seed))
     for round in (4, 2, 9):
         client.report(round % protocol.k, round=round)
     state = json.dumps(client.to_dict())
     history = [(2, 0), (11, 0), (12, protocol.k - 1)]
-    answer = _asked(port, one, history, SimulationRng(~seed), state=state)
+    answer = _asked(port, campaign, history, SimulationRng(~seed), state=state)
     client = Client.from_dict(json.loads(state), rng=SimulationRng(~seed))
     wanted = [
-        encode(one, client.report(value, round=round), round=round, reporter=client.reporter(round))
+        encode(
+            campaign,
+            client.report(value, round=round),
+            round=round,
+            reporter=client.reporter(round),
+        )
         for round, value in history
     ]
     received = answer.get("messages")
@@ -256,9 +271,9 @@ def _client(answer: dict[str, Any], protocol: Protocol) -> Client | None:
 def distributions(port: Port) -> Iterator[Difference]:
     """Over every outcome of every draw, the port's reports have exactly our distribution."""
     for protocol, history in case.short_histories():
-        one = case.campaign(protocol)
-        theirs = exact_distribution(partial(_theirs, port, one, history))
-        ours = exact_distribution(partial(_ours, one, history))
+        campaign = case.campaign(protocol)
+        theirs = exact_distribution(partial(_theirs, port, campaign, history))
+        ours = exact_distribution(partial(_ours, campaign, history))
         what = f"{len(history)} reports of {protocol!r}"
         yield (
             what,
@@ -266,14 +281,16 @@ def distributions(port: Port) -> Iterator[Difference]:
         )
 
 
-def _theirs(port: Port, one: Campaign, history: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    answer = _asked(port, one, history, rng)
+def _theirs(
+    port: Port, campaign: Campaign, history: list[tuple[int, int]], rng: Rng
+) -> tuple[str, ...]:
+    answer = _asked(port, campaign, history, rng)
     return tuple(_essence(_readable(text)) for text in answer.get("messages", [str(answer)]))
 
 
-def _ours(one: Campaign, history: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
-    client = one.protocol.client(rng=rng)
-    return tuple(_essence(_sent(client, one, round, value)) for round, value in history)
+def _ours(campaign: Campaign, history: list[tuple[int, int]], rng: Rng) -> tuple[str, ...]:
+    client = campaign.protocol.client(rng=rng)
+    return tuple(_essence(_sent(client, campaign, round, value)) for round, value in history)
 
 
 def _essence(message: Any) -> str:

@@ -67,9 +67,9 @@ def draws(port: Port) -> Iterator[Difference]:
             result = audit(protocol, device, users=USERS, confidence=CONFIDENCE)
         except AuditError as error:
             raise PortError(f"port must answer each line 'user round value': {error}") from None
-        for one in result.findings:
-            how = f"expected {one.claimed:.4g} at most, {one.lower:.4g} is proven"
-            yield f"{one.name} of {protocol!r}", how if one.violated else None
+        for finding in result.findings:
+            how = f"expected {finding.claimed:.4g} at most, {finding.lower:.4g} is proven"
+            yield f"{finding.name} of {protocol!r}", how if finding.violated else None
         for value, seen in device.firsts.items():
             yield f"first reports of {value} by {protocol!r}", _unlike(protocol, value, seen)
         answer = port.end_lines()
@@ -96,12 +96,20 @@ def _first(protocol: Protocol, value: int, rng: Rng) -> tuple[object, object]:
 
 def documents(port: Port) -> Iterator[Difference]:
     """Good documents have their fingerprint and labels; bad ones are refused."""
-    for one in document_case.good_documents():
-        answer = port.ask("document", document=case.text(one), fingerprint=one.fingerprint)
-        wanted = {"fingerprint": one.fingerprint, "labels": one.labels}
-        yield one.name[:20], differs({name: answer.get(name) for name in wanted}, wanted, answer)
-        answer = port.ask("document", document=case.text(one), fingerprint="0" * 64)
-        yield f"{one.name[:20]} under another pin", differs(answer, {"error": "CampaignError"})
+    for good_document in document_case.good_documents():
+        answer = port.ask(
+            "document", document=case.text(good_document), fingerprint=good_document.fingerprint
+        )
+        wanted = {"fingerprint": good_document.fingerprint, "labels": good_document.labels}
+        yield (
+            good_document.name[:20],
+            differs({name: answer.get(name) for name in wanted}, wanted, answer),
+        )
+        answer = port.ask("document", document=case.text(good_document), fingerprint="0" * 64)
+        yield (
+            f"{good_document.name[:20]} under another pin",
+            differs(answer, {"error": "CampaignError"}),
+        )
     for wrong, document in document_case.bad_documents():
         pinned = hashlib.sha256(document.encode()).hexdigest()
         answer = port.ask("document", document=document, fingerprint=pinned)
@@ -121,19 +129,19 @@ def thresholds(port: Port) -> Iterator[Difference]:
 
 def values(port: Port) -> Iterator[Difference]:
     """Values have the same index, and moments the same round."""
-    for one, some in (*case.labelled(), *case.ranges()):
+    for campaign, some in (*case.labelled(), *case.ranges()):
         for value in some:
-            answer = port.ask("index", document=case.text(one), value=value)
-            yield f"{value!r} in {one.labels}", differs(answer, _tried(one, value))
-    one = case.campaign(BiLOLOHA(k=2, eps_inf=2.0, eps_1=1.0))
+            answer = port.ask("index", document=case.text(campaign), value=value)
+            yield f"{value!r} in {campaign.labels}", differs(answer, _tried(campaign, value))
+    campaign = case.campaign(BiLOLOHA(k=2, eps_inf=2.0, eps_1=1.0))
     for moment in case.moments():
-        answer = port.ask("round", document=case.text(one), moment=moment)
-        yield f"moment {moment}", differs(answer, {"round": one.schedule.round_at(moment)})
+        answer = port.ask("round", document=case.text(campaign), moment=moment)
+        yield f"moment {moment}", differs(answer, {"round": campaign.schedule.round_at(moment)})
 
 
-def _tried(one: Campaign, value: Any) -> dict[str, Any]:
+def _tried(campaign: Campaign, value: Any) -> dict[str, Any]:
     try:
-        return {"index": one.index(value)}
+        return {"index": campaign.index(value)}
     except LolohaError as error:
         return {"error": type(error).__name__}
 

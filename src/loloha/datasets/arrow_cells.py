@@ -59,7 +59,7 @@ def scalars(array: Any) -> list[Any]:
     types = extra("pyarrow", PURPOSE).types
     if types.is_float16(array.type) or types.is_float32(array.type):
         # 0.3 of a narrow column is three tenths, not 0.30000001192092896.
-        cells, gaps = (one.to_numpy(zero_copy_only=False) for one in (array, array.is_null()))
+        cells, gaps = (part.to_numpy(zero_copy_only=False) for part in (array, array.is_null()))
         return [
             None if gap else float(str(cell)) or 0.0 for cell, gap in zip(cells, gaps, strict=True)
         ]
@@ -105,7 +105,7 @@ def declared(
             return None
         certain = certain or says
         listed = [pyarrow.chunked_array([chunk.dictionary]) for chunk in column.chunks]
-        domains += [scalars(_plain(one, None, pyarrow).combine_chunks()) for one in listed]
+        domains += [scalars(_plain(chunk, None, pyarrow).combine_chunks()) for chunk in listed]
     if not domains or any(listed != domains[0] for listed in domains):
         return None
     labels = [label for label in domains[0] if not is_missing(label)]

@@ -46,16 +46,18 @@ def refuse_identifiers(
 ) -> None:
     """Refuse columns that would count as rounds, or as values, and hold ids."""
     columns, labels = _looks(cells, roles.values)
-    suspects = [one for one in columns if _stands_out(one, columns, labels)]
+    suspects = [column for column in columns if _stands_out(column, columns, labels)]
     # Numbers of a range can all differ, in every round.
     is_range = isinstance(agreed, Range)
-    if not (suspects or is_range) and all(_log_chance(one, labels) < _CHANCE for one in columns):
+    if not (suspects or is_range) and all(
+        _log_chance(column, labels) < _CHANCE for column in columns
+    ):
         suspects = columns
     if outside is not None:
         ratio = outside.mean(axis=0)
         strange = {name for name, share in zip(roles.values, ratio, strict=True) if share > _HALF}
         strange |= _plain_numbers(cells, columns) if is_range else set()
-        suspects = [one for one in suspects if one.name in strange]
+        suspects = [suspect for suspect in suspects if suspect.name in strange]
     if not suspects:
         return
     name = suspects[0].name
@@ -120,7 +122,11 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
     differ = 1 < column.distinct == column.reports
     is_named = _NAME.search(column.name.strip()) is not None
     is_unlikely = differ and _log_chance_of_none(column.reports, labels) < _CHANCE
-    if differ and (is_named or is_unlikely) and any(one.distinct < one.reports for one in columns):
+    if (
+        differ
+        and (is_named or is_unlikely)
+        and any(column.distinct < column.reports for column in columns)
+    ):
         return True
     if column.reports < FEWEST_REPORTS:
         return len(columns) > 1 and differ and column.apart == 1 and is_named
@@ -157,10 +163,10 @@ def _plain_numbers(cells: Cells, columns: Sequence[_Column]) -> set[str]:
 
     Measurements of any round may all differ, and then do so in the other rounds as well.
     """
-    repeats = [one for one in columns if one.ratio < _HALF]
+    repeats = [column for column in columns if column.ratio < _HALF]
     whole = np.array([*(isinstance(content, int) for content in typed(cells)), True])
     return {
-        one.name
-        for one, column in zip(columns, cells.symbols.T, strict=True)
-        if repeats and one.distinct == one.reports and whole[column].all()
+        name.name
+        for name, column in zip(columns, cells.symbols.T, strict=True)
+        if repeats and name.distinct == name.reports and whole[column].all()
     }

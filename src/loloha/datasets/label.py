@@ -81,8 +81,8 @@ def _must_sort(texts: Sequence[str]) -> None:
     if len(forms) == 1 and all(map(SORTABLE.fullmatch, texts)):
         return
     parts = [re.split("([0-9]+)", text) for text in texts]
-    if len({tuple(one[::2]) for one in parts}) == 1:
-        numbers = zip(*(one[1::2] for one in parts), strict=True)
+    if len({tuple(part[::2]) for part in parts}) == 1:
+        numbers = zip(*(part[1::2] for part in parts), strict=True)
         if sum(len(set(some)) > 1 for some in numbers) == 1:
             return
     warnings.warn(

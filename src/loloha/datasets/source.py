@@ -177,7 +177,8 @@ def _pandas(table: Any) -> tuple[tuple[str, ...], frozenset[str]]:
         levels = len(stored.get("column_indexes") or [])
         names = [name for name in stored.get("index_columns") or [] if isinstance(name, str)]
         described = {
-            str(one.get("field_name")): one.get("pandas_type") for one in stored.get("columns", [])
+            str(column.get("field_name")): column.get("pandas_type")
+            for column in stored.get("columns", [])
         }
     if levels > 1:
         raise DataError(

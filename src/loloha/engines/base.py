@@ -135,7 +135,7 @@ class Engine(ABC):
     ) -> dict[int, RoundCounts]:
         requirement = f"log must be readable by engine {self.name}"
         with typed(requirement, self.advice, self.failures, root):
-            return {one.round: one for one in self.count(protocol, rounds, guard=guard)}
+            return {counts.round: counts for counts in self.count(protocol, rounds, guard=guard)}
 
 
 def _parts(

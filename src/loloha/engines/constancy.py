@@ -51,8 +51,9 @@ def variances(lengths: Sequence[Length], part: Callable[[Length], Floats]) -> tu
     """Of a sum over users, if all hold the value, and if none does."""
     own, other = (
         math.fsum(
-            one.users * float(one.laws[i] @ part(one) ** 2 - (one.laws[i] @ part(one)) ** 2)
-            for one in lengths
+            length.users
+            * float(length.laws[i] @ part(length) ** 2 - (length.laws[i] @ part(length)) ** 2)
+            for length in lengths
         )
         for i in range(2)
     )
@@ -72,16 +73,18 @@ def exponents(lengths: Sequence[Length], k: int) -> Floats:
     less their logarithm. So has the product over users, whoever holds what and reports how often.
     """
     level = 2 * math.log(2 * k / FALSE_ALARM)
-    low, high = sorted(math.sqrt(one) for one in variances(lengths, lambda one: one.apart))
+    low, high = sorted(
+        math.sqrt(variance) for variance in variances(lengths, lambda score: score.apart)
+    )
     # At higher rates than that a single user would decide.
-    low = max(low, max(float(np.abs(one.apart).max()) for one in lengths) / math.sqrt(level))
+    low = max(low, max(float(np.abs(length.apart).max()) for length in lengths) / math.sqrt(level))
     if not low:
-        return np.zeros((1, sum(len(one.plain) for one in lengths)))
+        return np.zeros((1, sum(len(length.plain) for length in lengths)))
     high = max(low, high)
     many = 1 + math.ceil(math.log(high / low, _RATIO))
     rates = math.sqrt(level) / np.geomspace(low, high, many)
     both = np.concatenate([rates, -rates])
-    return np.concatenate([_of_mean_one(one, both) for one in lengths], axis=1)
+    return np.concatenate([_of_mean_one(length, both) for length in lengths], axis=1)
 
 
 def evidence(sums: Floats) -> float:
@@ -101,8 +104,8 @@ def spread(lengths: Sequence[Length], k: int, g: int, f: Floats) -> float:
     themselves: the square of `likely` less that of `plain`, over all values. Those of one of g
     cells go together, and those of two cells in part; for g = 2 twice k/g is as if they all did.
     """
-    moved = at_share(variances(lengths, lambda one: one.apart), f)
-    own, other = variances(lengths, lambda one: one.likely**2 - one.plain**2)
+    moved = at_share(variances(lengths, lambda score: score.apart), f)
+    own, other = variances(lengths, lambda score: score.likely**2 - score.plain**2)
     alone = 2 * max(1.0, k / g) * (own + (k - 1) * other)
     return math.sqrt(2 * float((moved**2).sum()) + alone)
 

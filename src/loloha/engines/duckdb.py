@@ -79,7 +79,7 @@ class DuckDB(Engine):
                 "threads": self.threads,
                 "memory_limit": self.memory,
             }
-            given = {name: one for name, one in config.items() if one is not None}
+            given = {name: value for name, value in config.items() if value is not None}
             with library("duckdb", "engines").connect(config=given) as connection:
                 yield connection
 
@@ -109,13 +109,13 @@ def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]
         yield f"(SELECT * FROM {source} WHERE {here})", True
 
 
-def _added(one: RoundCounts, other: RoundCounts) -> RoundCounts:
+def _added(counts: RoundCounts, other: RoundCounts) -> RoundCounts:
     return RoundCounts(
-        one.round,
-        one.counts + other.counts,
-        one.n + other.n,
-        one.duplicates + other.duplicates,
-        one.conflicts + other.conflicts,
+        counts.round,
+        counts.counts + other.counts,
+        counts.n + other.n,
+        counts.duplicates + other.duplicates,
+        counts.conflicts + other.conflicts,
     )
 
 

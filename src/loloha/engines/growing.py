@@ -154,7 +154,7 @@ class GrowingRound:
             return [(numbered[0], batch) for batch in batches_of(protocol, numbered[1])]
 
         with ThreadPoolExecutor(readers(self.files[0])) as pool:
-            batches = [one for some in pool.map(read, chunk) for one in some]
+            batches = [batch for some in pool.map(read, chunk) for batch in some]
         if not self._guard:
             for _, batch in batches:
                 self._total.count(batch.keys, batch.ys)
@@ -214,7 +214,7 @@ class GrowingRound:
             return rows
 
         with ThreadPoolExecutor(readers(self.files[0])) as pool:
-            return [one for some in pool.map(read, sorted(files)) for one in some]
+            return [batch for some in pool.map(read, sorted(files)) for batch in some]
 
     def _remember(self, starts: Array, files: Array) -> None:
         """Keep rows in ascending order, with runs of about their size: few in all."""

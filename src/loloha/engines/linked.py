@@ -49,7 +49,7 @@ def window(log: ReportLog, *, rounds: Iterable[int] | None = None, guard: bool =
     contents.must_be_clean()
     if not _tells_apart(log.protocol, contents.largest_round):
         tallies = Local().tally(log, contents, guard=guard)
-        counted = {one.round: one.tally for one in tallies}
+        counted = {tally.round: tally.tally for tally in tallies}
         average = mean(counted, every=log.every)
         reason = "several users share a key, or none is sent: rounds cannot be joined"
         return Window(

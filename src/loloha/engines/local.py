@@ -132,7 +132,9 @@ class Local(Engine):
             return suspects
 
         with ThreadPoolExecutor(self.threads) as pool:
-            suspects = [one for share in pool.map(read, range(self.threads)) for one in share]
+            suspects = [
+                suspect for share in pool.map(read, range(self.threads)) for suspect in share
+            ]
         for part in parts:
             total.add(part)
         return suspects

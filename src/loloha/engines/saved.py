@@ -133,7 +133,7 @@ class _Seen:
         """Tallies that do not say their round, and are equal, must both be in a summary."""
         first = self._unnamed.setdefault(origin.counts, (file, round))
         if first != (file, round) and not all(
-            _listed(*one, origin.n) for one in (first, (file, round))
+            _listed(*place, origin.n) for place in (first, (file, round))
         ):
             raise _counted_twice(first[0], file)
 
@@ -183,7 +183,7 @@ def _origin(path: Location, message: bytes) -> _Origin:
         return _Origin(None, None, (), n, counts)
     names = ("campaign", "round", "sources")
     campaign, round, sources = (header["origin"].get(name) for name in names)
-    listed = isinstance(sources, list) and all(isinstance(one, str) for one in sources)
+    listed = isinstance(sources, list) and all(isinstance(source, str) for source in sources)
     if type(round) is not int or not isinstance(campaign, str | None) or not listed:
         raise WireError(
             f"{path}: a saved tally must say its round, its campaign and its sources; count the "

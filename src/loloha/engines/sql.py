@@ -162,7 +162,7 @@ def for_spark(path: Location) -> str:
 def parquet(files: Sequence[Location]) -> str:
     """What stands after FROM for Parquet files in DuckDB, their own columns alone."""
     # In brackets a character of a pattern is itself.
-    places = [str(one if isinstance(one, Address) else one.absolute()) for one in files]
+    places = [str(file if isinstance(file, Address) else file.absolute()) for file in files]
     plain = [re.sub(r"([*?\[])", r"[\1]", place) for place in places]
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in plain)
     return f"read_parquet([{listed}], hive_partitioning = false)"

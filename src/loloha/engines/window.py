@@ -27,8 +27,8 @@ METHODS = ("auto", "likelihood", "mean")
 LEAST_GAIN = 0.001
 """Less of the variance than this is not worth an assumption."""
 _PARTS: tuple[Callable[[constancy.Length], Floats], ...] = (
-    lambda one: one.plain,
-    lambda one: one.likely,
+    lambda score: score.plain,
+    lambda score: score.likely,
 )
 # Values x users whose symbols are looked up at once.
 _AT_ONCE = 1 << 22
@@ -140,7 +140,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     checks.choice("method", method, METHODS)
     reports = _Reports(protocol, *_checked(protocol, keys, ys))
     lengths, k = reports.weighed(protocol), reports.encoding.bins
-    plain, likely = (np.concatenate([part(one) for one in lengths]) for part in _PARTS)
+    plain, likely = (np.concatenate([part(length) for length in lengths]) for part in _PARTS)
     mean, decoded, together = reports.sums(np.stack([plain, likely, plain * (likely - plain)]))
     ends = [constancy.variances(lengths, part) for part in _PARTS]
     # Summed over the values, whose frequencies add up to 1: the same whatever they are.
@@ -159,7 +159,9 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
         reason = "asked for"
     doubt: Floats | float = 0.0
     if method == "likelihood":
-        noise = np.sqrt(constancy.at_share(constancy.variances(lengths, lambda one: one.apart), f))
+        noise = np.sqrt(
+            constancy.at_share(constancy.variances(lengths, lambda score: score.apart), f)
+        )
         doubt = np.maximum(np.abs(moved) - noise, 0)
     frequencies = decoded if method == "likelihood" else mean
     own, other = ends[method == "likelihood"]
@@ -167,7 +169,7 @@ def decode(protocol: Protocol, keys: Any, ys: Any, *, method: str = "auto") -> W
     errors = np.sqrt(scatter.at(np.clip(frequencies, 0, 1)))
     # All reports of a user may support a value: by so much one more user moves its estimate.
     part = _PARTS[method == "likelihood"]
-    unit = max(float(np.ptp(part(one))) for one in lengths)
+    unit = max(float(np.ptp(part(length))) for length in lengths)
     return Window(
         protocol, method, reason, reports.n, reports.rounds, frequencies, errors, gain,
         -worse / before, Inversion(frequencies, scatter, unit, (1.0, 1.0)), doubt,

@@ -20,7 +20,9 @@ def draw_round(
     ``room`` is how many characters of labels fit below the axes.
     """
     places = np.arange(len(series.labels))
-    estimate, lower, upper = (one[row] for one in (series.frequencies, series.lower, series.upper))
+    estimate, lower, upper = (
+        numbers[row] for numbers in (series.frequencies, series.lower, series.upper)
+    )
     if len(places) <= MOST_BARS:
         if series.truth is not None:
             axes.bar(places, series.truth[row], color=FAINT, label="truth")

@@ -30,10 +30,10 @@ class Series:
         shape = (len(self.rounds), len(self.labels))
         given = [self.frequencies, self.lower, self.upper]
         given += [] if self.truth is None else [self.truth]
-        if 0 in shape or any(np.shape(one) != shape for one in given):
+        if 0 in shape or any(np.shape(array) != shape for array in given):
             raise ParameterError(
                 f"frequencies, lower, upper and truth must be of shape {shape}, got "
-                f"{[np.shape(one) for one in given]}; give one row a round, one column a label"
+                f"{[np.shape(array) for array in given]}; give one row a round, one column a label"
             )
 
     def top(self, count: int) -> Ints:

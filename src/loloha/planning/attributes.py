@@ -107,8 +107,8 @@ def _reason(d: int, shared: Plan, drawn: Plan, better: str) -> str:
     }
     doing = {SHARED: "sharing", DRAWN: "drawing one"}
     rest = doing[DRAWN if better == SHARED else SHARED]
-    least, most = (frequency(_error(one, "rmse")) for one in (best, other))
-    rare = [_error(one, "error_one") for one in (best, other)]
+    least, most = (frequency(_error(plan, "rmse")) for plan in (best, other))
+    rare = [_error(plan, "error_one") for plan in (best, other)]
     text = (
         f"{ways[better]}. At equal frequencies the root mean squared error of an attribute's "
         f"values is {least}; {rest}, {most}. The {100 * best.level:g} % error of a rare value is "
@@ -136,12 +136,12 @@ def _losses(plan: Plan, reported: int) -> dict[str, dict[str, float | None]] | N
     row = plan.recommendation
     if row is None:
         return None
-    one = {
+    numbers = {
         "eps_1": row.eps_1, "eps_inf": row.eps_inf, "eps_2": row.eps_2, "cap": row.cap,
     }  # fmt: skip
     return {
-        "per_attribute": {name: checks.finite(eps) for name, eps in one.items()},
-        "per_user": {name: checks.finite(_of(reported, eps)) for name, eps in one.items()},
+        "per_attribute": {name: checks.finite(eps) for name, eps in numbers.items()},
+        "per_user": {name: checks.finite(_of(reported, eps)) for name, eps in numbers.items()},
     }
 
 

@@ -85,19 +85,19 @@ def plot(points: Sequence[Point], *, ax: Axes | None = None) -> Axes:
     from loloha.figure.style import TRUTH, style
 
     axes: Any = new_axes() if ax is None else ax
-    over = [one.eps_2 for one in points]
-    axes.plot(over, [one.noise for one in points], label="OLOLOHA", **style(OLOLOHA.name))
+    over = [point.eps_2 for point in points]
+    axes.plot(over, [point.noise for point in points], label="OLOLOHA", **style(OLOLOHA.name))
     axes.plot(
         over,
-        [one.optimum for one in points],
+        [point.optimum for point in points],
         color=TRUTH,
         linestyle=":",
         label="least of any first report with the same eps_1",
     )
-    for one in points:
+    for point in points:
         axes.annotate(
-            f"g = {one.g}",
-            (one.eps_2, one.noise),
+            f"g = {point.g}",
+            (point.eps_2, point.noise),
             xytext=(4, 4),
             textcoords="offset points",
             fontsize="x-small",

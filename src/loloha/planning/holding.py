@@ -66,7 +66,7 @@ def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str,
     if not tried:
         raise ParameterError("g must leave something to choose from, got nothing; leave it out")
     low, high = SMALLEST_EPS, LARGEST_EPS
-    beyond = [[eps for eps in one.values() if not low <= eps <= high] for one, _ in tried]
+    beyond = [[eps for eps in budgets.values() if not low <= eps <= high] for budgets, _ in tried]
     if all(beyond):
         raise ParameterError(
             f"{' and '.join(fixed)} must leave the third budget in [{low:g}, {high:g}], got "
@@ -77,7 +77,7 @@ def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str,
         for (budgets, rest), outside in zip(tried, beyond, strict=True)
         if not outside
     ]
-    return min(made, key=lambda one: one.noise)
+    return min(made, key=lambda protocol: protocol.noise)
 
 
 def _candidates(

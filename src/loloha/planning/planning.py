@@ -139,7 +139,7 @@ Named = Iterable[str | Protocol] | str | Protocol | None
 def _names(named: Named) -> list[str]:
     """The names among what was asked for."""
     several = [named] if isinstance(named, str | Protocol) else named or ()
-    return [one.lower() for one in several if isinstance(one, str)]
+    return [name.lower() for name in several if isinstance(name, str)]
 
 
 def _fits(row: Prospect, named: Named) -> bool:
@@ -181,10 +181,17 @@ def prospects(
     others |= {} if hash is None else {"hash": checks.choice("hash", hash, FAMILIES)}
     wanted = histograms() if protocols is None else protocols
     return tuple(
-        Prospect(one.name, one.label, None, False, one.note)
-        if one.protocol is None
-        else prospect(one.protocol, n, level=level, label=one.label, population=population, **fixed)
-        for one in candidates(fixed, others, wanted, compete)
+        Prospect(candidate.name, candidate.label, None, False, candidate.note)
+        if candidate.protocol is None
+        else prospect(
+            candidate.protocol,
+            n,
+            level=level,
+            label=candidate.label,
+            population=population,
+            **fixed,
+        )
+        for candidate in candidates(fixed, others, wanted, compete)
     )
 
 
@@ -209,15 +216,17 @@ def candidates(
     compete: bool = False,
 ) -> Iterator[Candidate]:
     """What to compare; protocols that these budgets rule out come with the reason."""
-    for one in [wanted] if isinstance(wanted, str | Protocol) else wanted:
-        if isinstance(one, Protocol):
-            if one.k != others["k"]:
+    for choice in [wanted] if isinstance(wanted, str | Protocol) else wanted:
+        if isinstance(choice, Protocol):
+            if choice.k != others["k"]:
                 raise ParameterError(
-                    f"protocols must have k = {others['k']}, got {one!r}; plan for one domain"
+                    f"protocols must have k = {others['k']}, got {choice!r}; plan for one domain"
                 )
-            yield Candidate(one.name, repr(one), one)
+            yield Candidate(choice.name, repr(choice), choice)
             continue
-        name = checks.choice("protocols", one.lower() if isinstance(one, str) else one, REGISTRY)
+        name = checks.choice(
+            "protocols", choice.lower() if isinstance(choice, str) else choice, REGISTRY
+        )
         cls = REGISTRY[name]
         known = cls.hints.union(field.name for field in fields(cls))
         params = {key: others[key] for key in others.keys() & known}

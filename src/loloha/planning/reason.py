@@ -57,11 +57,11 @@ def warning(row: Prospect, n: int, level: float) -> str | None:
     most sqrt(bins - 1)/bins: where one value holds everything.
     """
     bins = row.protocol.bins if row.protocol else 1
-    one, every = row.error_one, row.error_all
+    single, every = row.error_one, row.error_all
     average, widest = 1 / bins, math.sqrt(bins - 1) / bins
-    if max(one, every) <= average:
+    if max(single, every) <= average:
         return None
-    what, error = ("one value", one) if one > average else ("all values at once", every)
+    what, error = ("one value", single) if single > average else ("all values at once", every)
     always = f"always answering 1/{bins} has the smaller mean squared error over all values"
     if row.uniform_below >= widest:
         beaten = f"Before any projection {always}, whatever the true frequencies are"
@@ -81,13 +81,13 @@ def warning(row: Prospect, n: int, level: float) -> str | None:
 
 
 def _still_visible(row: Prospect, level: float) -> str:
-    one, every = row.visible_one, row.visible_all
+    single, every = row.visible_one, row.visible_all
     often = f"with {100 * level:g} % probability"
-    if math.isinf(one):
+    if math.isinf(single):
         return f"Nothing can be seen {often}, not even a value that everybody holds."
     alone = (
         f"Significantly above 0 {often}: a value chosen beforehand with a frequency of at least "
     )
     if math.isinf(every):
-        return f"{alone}{percent(one)}; none when all values are tested at once."
-    return f"{alone}{percent(one)}, or {percent(every)} when all values are tested at once."
+        return f"{alone}{percent(single)}; none when all values are tested at once."
+    return f"{alone}{percent(single)}, or {percent(every)} when all values are tested at once."

@@ -47,9 +47,13 @@ def rivals(
 ) -> Iterator[Prospect]:
     """The OLOLOHA of least V*, and of each memo the best among those that err little more."""
     families = CHOSEN if hash is None else (hash,)
-    tried = sorted(_tried(k, fixed, families), key=lambda one: one[0])
+    tried = sorted(_tried(k, fixed, families), key=lambda candidate: candidate[0])
     if hash is None:
-        tried = [one for one in tried if hides_keys(one[1]["hash"], k, one[1]["g"], n)]
+        tried = [
+            candidate
+            for candidate in tried
+            if hides_keys(candidate[1]["hash"], k, candidate[1]["g"], n)
+        ]
     if not tried:
         return
 
@@ -63,23 +67,25 @@ def rivals(
     yield best
     # V* is the square of the error, but for a factor that all have.
     most = (as_good * min(least, best.error_one) / best.error_one) ** 2 * tried[0][0]
-    near = [params for one, params in tried if one <= most * (1 + 1e-12)]
+    near = [params for candidate, params in tried if candidate <= most * (1 + 1e-12)]
     near.sort(key=lambda params: (params["g"], families.index(params["hash"])))
     if "eps_2" not in fixed or objective == "change":
         near = _fewest(near)
     lowest = math.inf
     for memo in MEMOS:
-        made = [one for params in near if (one := _made(k, memo, params)) is not None]
-        weights = [_WEIGHTS[objective](one) for one in made]
+        made = [rival for params in near if (rival := _made(k, memo, params)) is not None]
+        weights = [_WEIGHTS[objective](protocol) for protocol in made]
         # Joint responses have their price: it must gain something, and more than rounding does.
         if min(weights, default=math.inf) < lowest * (1 - NEAR):
             lowest = min(weights)
             tied = [
-                row(one)
-                for one, weight in zip(made, weights, strict=True)
+                row(protocol)
+                for protocol, weight in zip(made, weights, strict=True)
                 if weight <= lowest * (1 + NEAR)
             ]
-            yield min(tied, key=lambda one: (one.report_bytes, one.server_operations))
+            yield min(
+                tied, key=lambda candidate: (candidate.report_bytes, candidate.server_operations)
+            )
 
 
 def _fewest(near: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ def largest_k(good: Callable[[float], bool]) -> int | None:
     k = 2
     while k < LARGEST_K and good(2 * k):
         k *= 2
-    return k if k >= LARGEST_K else _first(lambda one: not good(one), k, 2 * k) - 1
+    return k if k >= LARGEST_K else _first(lambda k_: not good(k_), k, 2 * k) - 1
 
 
 def _first(good: Callable[[int], bool], low: int, high: int) -> int:
@@ -178,7 +178,9 @@ class Sizing(Framed):
     def _known(self) -> str:
         """What was given, in words."""
         given = {"k": self.k, "n": self.n, "eps_inf": self.eps_inf}
-        return ", ".join(f"{name} = {one:.12g}" for name, one in given.items() if one is not None)
+        return ", ".join(
+            f"{name} = {value:.12g}" for name, value in given.items() if value is not None
+        )
 
     @property
     def _wanted(self) -> str:
@@ -248,7 +250,7 @@ def plan_for(
     digits, rounded up; n up to 2^40; k by doubling up to 2^24. What is returned meets the target.
     """
     given = {"k": k, "n": n, "eps_inf": eps_inf}
-    unknown = [name for name, one in given.items() if one is None]
+    unknown = [name for name, value in given.items() if value is None]
     if len(unknown) != 1:
         raise ParameterError(
             f"exactly one of k, n, eps_inf must be left out, got {len(unknown)} left out; it is "
@@ -268,14 +270,14 @@ def plan_for(
     choose: Iterable[str | Protocol] = histograms() if protocols is None else protocols
     names = [choose] if isinstance(choose, str | Protocol) else list(choose)
     rows: list[Requirement] = []
-    for one in names:
+    for label in names:
 
-        def rows_at(number: float, one: str | Protocol = one) -> dict[str, Prospect]:
+        def rows_at(number: float, protocol: str | Protocol = label) -> dict[str, Prospect]:
             known: dict[str, Any] = given | {unknown[0]: number}
             eps = known.pop("eps_inf")
             fixed = check_fixed(eps_inf=eps, eps_1=product(alpha, eps))
             prospected = prospects(
-                **known, fixed=fixed, level=level, calibration=calibration, protocols=[one]
+                **known, fixed=fixed, level=level, calibration=calibration, protocols=[protocol]
             )
             return {row.label: row for row in prospected}
 

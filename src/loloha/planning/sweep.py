@@ -78,14 +78,18 @@ class Sweep(Framed):
         axes: Any = new_axes() if ax is None else ax
         other = "eps_1" if x == "eps_inf" else "eps_inf"
         records = self.records()
-        places = {at: place for place, at in enumerate(sorted({one[other] for one in records}))}
+        places = {
+            at: place for place, at in enumerate(sorted({record[other] for record in records}))
+        }
         several = len(places) > 1
         names = {row.label: row.name for *_, row in self.rows}
-        for label, at in dict.fromkeys((one["protocol"], one[other]) for one in records):
-            line = [one for one in records if (one["protocol"], one[other]) == (label, at)]
+        for label, at in dict.fromkeys((record["protocol"], record[other]) for record in records):
+            line = [
+                record for record in records if (record["protocol"], record[other]) == (label, at)
+            ]
             axes.plot(
-                [one[x] for one in line],
-                [one[y] for one in line],
+                [point[x] for point in line],
+                [point[y] for point in line],
                 label=f"{label}, {other} = {at:g}" if several else label,
                 markersize=3,
                 alpha=1 - 0.6 * places[at] / len(places),

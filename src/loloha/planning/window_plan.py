@@ -56,7 +56,9 @@ class Way:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; what is infinite is None."""
-        plain = {name: checks.finite(one) for name, one in vars(self).items() if name != "protocol"}
+        plain = {
+            name: checks.finite(value) for name, value in vars(self).items() if name != "protocol"
+        }
         return plain | {"protocol": self.protocol.to_dict()}
 
 
@@ -111,11 +113,11 @@ def _ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) 
 def _way(name: str, protocol: Protocol, n: int, window: int, every: int, asked: float) -> Way:
     sizes, population = [n // every] * window, n if every > 1 else None
     even = 1 / protocol.bins
-    one, mean = (
+    single, mean = (
         float(mean_variance(protocol, some, even, every=every, population=population))
         for some in (sizes[:1], sizes)
     )
     reports = window // every
     value = protocol.asked_memo if protocol.longitudinal else math.inf
     lost = product(reports, as_asked(eps_2(protocol), asked))
-    return Way(name, protocol, every, lost, value, reports, one, mean)
+    return Way(name, protocol, every, lost, value, reports, single, mean)

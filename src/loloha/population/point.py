@@ -49,22 +49,24 @@ def points_of(
         raise ParameterError(f"alpha must be inside (0, 1), got {alpha!r}; 0.5 is usual")
     checks.choice("calibration", calibration, ("tight", "published"))
     asked = [protocols] if isinstance(protocols, str | Protocol) else list(protocols)
-    names = [one for one in asked if not isinstance(one, Protocol)]
+    names = [wanted for wanted in asked if not isinstance(wanted, Protocol)]
     steps: Sequence[float] = [eps_inf] if isinstance(eps_inf, int | float) else list(eps_inf)
     points = []
-    for step in sorted({checks.eps("eps_inf", one) for one in steps}):
+    for step in sorted({checks.eps("eps_inf", step) for step in steps}):
         fixed = {"eps_inf": step, "eps_1": product(alpha, step)}
         others = {"k": dataset.k, "calibration": calibration}
         points += [
-            BudgetPoint(one.label, one.protocol, step)
-            for one in candidates(fixed, others, names)
-            if one.protocol is not None
+            BudgetPoint(candidate.label, candidate.protocol, step)
+            for candidate in candidates(fixed, others, names)
+            if candidate.protocol is not None
         ]
     # A protocol has its own budgets: it stands once.
     points += [
-        BudgetPoint(one.label, made, made.asked_memo)
-        for one in candidates({}, {"k": dataset.k}, [one for one in asked if one not in names])
-        if (made := one.protocol) is not None
+        BudgetPoint(candidate.label, made, made.asked_memo)
+        for candidate in candidates(
+            {}, {"k": dataset.k}, [wanted for wanted in asked if wanted not in names]
+        )
+        if (made := candidate.protocol) is not None
     ]
     if not points:
         raise ParameterError("protocols and eps_inf must be given, got none; see loloha.plan")

@@ -187,7 +187,7 @@ class Simulation(Numeric):
     @property
     def _starts(self) -> list[str]:
         """What each round is called, as text: midnights are days."""
-        return round_names([str(one) for one in self.rounds])
+        return round_names([str(round) for round in self.rounds])
 
     def plot(self, top: int = 6, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the most frequent values over the rounds, with intervals and truth.

@@ -134,7 +134,7 @@ class Trial:
         rounds = measured.pop("rounds")
         data = self.dataset
         numbers = {
-            name: [checks.finite(one) for one in row.tolist()]
+            name: [checks.finite(number) for number in row.tolist()]
             for name, row in (self.numbers or {}).items()
         }
         every = self.result.every

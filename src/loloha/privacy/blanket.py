@@ -121,10 +121,10 @@ def of_two_symbols(p: float, q: float, n: int, keys: float) -> Divergence:
 def meeting(divergences: list[Divergence], local: float, delta: float, *, above: bool) -> float:
     """The eps at which the largest of falling functions meets delta: from above, or from below."""
     eps = 0.0
-    for one in divergences:
+    for divergence in divergences:
         # What has fallen below delta by then adds nothing.
-        if not eps or one(eps) > delta:
-            eps = max(eps, _meeting(one, local, delta, above=above))
+        if not eps or divergence(eps) > delta:
+            eps = max(eps, _meeting(divergence, local, delta, above=above))
     return eps
 
 

@@ -31,7 +31,7 @@ class Sum(NamedTuple):
     places: Any
     middle: int
     tilt: float
-    one: Any
+    of_one: Any
     scale: float
 
     @classmethod
@@ -49,7 +49,7 @@ class Sum(NamedTuple):
         reach = stray(n * variance, 2.0 * widest)
         points, middle = fast_size(2 * (math.ceil(reach) + widest + room + 1)), round(n * mean)
         law = cls(middle - points // 2 + np.arange(points), middle, tilt, None, scale)
-        return law._replace(one=(law.transform(places, chances) + rest) / scale)
+        return law._replace(of_one=(law.transform(places, chances) + rest) / scale)
 
     def transform(self, places: Any, chances: Any) -> Any:
         """Fourier transform of one more draw, tilted."""
@@ -63,7 +63,7 @@ class Sum(NamedTuple):
             return math.inf
         above = self.places > 0
         places = self.places[above]
-        power = self.one**n
+        power = self.of_one**n
         tilted = np.maximum(self._back(power), 0.0)[above] + self._error(power, n)
         total = float((places * tilted) @ np.exp(raised - self.tilt * places))
         # What is outside of the window is no likelier in the tilted law; farther out it falls fast.
@@ -81,7 +81,7 @@ class Sum(NamedTuple):
         if back.max(initial=0.0) > LARGEST:
             return 0.0
         back = np.exp(back)
-        power = self.one**n
+        power = self.of_one**n
         weight = float(size @ np.exp(self.tilt * places))
         error = 2 * weight * self._error(power, n)
         tail = self._back(power * self.transform(places, apart - drift(n) * size))[known]
@@ -94,7 +94,7 @@ class Sum(NamedTuple):
 
         ``places``, where the weights stand, must have room; elsewhere they are 0.
         """
-        power = self.one**n
+        power = self.of_one**n
         size = float(np.abs(weights) @ np.exp(self.tilt * places))
         likeliest = min(1.0, 2 * float(np.abs(power).sum()) / len(self.places))
         peak = float(self._back(power * self.transform(places, weights)).max())

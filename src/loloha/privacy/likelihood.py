@@ -79,12 +79,12 @@ def _log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any) -> A
     return gone - np.log(kept) - most[..., 0] - np.log(k - 1)
 
 
-def _apart(one: Array, other: Array) -> Floats:
+def _apart(first: Array, other: Array) -> Floats:
     """Sum of one[v] other[w] over all v != w along the last axis, of numbers >= 0."""
     rest = np.zeros_like(other)
     rest[..., 1:] += np.cumsum(other[..., :-1], axis=-1)
     rest[..., :-1] += np.cumsum(other[..., :0:-1], axis=-1)[..., ::-1]
-    total: Floats = (one * rest).sum(axis=-1)
+    total: Floats = (first * rest).sum(axis=-1)
     return total
 
 

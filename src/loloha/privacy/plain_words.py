@@ -22,12 +22,12 @@ MOST_SHOWN = 8
 def protected(protocol: Protocol) -> tuple[str, ...]:
     """What holds whatever is sent, a statement each."""
     first, memo = protocol.asked_first, protocol.asked_memo
-    one = (
+    single = (
         "One report, seen alone: its likelihood ratio between any two values is at most "
         f"e^{first:.4g} = {math.exp(first):.4g}."
     )
     if not protocol.longitudinal:
-        return (one, _one_round(protocol))
+        return (single, _one_round(protocol))
     constant = (
         "A value that never changes: the likelihood ratio of all its reports together, for ever, "
         f"between any two values is at most e^{memo:.4g} = {math.exp(memo):.4g}."
@@ -46,7 +46,7 @@ def protected(protocol: Protocol) -> tuple[str, ...]:
     if protocol.encoding.keyed:
         pattern += " Moves between values of one cell do not show."
     rounds = () if _in_name_only(protocol) else (_one_round(protocol),)
-    return one, constant, *rounds, pattern
+    return single, constant, *rounds, pattern
 
 
 for_encoding(CELL_WORDS.name, Symbols, OneHot)("values")

@@ -80,12 +80,14 @@ class Shuffled:
         """In plain words."""
         shared = f", {self.group:.4g} to a key" if self.group < self.n else ""
         lines = [f"Shuffled among {self.n} users{shared}, delta = {self.delta:g}:"]
-        for what, one in (("First report", self.first), ("Any one round", self.round)):
-            attained = f", and no less than {one.lower:.4g} at worst" if one.lower else ""
+        for what, amplified in (("First report", self.first), ("Any one round", self.round)):
+            attained = (
+                f", and no less than {amplified.lower:.4g} at worst" if amplified.lower else ""
+            )
             lines.append(
-                f"- {what}: eps = {one.eps:.4g} instead of {one.local:.4g}{attained}."
-                if one.eps < one.local
-                else f"- {what}: no gain is proved, eps = {one.local:.4g}."
+                f"- {what}: eps = {amplified.eps:.4g} instead of {amplified.local:.4g}{attained}."
+                if amplified.eps < amplified.local
+                else f"- {what}: no gain is proved, eps = {amplified.local:.4g}."
             )
         lines.append(
             "- Not covered: linking over rounds. A key or a fingerprint joins reports of one user "
@@ -98,8 +100,8 @@ class Shuffled:
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; None where nothing is bounded."""
         plain = {
-            name: {key: checks.finite(number) for key, number in one._asdict().items()}
-            for name, one in (("first", self.first), ("round", self.round))
+            name: {key: checks.finite(number) for key, number in amplified._asdict().items()}
+            for name, amplified in (("first", self.first), ("round", self.round))
         }
         return {"n": self.n, "delta": self.delta, "group": self.group, **plain, "text": self.text}
 
@@ -139,9 +141,13 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
     if not protocol.longitudinal:
         later = first
     else:
-        one = _later_report(protocol)
+        repeated = _later_report(protocol)
         once = eps_2(protocol)
-        later = Amplified(once, 0.0, once, None) if one is None else _amplified(one, n, keys, delta)
+        later = (
+            Amplified(once, 0.0, once, None)
+            if repeated is None
+            else _amplified(repeated, n, keys, delta)
+        )
     return Shuffled(n, float(delta), 1 + (n - 1) / keys, first, later)
 
 
@@ -196,8 +202,8 @@ def _of_symbols(p: float, q: float, g: int, values: int) -> _Answers:
     """Answers: the symbol of one value, of the other, and a third; all else is like a fourth."""
     local = math.log(p / q)
     if g == 2:
-        one = Classes((p, q), (q, p), (p, q))
-        return _Answers(local, [], [one, one.swapped], (p, q))
+        classes = Classes((p, q), (q, p), (p, q))
+        return _Answers(local, [], [classes, classes.swapped], (p, q))
     user = (p, q, q, (g - 3) * q), (q, p, q, (g - 3) * q)
     kept = slice(0, 4 if g > 3 else 3)
     hidden, same, third = (
@@ -255,7 +261,7 @@ def _divergences(
     answers: _Answers, n: int, keys: float
 ) -> tuple[list[Divergence], list[Divergence]]:
     """Of which the largest bounds all data sets, and of which each is attained by one."""
-    most = [blanket.hidden(one, n, keys) for one in answers.hidden]
+    most = [blanket.hidden(classes, n, keys) for classes in answers.hidden]
     if answers.others is not None:
         most = [
             composed(others, n, keys, other)
@@ -263,7 +269,7 @@ def _divergences(
         ]
     if answers.two is not None:
         most.append(blanket.of_two_symbols(*answers.two, n, keys))
-    return most, [blanket.attained(one, n, keys) for one in answers.attained]
+    return most, [blanket.attained(classes, n, keys) for classes in answers.attained]
 
 
 def _amplified(answers: _Answers, n: int, keys: int, delta: float) -> Amplified:

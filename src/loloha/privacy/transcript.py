@@ -183,8 +183,8 @@ def loss_between(protocol: Protocol, history: Any, other: Any, *, key: Key = Non
         there, back = _bound(protocol, merged, once), _bound(protocol, merged.swapped, once)
         bound = max(bound, min(there, back))
         if exact is not None and min(there, back) > exact:
-            one = exact_loss(protocol, merged)
-            exact = None if one is None else max(exact, one)
+            loss = exact_loss(protocol, merged)
+            exact = None if loss is None else max(exact, loss)
     return HistoryLoss(bound, exact)
 
 
@@ -236,7 +236,7 @@ def _attained(protocol: Protocol, rounds: int, changes: int) -> float:
     """
     rounds = min(rounds, _ROUNDS_AT_MOST)
     tried = [*(1 << i for i in range((rounds - 1).bit_length())), rounds - 1]
-    return max(_away(protocol, rounds, one) for one in {*tried} if one <= changes)
+    return max(_away(protocol, rounds, number) for number in {*tried} if number <= changes)
 
 
 def _away(protocol: Protocol, rounds: int, changes: int) -> float:
@@ -258,24 +258,24 @@ def _away(protocol: Protocol, rounds: int, changes: int) -> float:
 
 def _histories(protocol: Protocol, history: Any, other: Any) -> tuple[Ints, Ints]:
     try:
-        one = counts("history", history, -MOST_REPORTS, MOST_REPORTS)
+        row = counts("history", history, -MOST_REPORTS, MOST_REPORTS)
         two = counts("other", other, -MOST_REPORTS, MOST_REPORTS)
     except ParameterError:
         raise ParameterError(
             f"history and other must be rows of integers in 0..{protocol.k - 1}, got others (not "
             "shown: they are private); give the index of each value"
         ) from None
-    if one.ndim != 1 or one.shape != two.shape or not one.size:
+    if row.ndim != 1 or row.shape != two.shape or not row.size:
         raise ParameterError(
             "history and other must be rows of one length >= 1, got shapes "
-            f"{one.shape} and {two.shape}; give a value for each round of both"
+            f"{row.shape} and {two.shape}; give a value for each round of both"
         )
-    if min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= protocol.k:
+    if min(row.min(), two.min()) < 0 or max(row.max(), two.max()) >= protocol.k:
         raise DomainError(
             f"history and other must hold values in 0..{protocol.k - 1}, got others (not shown: "
             "they are private); check the domain"
         )
-    return one, two
+    return row, two
 
 
 def _bound(protocol: Protocol, pairs: Pairs, once: float) -> float:

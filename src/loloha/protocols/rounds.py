@@ -83,17 +83,17 @@ SYMMETRIC = BitRound(sue, lambda eps: symmetric_bit_channel(eps / 2))
 OPTIMISED = BitRound(oue, halved_bit_channel)
 
 
-def bits(one: BitRound) -> Rounds:
+def bits(round: BitRound) -> Rounds:
     """One round over each bit."""
     return Rounds(
-        lambda protocol: one.formula(protocol.asked_memo),
-        lambda protocol: one.channel(protocol.asked_memo),
+        lambda protocol: round.formula(protocol.asked_memo),
+        lambda protocol: round.channel(protocol.asked_memo),
     )
 
 
-def bits_twice(one: BitRound, two: BitRound, formula: Callable[[float, float], Pair]) -> Rounds:
+def bits_twice(round: BitRound, two: BitRound, formula: Callable[[float, float], Pair]) -> Rounds:
     """Two rounds over each bit, and the formula of the second (MATH section 5)."""
-    return bits(one)._replace(
+    return bits(round)._replace(
         second=lambda protocol: formula(protocol.eps_inf, protocol.eps_1),
         second_channel=lambda protocol: second_bit_channel(
             protocol.first_channel, protocol.eps_1, symmetric=two is SYMMETRIC

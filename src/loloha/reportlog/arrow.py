@@ -152,14 +152,14 @@ def from_arrow(campaign: Campaign | Protocol, data: Any) -> tuple[Bytes, Ints | 
 
 def answers_from_arrow(encoding: Encoding, data: Any) -> tuple[Ints | None, Any]:
     """Keys and ys alone: `from_arrow` where nobody asks who reported."""
-    columns = [column.one(data, name, kind) for name, kind in column.types(encoding).items()]
+    columns = [column.array(data, name, kind) for name, kind in column.types(encoding).items()]
     return column.read(encoding, columns)
 
 
 def _pseudonyms(reporters: Array) -> Bytes:
     if not isinstance(reporters, np.ndarray):
         listed = list(reporters)
-        if any(len(one) != REPORTER_BYTES for one in listed):
+        if any(len(reporter) != REPORTER_BYTES for reporter in listed):
             raise WireError(f"reporters must have {REPORTER_BYTES} bytes each; send them whole")
         reporters = np.frombuffer(b"".join(listed), np.uint8).reshape(-1, REPORTER_BYTES)
     if reporters.dtype != np.uint8 or reporters.shape[1:] != (REPORTER_BYTES,):

@@ -119,7 +119,7 @@ _COLUMNS: dict[Kind, _ReportKind] = {
 # -- bytes and numbers
 
 
-def one(data: Any, name: str, kind: Any) -> Any:
+def array(data: Any, name: str, kind: Any) -> Any:
     """One column of a record batch or table as one array, without nulls."""
     import pyarrow as pa
 
@@ -150,7 +150,7 @@ def rows_in(data: Any, name: str, width: int) -> Bytes:
     """One column of binaries, uint8[n, width]; errors as `one`."""
     import pyarrow as pa
 
-    return to_rows(one(data, name, pa.binary(width)), width)
+    return to_rows(array(data, name, pa.binary(width)), width)
 
 
 def to_rows(column: Any, width: int) -> Bytes:

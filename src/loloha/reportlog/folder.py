@@ -77,7 +77,7 @@ class Contents:
         if not files:
             return self
         with ThreadPoolExecutor(readers(files[0][1])) as pool:
-            times = list(pool.map(lambda one: written(one[1]), files))
+            times = list(pool.map(lambda file: written(file[1]), files))
         # In the order of the files.
         late = {
             path: None

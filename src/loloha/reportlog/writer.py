@@ -155,10 +155,10 @@ class _OpenFile:
 
 def _make_durably(folder: Path) -> None:
     """Make a folder and those above it; their names outlive a loss of power."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    for one in missing:
-        sync_folder(str(one.parent))
+    for place in missing:
+        sync_folder(str(place.parent))
 
 
 class _HashingFile(io.BufferedWriter):

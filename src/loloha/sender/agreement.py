@@ -92,11 +92,11 @@ class Enrolment:
         if halted not in HALTED:
             raise StateError(f"state must hold a campaign that is {HALTED}; {BEYOND_REPAIR}")
         nothing_else(rest)
-        one = cls(url, token, ticket, campaign, client, queue, halted)
+        enrolment = cls(url, token, ticket, campaign, client, queue, halted)
         key, sent = client._state.before.key, dict(client._state.record.sent)
-        if not all(one._has_made(sent, key, round, text) for round, text in queue.items()):
+        if not all(enrolment._has_made(sent, key, round, text) for round, text in queue.items()):
             raise StateError(f"state must hold a queue of its own reports; {BEYOND_REPAIR}")
-        return one
+        return enrolment
 
     def message(self, report: Report, round: int) -> str:
         """One of this client's reports, as it is sent."""
@@ -120,23 +120,23 @@ class Enrolment:
 
 def refuse_ended(campaigns: Sequence[Campaign], now: Callable[[], float]) -> None:
     """Nobody agrees to what is over."""
-    for one in campaigns:
-        expires = one.schedule.expires
-        if expires is not None and one.schedule.has_ended(now()):
+    for campaign in campaigns:
+        expires = campaign.schedule.expires
+        if expires is not None and campaign.schedule.has_ended(now()):
             raise CampaignError(
-                f"campaign must not have ended, {one.name!r} did at {to_text(expires)}; ask "
+                f"campaign must not have ended, {campaign.name!r} did at {to_text(expires)}; ask "
                 "for the address of another"
             )
 
 
 def agreeable(campaigns: Sequence[Campaign], limit: float | None, ledger: Ledger) -> float | None:
     """The limit of a new agreement; refuses what cannot be agreed to before anything is drawn."""
-    if len({one.name for one in campaigns}) < len(campaigns):
+    if len({campaign.name for campaign in campaigns}) < len(campaigns):
         raise CampaignError(
             "campaigns must have different names under one agreement, got one name twice; "
             "use a state file for each"
         )
-    return agreed(limit, ledger.committed, [one.protocol for one in campaigns])
+    return agreed(limit, ledger.committed, [campaign.protocol for campaign in campaigns])
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +151,7 @@ class Agreement:
 
     def again(self, wanted: list[str], limit: float | None) -> Agreement:
         """The same, to campaigns given by their fingerprints, perhaps with another limit."""
-        known = [one.campaign.fingerprint for one in self.enrolments]
+        known = [enrolment.campaign.fingerprint for enrolment in self.enrolments]
         if set(known) != set(wanted):
             raise CampaignError(
                 f"campaigns must be {known}, which the user agreed to, got {wanted}; "
@@ -159,16 +159,16 @@ class Agreement:
             )
         if limit is None:
             return self
-        states = [one.client._state for one in self.enrolments]
+        states = [enrolment.client._state for enrolment in self.enrolments]
         before = total((state.before.committed for state in states), self._before)
-        claims = [one.client._claim(one.client._state) for one in self.enrolments]
+        claims = [enrolment.client._claim(enrolment.client._state) for enrolment in self.enrolments]
         limit = agreed(limit, before, self.protocols, claims)
         # With this consent, what was spent stands for what is not known.
         return replace(self, limit=limit, committed_before=self._before)
 
     def named(self, names: Iterable[str]) -> list[Enrolment]:
         """The enrolments of campaigns by their names, in this order."""
-        by_name = {one.campaign.name: one for one in self.enrolments}
+        by_name = {enrolment.campaign.name: enrolment for enrolment in self.enrolments}
         wanted = list(names)
         if not by_name.keys() >= set(wanted):
             raise ParameterError(
@@ -179,19 +179,19 @@ class Agreement:
     @property
     def loss(self) -> float:
         """Everything spent so far: the losses of all campaigns add up."""
-        return total((one.client.loss for one in self.enrolments), self.spent_before)
+        return total((enrolment.client.loss for enrolment in self.enrolments), self.spent_before)
 
     @property
     def protocols(self) -> list[Protocol]:
         """One of each enrolment."""
-        return [one.campaign.protocol for one in self.enrolments]
+        return [enrolment.campaign.protocol for enrolment in self.enrolments]
 
     @property
     def committed(self) -> float:
         """What the limit has to cover so far, whatever the values were."""
         known = self.committed_before
         before = self._before if known is None else known
-        return total((one.client.committed for one in self.enrolments), before)
+        return total((enrolment.client.committed for enrolment in self.enrolments), before)
 
     @property
     def _before(self) -> float:
@@ -202,19 +202,25 @@ class Agreement:
     def _implied(self) -> float | None:
         """What was committed before, where a state does not say it."""
         if self.limit is None or not any(
-            one.client._state.before.spent_before for one in self.enrolments
+            enrolment.client._state.before.spent_before for enrolment in self.enrolments
         ):
             return implied(self.spent_before, self.limit is not None)
         return None
 
     def entered(self, ledger: Ledger) -> Ledger:
         """A ledger with what this agreement spent, committed and answered."""
-        accounts = {one.campaign.fingerprint: one.client.account for one in self.enrolments}
+        accounts = {
+            enrolment.campaign.fingerprint: enrolment.client.account
+            for enrolment in self.enrolments
+        }
         answered = {name: account.answered for name, account in accounts.items()}
         # A client that never reported has told nothing, and its key is gone.
-        clients = [one.client for one in self.enrolments]
+        clients = [enrolment.client for enrolment in self.enrolments]
         committed = total(
-            (one.committed if one.sent_rounds else one._state.before.committed for one in clients),
+            (
+                client.committed if client.sent_rounds else client._state.before.committed
+                for client in clients
+            ),
             self._before,
         )
         known = ledger.including(0.0, 0.0, self.answered_before)
@@ -222,7 +228,9 @@ class Agreement:
 
     def changed(self, before: Enrolment, after: Enrolment) -> Agreement:
         """The same, with one enrolment in place of another."""
-        enrolments = tuple(after if one is before else one for one in self.enrolments)
+        enrolments = tuple(
+            after if enrolment is before else enrolment for enrolment in self.enrolments
+        )
         return replace(self, enrolments=enrolments)
 
     def answering(self, enrolment: Enrolment, index: int, round: int) -> Enrolment:
@@ -235,7 +243,7 @@ class Agreement:
         message = replace(enrolment, client=client).message(report, round)
         # Of many that wait the oldest ones are late first. What they spent stays spent.
         newest = sorted(enrolment.queue)[max(0, len(enrolment.queue) + 1 - MOST_QUEUED) :]
-        queue = {one: enrolment.queue[one] for one in newest} | {round: message}
+        queue = {round: enrolment.queue[round] for round in newest} | {round: message}
         return replace(enrolment, client=client, queue=queue)
 
     def uncovered(self, campaign: Campaign) -> str:
@@ -244,8 +252,8 @@ class Agreement:
             return ""
         if self.committed_before is None or not covers(self.limit, self.committed):
             return ANEW
-        one = campaign.protocol
-        if one.longitudinal or covers(self.limit, self.committed + one.asked_memo):
+        protocol = campaign.protocol
+        if protocol.longitudinal or covers(self.limit, self.committed + protocol.asked_memo):
             return ""
         return (
             f"loss must stay within limit = {self.limit!r}, one more report to {campaign.name!r} "
@@ -258,11 +266,13 @@ class Agreement:
             may_reset(self.limit, self.committed, self.protocols, self.committed_before)
         # What is forgotten here, a later start that waits has to know.
         after = replace(self, answered_before=ledger.answered)
-        for one in self.enrolments:
-            rounds = ledger.account(one.campaign, wait=wait).answered
-            account = one.client.account._replace(answered=rounds)
-            client = Client(one.campaign.protocol, account=account, every=one.client.every)
-            after = after.changed(one, replace(one, client=client, queue={}))
+        for enrolment in self.enrolments:
+            rounds = ledger.account(enrolment.campaign, wait=wait).answered
+            account = enrolment.client.account._replace(answered=rounds)
+            client = Client(
+                enrolment.campaign.protocol, account=account, every=enrolment.client.every
+            )
+            after = after.changed(enrolment, replace(enrolment, client=client, queue={}))
         return after, cost_of_reset(self.loss, self.protocols, wait=wait)
 
     def to_bytes(self) -> bytes:
@@ -272,7 +282,7 @@ class Agreement:
             "version": STATE_VERSION,
             "limit": self.limit,
             "spent_before": self.spent_before,
-            "enrolments": [one.to_plain() for one in self.enrolments],
+            "enrolments": [enrolment.to_plain() for enrolment in self.enrolments],
         }
         if self.committed_before != self._implied:
             plain["committed_before"] = self.committed_before
@@ -307,7 +317,7 @@ class Agreement:
         if limit is not None and not (limit := amount(limit)):
             raise ValueError("a limit must be above 0")
         spent = amount(rest.pop("spent_before"))
-        names = {one.campaign.name for one in enrolments}
+        names = {enrolment.campaign.name for enrolment in enrolments}
         if not enrolments or len(names) < len(enrolments):
             raise StateError(f"state must hold campaigns of different names; {BEYOND_REPAIR}")
         answered = rounds_of_plain(rest.pop("answered_before", {}))

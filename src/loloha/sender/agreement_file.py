@@ -218,4 +218,4 @@ class AgreementFile:
     def _same(self, enrolment: Enrolment) -> Enrolment | None:
         agreement = self.now()
         enrolments = agreement.enrolments if agreement else ()
-        return next((one for one in enrolments if one.url == enrolment.url), None)
+        return next((other for other in enrolments if other.url == enrolment.url), None)

@@ -53,20 +53,20 @@ def _one(campaign: Campaign) -> str:
 def _together(campaigns: Collection[Campaign]) -> str:
     """The losses of several attributes of one person add up, however these depend on each other."""
     protocols = [campaign.protocol for campaign in campaigns]
-    first = sum(one.asked_first for one in protocols)
+    first = sum(protocol.asked_first for protocol in protocols)
     text = (
         f"All {len(protocols)} together: their losses add up. The first report of each, all of "
         f"them known: a factor of at most {factor(first)}"
     )
-    if not all(one.longitudinal for one in protocols):
+    if not all(protocol.longitudinal for protocol in protocols):
         return f"{text}; later ones have no bound for ever, as not all of them are memoised."
-    for_ever = sum(one.asked_memo for one in protocols)
+    for_ever = sum(protocol.asked_memo for protocol in protocols)
     return f"{text}; all reports of values that never change: {factor(for_ever)}."
 
 
 def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
     protocols = [campaign.protocol for campaign in campaigns]
-    cap, need = sum(one.cap for one in protocols), sum(map(least, protocols))
+    cap, need = sum(protocol.cap for protocol in protocols), sum(map(least, protocols))
     if limit is not None and not covers(limit, need):
         return (
             f"Budget: a limit of {limit:.4g} does not cover the {need:.4g} that can be spent: "

@@ -131,23 +131,24 @@ class Courier:
     def deliver_all(self, enrolments: Sequence[Enrolment]) -> dict[str, Delivery]:
         """Send all queues, those of one collector and token in one upload; by campaign's name."""
         if is_opted_out():
-            return {one.campaign.name: self.deliver(one) for one in enrolments}
-        fates = {one.url: _Fates() for one in enrolments}
-        for one in enrolments:
-            self._look(one, fates[one.url])
+            return {enrolment.campaign.name: self.deliver(enrolment) for enrolment in enrolments}
+        fates = {enrolment.url: _Fates() for enrolment in enrolments}
+        for enrolment in enrolments:
+            self._look(enrolment, fates[enrolment.url])
         together: dict[tuple[str, str | None], list[Enrolment]] = {}
-        for one in enrolments:
-            base = one.url[: one.url.index("/v1/campaigns/")]
-            together.setdefault((base, one.token), []).append(one)
+        for enrolment in enrolments:
+            base = enrolment.url[: enrolment.url.index("/v1/campaigns/")]
+            together.setdefault((base, enrolment.token), []).append(enrolment)
         for (base, _), several in together.items():
             self._deliver_together(base, several, fates)
-            for one in several:
+            for each in several:
                 # What was alone in its upload, or may be sent alone only.
-                now = self.state.same(one)
-                if not fates[one.url].reason and now and now.queue:
-                    self._deliver_alone(one, fates[one.url])
+                now = self.state.same(each)
+                if not fates[each.url].reason and now and now.queue:
+                    self._deliver_alone(each, fates[each.url])
         return {
-            one.campaign.name: fates[one.url].delivery(self.state.same(one)) for one in enrolments
+            enrolment.campaign.name: fates[enrolment.url].delivery(self.state.same(enrolment))
+            for enrolment in enrolments
         }
 
     def _deliver_together(
@@ -155,27 +156,29 @@ class Courier:
     ) -> None:
         """Send queues in uploads of several campaigns, while there are such and they are taken."""
         queued = [
-            (one, round, message) for one in several for round, message in sorted(one.queue.items())
+            (enrolment, round, message)
+            for enrolment in several
+            for round, message in sorted(enrolment.queue.items())
         ]
         while True:
-            queued = [one for one in queued if self.state.waits(*one)]
+            queued = [entry for entry in queued if self.state.waits(*entry)]
             some, queued = queued[:MOST_TOGETHER], queued[MOST_TOGETHER:]
-            if len({one.url for one, _, _ in some}) < 2:
+            if len({enrolment.url for enrolment, _, _ in some}) < 2:
                 return
             body = f"[{','.join(message for _, _, message in some)}]".encode()
             try:
                 with self.connect(several[0]) as connection:
                     answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON)
             except Unreachable as error:
-                for one in several:
-                    fates[one.url].reason = str(error)
+                for enrolment in several:
+                    fates[enrolment.url].reason = str(error)
                 return
             answers = answers_of(answer, len(some))
             if answers is None:
                 return
             settled = [
-                self._take(*one, each, fates[one[0].url])
-                for one, each in zip(some, answers, strict=True)
+                self._take(*entry, each, fates[entry[0].url])
+                for entry, each in zip(some, answers, strict=True)
             ]
             if not any(settled):
                 return

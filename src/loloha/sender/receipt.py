@@ -70,7 +70,7 @@ def answers_of(answer: Answer, size: int) -> list[Answer] | None:
     answers = plain.get("answers") if isinstance(plain, dict) and answer.status == 200 else None
     if not isinstance(answers, list) or len(answers) != size:
         return None
-    return [_one_of(one) for one in answers]
+    return [_one_of(answer) for answer in answers]
 
 
 def _one_of(plain: Any) -> Answer:

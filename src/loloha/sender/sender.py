@@ -119,7 +119,7 @@ class Sender:
         agreement = self._state.now()
         if agreement is None:
             return {}
-        return {one.campaign.name: one.campaign for one in agreement.enrolments}
+        return {enrolment.campaign.name: enrolment.campaign for enrolment in agreement.enrolments}
 
     @property
     @_alone
@@ -337,11 +337,15 @@ class Sender:
             values = {self._state.only().campaign.name: value}
         # All are checked before any is answered.
         asked = [
-            (one, one.campaign.index(values[one.campaign.name]), self._round(one, round))
-            for one in before.named(values)
+            (
+                enrolment,
+                enrolment.campaign.index(values[enrolment.campaign.name]),
+                self._round(enrolment, round),
+            )
+            for enrolment in before.named(values)
         ]
         after = before
-        takes = [not self._why_not(one, number) for one, _, number in asked]
+        takes = [not self._why_not(enrolment, number) for enrolment, _, number in asked]
         for (enrolment, index, number), due in zip(asked, takes, strict=True):
             if due and not enrolment.client.has_answered(number):
                 after = after.changed(enrolment, after.answering(enrolment, index, number))
@@ -401,10 +405,10 @@ class Sender:
         if round is None:
             round = max(0, campaign.schedule.round_at(self._now()))
         checks.round_number(round)
-        for one in agreement.enrolments if agreement else ():
-            if agreement and one.campaign == campaign:
-                reason = self._why_not(one, round) or agreement.uncovered(campaign)
-                return of_enrolment(one, round, reason)
+        for enrolment in agreement.enrolments if agreement else ():
+            if agreement and enrolment.campaign == campaign:
+                reason = self._why_not(enrolment, round) or agreement.uncovered(campaign)
+                return of_enrolment(enrolment, round, reason)
         return example(campaign, round, unagreed())
 
     def deliver(self) -> Delivery:
@@ -456,7 +460,7 @@ class Sender:
             Without consent, or where a collector assigns keys: withdraw and agree again there.
         """
         before = self._state.agreed()
-        if any(one.campaign.keys == "assigned" for one in before.enrolments):
+        if any(enrolment.campaign.keys == "assigned" for enrolment in before.enrolments):
             raise StateError("key must be assigned anew; withdraw, and agree again")
         ledger = before.entered(self._state.ledger())
         after, meaning = before.reset(ledger, wait=wait)

@@ -28,7 +28,7 @@ ROWS = 1 << 16
 def round_columns(numbers: Mapping[str, Any], bins: int) -> dict[str, Any]:
     """Further columns of a table: in all rows of a round its number, None where it has none."""
     return {
-        name: [None if one is None else np.full(bins, one) for one in np.atleast_1d(rows)]
+        name: [None if cell is None else np.full(bins, cell) for cell in np.atleast_1d(rows)]
         for name, rows in numbers.items()
     }
 
@@ -96,14 +96,14 @@ class EstimateTable:
     def joined(cls, tables: Sequence[EstimateTable]) -> EstimateTable:
         """One table of tables of the same values, whose rounds follow each other."""
         first = tables[0]
-        if any([*one.value] != [*first.value] for one in tables):
+        if any([*table.value] != [*first.value] for table in tables):
             raise ParameterError("tables must have the same values, got others; ask for fewer")
         names = ("round", "start", "n", *NUMBERS)
         rows: dict[str, Any] = {
-            name: [row for one in tables for row in getattr(one, name)] for name in names
+            name: [row for table in tables for row in getattr(table, name)] for name in names
         }
-        shared = set[str].intersection(*({*one.more} for one in tables))
-        more = {name: [row for one in tables for row in one.more[name]] for name in shared}
+        shared = set[str].intersection(*({*table.more} for table in tables))
+        more = {name: [row for table in tables for row in table.more[name]] for name in shared}
         return replace(first, more=more, **rows)
 
     @classmethod
@@ -206,7 +206,7 @@ class EstimateTable:
         size = len(rounds) * len(values)
         each, over = np.repeat(rounds, len(values)), np.tile(np.arange(len(values)), len(rounds))
         of_round = {"round": self.round, "start": self.start, "n": self.n}
-        named = None if self.label is None else [str(one) for one in self.label[some]]
+        named = None if self.label is None else [str(label) for label in self.label[some]]
         of_value = {"value": values, "label": named}
         of_table = {"campaign": self.campaign, "level": self.level}
 

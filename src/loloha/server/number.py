@@ -211,10 +211,10 @@ class Numbers:
             "mean_upper": start + step * high,
         }
         known = self.ones is not None and self.k <= MOST_VALUES
-        for one in QUANTILES if known else ():
-            name = f"quantile_{100 * one:.0f}"
-            low, high = self.quantile_interval(one, level)
-            columns[name] = start + step * self.quantile(one)
+        for share in QUANTILES if known else ():
+            name = f"quantile_{100 * share:.0f}"
+            low, high = self.quantile_interval(share, level)
+            columns[name] = start + step * self.quantile(share)
             columns[f"{name}_lower"] = start + step * low - half
             columns[f"{name}_upper"] = start + step * high + half
         return columns
@@ -239,9 +239,9 @@ class Numeric:
     @cached_property
     def numbers(self) -> Numbers:
         """Mean, quantiles and distribution function; refused for other protocols."""
-        one: Any = self
-        frequencies = one.frequencies if hasattr(one, "frequencies") else one.estimates
-        return Numbers.of(one.protocol, frequencies, one.eligible, one.users)
+        owner: Any = self
+        frequencies = owner.frequencies if hasattr(owner, "frequencies") else owner.estimates
+        return Numbers.of(owner.protocol, frequencies, owner.eligible, owner.users)
 
     @property
     def mean(self) -> Any:

@@ -77,16 +77,22 @@ class Observations:
         if isinstance(source, EstimateTable):
             return cls.of_table(source)
         if isinstance(source, Mapping):
-            by_round = dict(sorted((checks.round_number(t), one) for t, one in source.items()))
+            by_round = dict(
+                sorted((checks.round_number(t), counts) for t, counts in source.items())
+            )
         elif isinstance(source, Sequence) and not isinstance(source, str | bytes):
             by_round = dict(enumerate(source))
         else:
             raise ParameterError(f"source must hold rounds, got {type(source).__name__}; {_ADVICE}")
-        seen = {t: one for t, one in ((t, _estimate(one)) for t, one in by_round.items()) if one}
+        seen = {
+            t: estimate
+            for t, estimate in ((t, _estimate(counts)) for t, counts in by_round.items())
+            if estimate
+        }
         if not seen:
             raise ParameterError("source must hold reports, got none; give at least one round")
         protocol = next(iter(seen.values())).protocol
-        if any(one.protocol != protocol for one in seen.values()):
+        if any(estimate.protocol != protocol for estimate in seen.values()):
             raise MergeError(
                 "rounds must follow one protocol, got several; take the series of each by itself"
             )
@@ -224,14 +230,14 @@ class Observations:
         return Observed(self.estimates, memo, variance - memo, f, lasting, elapsed)
 
 
-def _estimate(one: Any) -> Estimate | None:
+def _estimate(source: Any) -> Estimate | None:
     """The estimate of a round; None of one without reports."""
-    if isinstance(one, Tally):
-        return one.estimate() if one.n else None
-    if one is None or (isinstance(one, Estimate) and not isinstance(one, Mean)):
-        return one
+    if isinstance(source, Tally):
+        return source.estimate() if source.n else None
+    if source is None or (isinstance(source, Estimate) and not isinstance(source, Mean)):
+        return source
     raise ParameterError(
-        f"a round must be a Tally or an Estimate, got {type(one).__name__}; {_ADVICE}"
+        f"a round must be a Tally or an Estimate, got {type(source).__name__}; {_ADVICE}"
     )
 
 

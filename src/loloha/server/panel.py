@@ -75,8 +75,8 @@ def rolling(source: Any, every: int, *, population: int | None = None) -> dict[i
         first += int(np.searchsorted(rounds[first : last + 1], t - every, side="right"))
         window = slice(first, last + 1)
         reports = {
-            one: n
-            for one, n in zip(given.rounds[window], given.n[window].tolist(), strict=True)
+            number: n
+            for number, n in zip(given.rounds[window], given.n[window].tolist(), strict=True)
             if n
         }
         if reports:
@@ -116,8 +116,8 @@ def window_columns(
     unknown = np.full(next(iter(means.values())).protocol.bins, np.nan)[bins]
     columns: dict[str, list[Any]] = {name: [] for name in WINDOW}
     for round in rounds:
-        one = means.get(round)
-        row = one and one.table(level, bins=bins, simultaneous=simultaneous)
+        mean = means.get(round)
+        row = mean and mean.table(level, bins=bins, simultaneous=simultaneous)
         for column, name in zip(WINDOW, NUMBERS, strict=True):
             columns[column].append(getattr(row, name)[0] if row else unknown)
     return columns

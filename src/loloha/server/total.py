@@ -156,11 +156,11 @@ def total(
             f"labels must be {len(bins)}, one a bin, got {len(named)}; give all, in their order"
         )
     place = dict(zip(named, bins, strict=True))
-    if strangers := sum(one not in place for one in values):
+    if strangers := sum(value not in place for value in values):
         kind = "bins" if labels is None else "labels"
         raise ParameterError(f"values must be {kind} of the estimate, got {strangers} others")
     group: Bools = np.zeros(len(bins), dtype=bool)
-    group[[place[one] for one in values]] = True
+    group[[place[value] for value in values]] = True
     if not group.any():
         raise ParameterError("values must be at least one, got none; name those of the group")
     if unknown := int(np.isnan(estimate.frequencies[group]).sum()):

@@ -165,8 +165,8 @@ def eligible_of(protocol: Protocol, n: Any, frequencies: Any, errors: Any) -> An
         return np.broadcast_to(n, np.shape(frequencies)).astype(np.int64)
     f = np.clip(frequencies, 0, 1)
     sampled = f * (1 - f) / np.maximum(n - 1, 1)
-    one = spread(Channel.realised(protocol), 1, 1, f)
-    eligible = np.rint((one + sampled * n) / (np.square(errors) + sampled))
+    single = spread(Channel.realised(protocol), 1, 1, f)
+    eligible = np.rint((single + sampled * n) / (np.square(errors) + sampled))
     return np.where(np.isfinite(eligible), eligible, 0).astype(np.int64)
 
 

@@ -61,7 +61,7 @@ class Batch:
     def take(self, rows: Bools | Ints) -> Batch:
         """Some of the readable reports, chosen by bool[n] or by their places."""
         columns = (self.reporters, self.keys, self.ys, self.tickets)
-        rest = (None if one is None else one[rows] for one in columns)
+        rest = (None if column is None else column[rows] for column in columns)
         return Batch(self.codes, self.index[rows], self.rounds[rows], *rest)
 
 

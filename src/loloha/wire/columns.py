@@ -109,7 +109,7 @@ def _rounds(table: Any, metadata: dict[str, Any]) -> Any:
         if not isinstance(round, int) or isinstance(round, bool) or not 0 <= round <= LARGEST_ROUND:
             raise WireError("stream must tell its round, in its metadata or in a column; add it")
         return np.full(table.num_rows, round, dtype=np.int64)
-    return column.one(table, "round", pa.int64()).to_numpy()
+    return column.array(table, "round", pa.int64()).to_numpy()
 
 
 def _open(body: bytes | bytearray, most: int) -> tuple[Any, dict[str, Any]]:

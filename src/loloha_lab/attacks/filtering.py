@@ -132,8 +132,8 @@ class _Clouds:
         cells = self.row.shape[2]
         our_row, their_row = self.start + ours, self.start + theirs
         own, others, of_ours, of_theirs = (
-            self.memos.suits(self.memo.take(row * cells + one))
-            for row, one in (
+            self.memos.suits(self.memo.take(row * cells + symbol))
+            for row, symbol in (
                 (our_row, cell),
                 (their_row, other),
                 (our_row, other),

@@ -26,8 +26,9 @@ class SymbolMemos(NamedTuple):
     def of(cls, protocol: Protocol) -> SymbolMemos:
         channels: Any = (protocol.first_channel, protocol.second_channel)
         first, second = (
-            np.full((one.g, one.g), float(one.q)) + np.eye(one.g) * float(one.p - one.q)
-            for one in channels
+            np.full((channel.g, channel.g), float(channel.q))
+            + np.eye(channel.g) * float(channel.p - channel.q)
+            for channel in channels
         )
         return cls(first, second, _one_table(channels[0]) if protocol.joint else None)
 

@@ -23,8 +23,10 @@ from loloha.population.samplers.draws import Seed
 from loloha.protocols import Protocol
 
 MEMOISED, FRESH = (
-    Part(f"loloha_lab.attacks.stretch:{one}", "what its reports show", "attack its clients by hand")
-    for one in ("memoised", "one_round")
+    Part(
+        f"loloha_lab.attacks.stretch:{kind}", "what its reports show", "attack its clients by hand"
+    )
+    for kind in ("memoised", "one_round")
 )
 
 
@@ -51,9 +53,9 @@ def observe(protocol: Protocol, values: Array, lengths: list[int], rng: Seed) ->
     for length in lengths:
         keys, counts = None, None
         for _ in range(length):
-            one = next(sent)
-            keys = one.keys
-            seen = read(protocol, one.keys, one.ys)
+            report = next(sent)
+            keys = report.keys
+            seen = read(protocol, report.keys, report.ys)
             counts = seen if counts is None else counts + seen
         stretches.append(Stretch(keys if protocol.longitudinal else None, counts, length))
     return stretches

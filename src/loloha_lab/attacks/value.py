@@ -124,7 +124,7 @@ def guess_values(
     generator = np.random.default_rng(rng)
     values = _values(chances, change, rounds, n, generator)
     sent = list(sample_reports(protocol, History(values, protocol.k), Draws(rng)))
-    ys = np.stack([np.asarray(one.ys) for one in sent], axis=1)
+    ys = np.stack([np.asarray(round.ys) for round in sent], axis=1)
     keys = sent[0].keys
     right, believed = np.zeros((2, rounds, n))
     crowd = filtering.CLOUDS * max(filtering.PARTICLES * memos.blind.size, protocol.k)

@@ -74,7 +74,7 @@ def reproduce(
         QUICK if quick else Grid(),
         seed=seed,
         calibrations=(PUBLISHED,) if calibration == PUBLISHED else (PUBLISHED, TIGHT),
-        **{name: one for name, one in given.items() if one},
+        **{name: value for name, value in given.items() if value},
     )
     with _progress() as progress:
         result = reproduction.reproduce(

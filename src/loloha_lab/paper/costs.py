@@ -36,7 +36,7 @@ def cost_table(k: int = 360, n: int = 10_000) -> Table:
         encoding = protocol.encoding
         symbol_bytes = _bytes(encoding.report_bits - encoding.key_bits)
         reports, seconds = _report(protocol, min(CLIENTS, n))
-        sizes = [len(y) if isinstance(y := one.y, bytes) else symbol_bytes for one in reports]
+        sizes = [len(y) if isinstance(y := report.y, bytes) else symbol_bytes for report in reports]
         rows.append(
             {
                 "protocol": method.label,

@@ -156,7 +156,7 @@ def truth_of_the_round(results: Results) -> Iterable[Evidence]:
     """What holding every round against the last one's truth does."""
     for workload in results.grid.workloads:
         for point in _points(results, workload, ("bbitflippm",)):
-            late, own = (results.mean(point, one) for one in ("mse_last_truth", "mse"))
+            late, own = (results.mean(point, metric) for metric in ("mse_last_truth", "mse"))
             yield Evidence(
                 f"{_name(point)}: against the last round's truth over against its own",
                 f"{late / own:.3f}",

@@ -203,7 +203,7 @@ def draw_round_losses() -> Figure:
         panel.annotate(
             remark, (0.02, 0.97), xycoords="axes fraction", va="top", color=GREY, fontsize=8
         )
-        shown = [one for one in PAPER if one.label not in endless]
+        shown = [method for method in PAPER if method.label not in endless]
         add_frame(
             figure, np.array([[panel]]), "k: values of the domain", "$ε_2$", ours=True,
             methods=shown,

@@ -43,9 +43,9 @@ def ratio_of(above: Floats, below: Floats, expected: float = math.nan) -> Ratio:
 
 def mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
     """The geometric mean of independent ratios."""
-    logs = np.log([[one.measured, one.expected] for one in ratios]).mean(axis=0)
+    logs = np.log([[ratio.measured, ratio.expected] for ratio in ratios]).mean(axis=0)
     measured, expected = map(float, np.exp(logs))
-    relative = [one.error / one.measured for one in ratios]
+    relative = [ratio.error / ratio.measured for ratio in ratios]
     return Ratio(measured, measured * math.hypot(*relative) / len(ratios), expected)
 
 

@@ -48,7 +48,7 @@ class Grid:
         for name, value in (("users", self.users), ("rounds", self.rounds)):
             if value is not None:
                 checks.integer(name, value, 2, 1 << 30, "leave it out for all of them")
-        if not self.eps_inf or not self.alphas or not all(0 < one < 1 for one in self.alphas):
+        if not self.eps_inf or not self.alphas or not all(0 < alpha < 1 for alpha in self.alphas):
             raise ParameterError(
                 f"alphas must lie in (0, 1) and eps_inf be given, got {self.alphas!r} and "
                 f"{self.eps_inf!r}; the paper has 0.4, 0.5, 0.6 and 0.5 to 5"

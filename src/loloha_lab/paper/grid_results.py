@@ -92,8 +92,8 @@ class Results:
         """
         facts = self.facts[workload]
         return any(
-            not spending or one.protocol(facts).encoding != other.protocol(facts).encoding
-            for one, other in self.pairs(workload, method, alpha)
+            not spending or pair.protocol(facts).encoding != other.protocol(facts).encoding
+            for pair, other in self.pairs(workload, method, alpha)
         )
 
     def pairs(

@@ -109,11 +109,11 @@ BEYOND = [method for method in METHODS.values() if method.ours]
 TWO_ROUNDS = [method for method in PAPER if method.two_rounds]
 
 
-def are_alike(one: Protocol, other: Protocol) -> bool:
+def are_alike(protocol: Protocol, other: Protocol) -> bool:
     """Whether two protocols are the same rules but for rounding: such are measured once."""
-    if one.encoding != other.encoding or (one.second is None) != (other.second is None):
+    if protocol.encoding != other.encoding or (protocol.second is None) != (other.second is None):
         return False
-    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    pairs = zip(_numbers(protocol), _numbers(other), strict=True)
     return all(math.isclose(a, b, rel_tol=1e-12) for a, b in pairs)
 
 

@@ -80,7 +80,7 @@ def beyond_table(results: Results) -> Table:
                 "theory, %": 100 * (errors.expected - 1),
                 "z": errors.z,
                 "ε_avg ratio": mean_ratio(budgets).measured,
-                "largest ε_avg ratio": max(one.measured for one in budgets),
+                "largest ε_avg ratio": max(budget.measured for budget in budgets),
                 "largest ratio of caps": max(caps),
                 "users a key, at least": min(
                     _sharing(results.protocol(better), n) for _, better in pairs
@@ -107,7 +107,7 @@ def symbols_table(results: Results) -> Table:
     """The g and the hash family in force for OLOLOHA."""
     grid = results.grid
     curves = [(METHODS["ololoha"], calibration) for calibration in grid.calibrations]
-    curves += [(one, TIGHT) for one in grid.methods if one.hash]
+    curves += [(method, TIGHT) for method in grid.methods if method.hash]
     rows = []
     for workload, (method, calibration), alpha in itertools.product(
         grid.workloads, curves, grid.alphas

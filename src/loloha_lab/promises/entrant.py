@@ -53,7 +53,9 @@ class Population:
     def truth(self) -> Floats:
         """Frequencies of each round, float64[tau, k]."""
         columns = self.values.T
-        shares: Floats = np.stack([np.bincount(one, minlength=self.k) for one in columns]) / self.n
+        shares: Floats = (
+            np.stack([np.bincount(column, minlength=self.k) for column in columns]) / self.n
+        )
         return shares
 
     @cached_property
@@ -274,12 +276,12 @@ def _gradual(promise: str, population: Population) -> Entrant:
     losses = tuple(np.asarray(usual).tolist())
     rule = min(
         (GradualRelease(k, g, losses) for g in admissible_primes(k) if g <= 13),
-        key=lambda one: sum(float(variance(rule, 1)) for rule in one.rules),
+        key=lambda candidate: sum(float(variance(rule, 1)) for rule in candidate.rules),
     )
 
     def run(population: Population, seed: int) -> Outcome:
         estimates, n = rule.simulate(population.values, seed), population.n
-        once = [float(variance(one, n, 1 / k)) for one in rule.rules]
+        once = [float(variance(part, n, 1 / k)) for part in rule.rules]
         means = [
             of_refined(rule.rules[window], n, same)
             for window, same in zip(population.windows, population.unchanged, strict=True)

@@ -61,7 +61,7 @@ class PromiseScores(NamedTuple):
 
     def of(self, promise: str, data: str) -> list[Score]:
         """All methods under one promise on one data set."""
-        return [one for one in self.rows if (one.promise, one.data) == (promise, data)]
+        return [row for row in self.rows if (row.promise, row.data) == (promise, data)]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """As JSON data: a row for each error that was measured, or why there is none."""
@@ -74,13 +74,13 @@ class PromiseScores(NamedTuple):
                 "protocol": entrant.method,
             }
             cell |= {"parameters": entrant.parameters, "reason": entrant.why}
-            for kind, one in (("round", row.round), (f"mean of {WINDOW}", row.mean)):
-                if one is None:
+            for kind, error in (("round", row.round), (f"mean of {WINDOW}", row.mean)):
+                if error is None:
                     rows.append(
                         {**cell, "error": kind, "mse": None, "expected_mse": None, "z": None}
                     )
                 else:
-                    measured = {"mse": one.measured, "expected_mse": one.expected, "z": one.z}
+                    measured = {"mse": error.measured, "expected_mse": error.expected, "z": error.z}
                     rows.append({**cell, "error": kind, **measured})
         return rows
 
@@ -106,13 +106,15 @@ def score(
 ) -> PromiseScores:
     """Measure all methods on all populations; equal seeds give equal numbers."""
     rows, uniform, captions = [], {}, {}
-    for one in populations:
-        uniform[one.name] = float(np.mean((one.truth - 1 / one.k) ** 2))
-        captions[one.name] = f"{one.source}, n = {one.n}, k = {one.k}, τ = {one.tau}"
+    for population in populations:
+        uniform[population.name] = float(np.mean((population.truth - 1 / population.k) ** 2))
+        captions[population.name] = (
+            f"{population.source}, n = {population.n}, k = {population.k}, τ = {population.tau}"
+        )
         for promise in PROMISES:
-            for entrant in entrants(promise, one):
-                progress(f"{one.name}, {promise}: {entrant.method}")
-                rows.append(measured(promise, one, entrant, runs))
+            for entrant in entrants(promise, population):
+                progress(f"{population.name}, {promise}: {entrant.method}")
+                rows.append(measured(promise, population, entrant, runs))
     return PromiseScores(rows, uniform, captions)
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUANTITIES: dict[str, Callable[[Score], float]] = {
-    "a round": lambda one: one.round.measured if one.round else math.nan,
-    f"mean of {WINDOW}": lambda one: one.mean.measured if one.mean else math.nan,
-    "a round, projected": lambda one: one.projected_round,
-    f"mean of {WINDOW}, projected": lambda one: one.projected_mean,
+    "a round": lambda row: row.round.measured if row.round else math.nan,
+    f"mean of {WINDOW}": lambda row: row.mean.measured if row.mean else math.nan,
+    "a round, projected": lambda row: row.projected_round,
+    f"mean of {WINDOW}, projected": lambda row: row.projected_mean,
 }
 LIMIT = 3.0
 REST = "<!-- all else -->"
@@ -36,9 +36,9 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def is_ours(one: Score) -> bool:
+def is_ours(score: Score) -> bool:
     """Whether it is LOLOHA."""
-    return "LOLOHA" in one.entrant.method
+    return "LOLOHA" in score.entrant.method
 
 
 def text(scores: PromiseScores) -> str:
@@ -59,8 +59,10 @@ def text(scores: PromiseScores) -> str:
 
 def agreement(scores: PromiseScores) -> str:
     """In one sentence: how many cells are further from theory than chance has them."""
-    deviations = [one for row in scores.rows for one in (row.round, row.mean) if one is not None]
-    beyond = sum(abs(one.z) > LIMIT for one in deviations)
+    deviations = [
+        error for row in scores.rows for error in (row.round, row.mean) if error is not None
+    ]
+    beyond = sum(abs(deviation.z) > LIMIT for deviation in deviations)
     chance = chance_beyond(beyond, len(deviations), LIMIT)
     return (
         f"{beyond} of {len(deviations)} errors lie beyond |z| = {LIMIT:g} of theory, in standard "
@@ -77,8 +79,8 @@ def _losses(scores: PromiseScores) -> Iterator[Sequence[str]]:
 
 def _beaten(scores: PromiseScores, promise: str, error: Callable[[Score], float]) -> Iterator[str]:
     for data in scores.captions:
-        rows = [one for one in scores.of(promise, data) if one.round is not None]
-        ours = min(error(one) for one in rows if is_ours(one))
+        rows = [row for row in scores.of(promise, data) if row.round is not None]
+        ours = min(error(row) for row in rows if is_ours(row))
         best = min(rows, key=error)
         factor = ours / error(best)
         yield "–" if is_ours(best) else f"{best.entrant.method}, {factor:.3g}"
@@ -87,30 +89,30 @@ def _beaten(scores: PromiseScores, promise: str, error: Callable[[Score], float]
 def _summary(scores: PromiseScores, promise: str, kind: str) -> Iterator[Sequence[str]]:
     names = [name for name in QUANTITIES if name.endswith(kind) and (kind or "," not in name)]
     yield ("method", *scores.captions)
-    methods = [one.entrant.method for one in scores.of(promise, next(iter(scores.captions)))]
+    methods = [row.entrant.method for row in scores.of(promise, next(iter(scores.captions)))]
     for place, method in enumerate(methods):
         rows = [scores.of(promise, data)[place] for data in scores.captions]
-        yield (method, *(_errors(one, names) for one in rows))
+        yield (method, *(_errors(row, names) for row in rows))
     if kind:
-        yield ("always “uniform”, a round", *(f"{one:.1e}" for one in scores.uniform.values()))
+        yield ("always “uniform”, a round", *(f"{error:.1e}" for error in scores.uniform.values()))
 
 
 def _smoothed(scores: PromiseScores, promise: str) -> Iterator[Sequence[str]]:
     """Beside absorption, which takes rounds together too."""
     yield ("method", *scores.captions)
-    for place, one in enumerate(scores.of(promise, next(iter(scores.captions)))):
+    for place, method in enumerate(scores.of(promise, next(iter(scores.captions)))):
         rows = [scores.of(promise, data)[place] for data in scores.captions]
-        if not math.isnan(one.smoothed):
-            yield (one.entrant.method, *(f"{row.smoothed:.1e}" for row in rows))
-        elif "LPA" in one.entrant.method:
+        if not math.isnan(method.smoothed):
+            yield (method.entrant.method, *(f"{row.smoothed:.1e}" for row in rows))
+        elif "LPA" in method.entrant.method:
             shown = (f"{row.projected_round:.1e}" for row in rows)
-            yield (f"{one.entrant.method}, projected", *shown)
+            yield (f"{method.entrant.method}, projected", *shown)
 
 
-def _errors(one: Score, names: Iterable[str]) -> str:
-    if one.round is None:
+def _errors(score: Score, names: Iterable[str]) -> str:
+    if score.round is None:
         return "cannot"
-    return " / ".join(f"{QUANTITIES[name](one):.1e}" for name in names)
+    return " / ".join(f"{QUANTITIES[name](score):.1e}" for name in names)
 
 
 def _cells(scores: PromiseScores) -> Iterator[Sequence[str]]:
@@ -119,13 +121,14 @@ def _cells(scores: PromiseScores) -> Iterator[Sequence[str]]:
     yield from map(cell_row, scores.rows)
 
 
-def cell_row(one: Score) -> Sequence[str]:
+def cell_row(score: Score) -> Sequence[str]:
     """Parameters of one method on one data set, and its errors over those expected."""
-    entrant = one.entrant
+    entrant = score.entrant
     ratios = [
-        "–" if part is None else f"{part.ratio:.2f}, {part.z:.1f}" for part in (one.round, one.mean)
+        "–" if part is None else f"{part.ratio:.2f}, {part.z:.1f}"
+        for part in (score.round, score.mean)
     ]
-    return (one.promise, one.data, entrant.method, entrant.parameters, entrant.why, *ratios)
+    return (score.promise, score.data, entrant.method, entrant.parameters, entrant.why, *ratios)
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
@@ -136,7 +139,11 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 def draw(scores: PromiseScores) -> Figure:
     """A column for each promise; errors of rounds above, of means of rounds below."""
     caption = "Mean squared error of unbiased estimates, at the same promise; dashed: “uniform”."
-    note = "Data: " + "; ".join(f"{name}, {one}" for name, one in scores.captions.items()) + "."
+    note = (
+        "Data: "
+        + "; ".join(f"{name}, {caption}" for name, caption in scores.captions.items())
+        + "."
+    )
     with picture(11.0, 6.6, caption, note) as drawn:
         panels = drawn.subplots(2, len(PROMISES), sharex=True, sharey="row", squeeze=False)
         looks: dict[str, dict[str, Any]] = {}
@@ -155,9 +162,9 @@ def _draw_panel(
 ) -> None:
     for place, data in enumerate(scores.captions):
         rows = scores.of(promise, data)
-        for index, one in enumerate(rows):
-            look = looks.setdefault(one.entrant.method, _look(one))
-            deviation = (one.round, one.mean)[row]
+        for index, entry in enumerate(rows):
+            look = looks.setdefault(entry.entrant.method, _look(entry))
+            deviation = (entry.round, entry.mean)[row]
             if deviation is not None:
                 across = place + 0.7 * (index / max(len(rows) - 1, 1) - 0.5)
                 panel.plot([across], [deviation.measured], **look)
@@ -167,8 +174,8 @@ def _draw_panel(
     panel.set_xticks(range(len(scores.captions)), list(scores.captions))
 
 
-def _look(one: Score) -> dict[str, Any]:
-    entrant = one.entrant
+def _look(score: Score) -> dict[str, Any]:
+    entrant = score.entrant
     registered = figure.style(entrant.protocol.name) if entrant.protocol else {}
     own = LOOKS.get(entrant.method, {})
     return registered | {"linestyle": "none", "markersize": SIZE} | own

@@ -64,7 +64,7 @@ def of_protocol(protocol: Protocol, n: int, same: Sequence[Floats]) -> float:
     family = getattr(encoding, "family", None)
     collision = float(family.collision) if family else 0.0
     fresh = once - float(spread(memo, n, n, 1 / k))
-    means = [shared(memo, collision, one, k, n).mean() + fresh / len(one) for one in same]
+    means = [shared(memo, collision, share, k, n).mean() + fresh / len(share) for share in same]
     return float(np.mean(means))
 
 

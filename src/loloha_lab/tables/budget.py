@@ -74,18 +74,18 @@ def _best(k: int, rounds: int, eps: float, g: int, changes: int, end: str) -> OL
         low, high, best = eps / rounds / 4, 8 * eps / rounds, None
         for _ in range(_STEPS):
             middle = (low * high) ** 0.5
-            one = hold_chain(OLOLOHA, {"eps_inf": share * eps, "eps_2": middle}, {"k": k, "g": g})
-            if getattr(worst_loss(one, rounds, changes), end) <= eps:
-                low, best = middle, one
+            chain = hold_chain(OLOLOHA, {"eps_inf": share * eps, "eps_2": middle}, {"k": k, "g": g})
+            if getattr(worst_loss(chain, rounds, changes), end) <= eps:
+                low, best = middle, chain
             else:
                 high = middle
         if best is not None:
             protocols.append(best)
-    return min(protocols, key=lambda one: one.noise)
+    return min(protocols, key=lambda protocol: protocol.noise)
 
 
 def once(k: int, rounds: int, eps: float) -> float:
-    """n Var of a value of 1/k where each user answers one round, drawn at enrolment, by OLH.
+    """n Var of a value of 1/k where each user answers chain round, drawn at enrolment, by OLH.
 
     V* of n / rounds reports, and f (1 - f) (rounds - 1) for who speaks in a round: a sample of the
     n users, whatever eps is.
@@ -209,7 +209,7 @@ def measured() -> Section:
             outcome.uniform,
         )
         rows.append([name, f"{eps:g}", str(changes), f"{100 * outcome.used_up:.1f} %",
-                     *(f"{one:.2g}" for one in numbers)])  # fmt: skip
+                     *(f"{number:.2g}" for number in numbers)])  # fmt: skip
     return f"Mean square error, {ROUNDS} rounds, one run", head, rows
 
 

@@ -144,7 +144,7 @@ def _binomial(n: int, p: float) -> tuple[int, Floats]:
     first, last = max(0, math.floor(n * p - width)), min(n, math.ceil(n * p + width))
     s = np.arange(first, last + 1)
     # Where p is 0 or 1 but for rounding only the sure count has a chance.
-    up, down = (math.log(max(one, 1e-300)) for one in (p, 1 - p))
+    up, down = (math.log(max(chance, 1e-300)) for chance in (p, 1 - p))
     return first, np.exp(_ways(_factorials(n), n, s) + s * up + (n - s) * down)
 
 

@@ -73,13 +73,13 @@ def measured(way: Way, values: Ints, window: int, seed: int) -> Measured:
     true_means = sliding_window_view(truth, window, axis=0).mean(axis=-1)
     sizes, f = result.n[:window].tolist(), truth.mean(axis=0)
     users = len(values) if way.every > 1 else None
-    one, several = (
+    single, several = (
         float(np.mean(mean_variance(way.protocol, some, f, every=way.every, population=users)))
         for some in ([round(np.mean(sizes))], sizes)
     )
     reports = float(result.n.sum()) / len(values) * window / len(truth)
     return Measured(
-        way, reports, float(((result.estimates - truth) ** 2).mean()), one,
+        way, reports, float(((result.estimates - truth) ** 2).mean()), single,
         float(((means - true_means) ** 2).mean()), several,
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ def compared(values: Ints, k: int, window: int, loss: float, seed: int) -> list[
 
 def mean_of_runs(runs: Sequence[list[Measured]]) -> list[Measured]:
     """The same numbers, each the mean of the runs."""
-    return [Measured(ways[0].way, *np.mean([one[1:] for one in ways], axis=0).tolist())
+    return [Measured(ways[0].way, *np.mean([way[1:] for way in ways], axis=0).tolist())
             for ways in zip(*runs, strict=True)]  # fmt: skip
 
 
@@ -128,12 +128,17 @@ def populations() -> Iterator[tuple[str, int, list[Ints]]]:
     yield "Browsers, 1 to 4 % a round", data.k, [np.asarray(data.values)] * RUNS
 
 
-def row(name: str, one: Measured) -> list[str]:
+def row(name: str, result: Measured) -> list[str]:
     """A line of the table."""
-    bound = "no bound" if np.isinf(one.way.value_loss) else f"{one.way.value_loss:.3g}"
-    numbers: Any = one.round, one.expected_round, one.window, one.expected_window
+    bound = "no bound" if np.isinf(result.way.value_loss) else f"{result.way.value_loss:.3g}"
+    numbers: Any = (
+        result.round,
+        result.expected_round,
+        result.window,
+        result.expected_window,
+    )
     return [
-        name, one.way.name, f"{one.way.window_loss:.3g}", bound, f"{one.reports:.3g}",
+        name, result.way.name, f"{result.way.window_loss:.3g}", bound, f"{result.reports:.3g}",
         *(f"{number:.2e}" for number in numbers),
     ]  # fmt: skip
 
@@ -146,7 +151,7 @@ def main() -> int:
         ways = mean_of_runs(
             [compared(values, k, WINDOW, LOSS, seed) for seed, values in enumerate(runs)]
         )
-        lines += [row(name, one) for one in ways]
+        lines += [row(name, way) for way in ways]
         failures += [f"{name}: {goal}" for goal in missed(ways)]
     sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
     sys.stderr.write("".join(f"missed: {failure}\n" for failure in failures))

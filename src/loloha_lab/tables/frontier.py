@@ -36,19 +36,20 @@ def _optimum() -> Section:
         linear, prime = OLOLOHA(**budgets, hash="linear"), OLOLOHA(**budgets, hash="prime")
         best = limits.variance(k, eps_1)
         noises = [
-            float(variance(one, 1)) for one in (linear, LGRR(**budgets), LOSUE(**budgets), prime)
+            float(variance(protocol, 1))
+            for protocol in (linear, LGRR(**budgets), LOSUE(**budgets), prime)
         ]
         above = min(noises[0], noises[1], noises[3]) / best - 1
         return [
             f"{k}, {eps_1}",
-            *(f"{one:.4g}" for one in noises[:3]),
+            *(f"{noise:.4g}" for noise in noises[:3]),
             f"{noises[3]:.4g} (g = {prime.g})",
             f"{best:.4g}",
             f"{100 * above:.1f} %",
         ]
 
     head = ("k, eps_1", "linear", "L-GRR", "L-OSUE", "least prime", "optimum", "best above it")
-    return "n V* of the first report", head, [row(*one) for one in OPTIMUM]
+    return "n V* of the first report", head, [row(*point) for point in OPTIMUM]
 
 
 def _memo() -> Iterable[Section]:
@@ -66,13 +67,13 @@ def _memo() -> Iterable[Section]:
         rows.append(
             [
                 f"{eps_inf:g}, {g}",
-                *(f"{one.cap:.4g}" for one in (apart, usual, bare)),
+                *(f"{protocol.cap:.4g}" for protocol in (apart, usual, bare)),
                 # Of two cells and no third one, none can be exchanged.
                 f"{usual.spent(2):.4g}" if g > 2 else "-",
                 f"{eps_2(usual):.4g}",
             ]
         )
-        shows.append([f"{eps_inf:g}, {g}", *(_area(one) for one in (apart, usual, bare))])
+        shows.append([f"{eps_inf:g}, {g}", *(_area(protocol) for protocol in (apart, usual, bare))])
     yield (
         "The cap of jointly drawn permanent responses, eps_1 = eps_inf / 2",
         (
@@ -95,9 +96,9 @@ def _memo() -> Iterable[Section]:
         "What a lower loss of one round costs: k = 96, eps_inf = 2, linear family",
         ("eps_2", "eps_1", "g", "n V*", "optimum at this eps_1"),
         [
-            [f"{one.eps_2:.3f}", f"{one.eps_1:.3f}", str(one.g), f"{one.noise:.4g}",
-             f"{one.optimum:.4g}"]
-            for one in points
+            [f"{point.eps_2:.3f}", f"{point.eps_1:.3f}", str(point.g), f"{point.noise:.4g}",
+             f"{point.optimum:.4g}"]
+            for point in points
         ],
     )  # fmt: skip
 

@@ -191,7 +191,7 @@ def row(case: SeriesCase) -> list[str]:
     gains, rest = scores[:2], scores[2:]
     return [
         case.name, case.protocol.name, *(f"{gain:.1f}" for gain in gains),
-        *(f"{one:.3f}" for one in rest[:3]), f"{rest[3]:.2f}",
+        *(f"{number:.3f}" for number in rest[:3]), f"{rest[3]:.2f}",
     ]  # fmt: skip
 
 
@@ -212,7 +212,7 @@ def text(folder: Path | None) -> Iterator[str]:
     """Both tables, in Markdown, line by line."""
     for head, lines in (
         (HEAD, (row(case) for some in (cases(), real(folder)) for case in some)),
-        (ALARM_HEAD, (alarm_row(one, n) for one in protocols() for n in (1000, N))),
+        (ALARM_HEAD, (alarm_row(protocol, n) for protocol in protocols() for n in (1000, N))),
     ):
         yield f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
         for line in lines:

@@ -53,13 +53,13 @@ def window_row(n: int) -> list[str]:
 
 def budget_rows(folder: Path | None) -> Iterator[list[str]]:
     """Budget that a user has spent on average, as the paper counts it, in units of eps_inf."""
-    for one in populations(folder, (*WORKLOADS, BROWSERS)):
+    for dataset in populations(folder, (*WORKLOADS, BROWSERS)):
         spent = [
-            float(supports(cls(k=one.k, eps_inf=EPS_INF, eps_1=EPS_1), one.history, rng=1)
+            float(supports(cls(k=dataset.k, eps_inf=EPS_INF, eps_1=EPS_1), dataset.history, rng=1)
                   .loss.mean()) / EPS_INF
             for cls in (RAPPOR, OLOLOHA, BiLOLOHA)
         ]  # fmt: skip
-        yield _budget(f"{one.name}, {one.tau} rounds", spent)
+        yield _budget(f"{dataset.name}, {dataset.tau} rounds", spent)
     spent = [LIFE_COURSE, *(cells(LIFE_COURSE, g) for g in (3, 2))]
     yield _budget(f"{LIFE_COURSE} values a person, by formula", spent)
 
@@ -74,7 +74,7 @@ def cells(values: float, g: int) -> float:
 def _budget(name: str, spent: Sequence[float]) -> list[str]:
     values, ololoha, biloloha = spent
     numbers = (values, ololoha, biloloha, values / ololoha, values / biloloha)
-    return [name, *(f"{one:.3g}" for one in numbers)]
+    return [name, *(f"{number:.3g}" for number in numbers)]
 
 
 def text(folder: Path | None) -> Iterator[str]:

@@ -79,12 +79,12 @@ def routes(context: Context) -> APIRouter:
     @router.get(f"{PAGES}state")
     async def ask_about_state(request: Request, fingerprint: str, to: str) -> Response:
         wanted = _state(to)
-        one = await card(context, fingerprint)
+        campaign = await card(context, fingerprint)
         return page(
             _admitted(request),
             "state",
-            title=f"{one.verbs[wanted]} a campaign",
-            one=one,
+            title=f"{campaign.verbs[wanted]} a campaign",
+            one=campaign,
             to=wanted,
             meaning=MEANS[wanted],
         )
@@ -132,7 +132,7 @@ def routes(context: Context) -> APIRouter:
         return moved(admitted, "./?done=revoked")
 
     async def _ask(request: Request, what: str, name: str, last: str | None = None) -> Response:
-        keys = {one["name"]: one for one in await _keys()}
+        keys = {key["name"]: key for key in await _keys()}
         if name not in keys:
             raise Problem(404, "key must be one of the list; load the list again", kind="key")
         title = {"rotate": "Rotate an admin key", "revoke": "Revoke an admin key"}[what]
@@ -149,7 +149,7 @@ def routes(context: Context) -> APIRouter:
     async def _keys() -> list[dict[str, Any]]:
         now = context.clock()
         known = await context.read(AdminKeys(context.store).all)
-        return [{**one.to_dict(), "is_valid": one.is_valid(now)} for one in known]
+        return [{**key.to_dict(), "is_valid": key.is_valid(now)} for key in known]
 
     def _show_key(admitted: Admitted, secret: str, known: AdminKey) -> Response:
         return page(admitted, "new_key", title="A new admin key", key=secret, one=known.to_dict())

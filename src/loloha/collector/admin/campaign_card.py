@@ -94,9 +94,9 @@ async def card(context: Context, fingerprint: str) -> Card:
 
 async def _cards(context: Context, fingerprints: list[str]) -> list[Card]:
     stand = await context.read(standings, context.store, fingerprints)
-    stored = [await context.known(one) for one in fingerprints]
+    stored = [await context.known(fingerprint) for fingerprint in fingerprints]
     now = context.clock()
-    return [_card(one, stand[one.campaign.fingerprint], now) for one in stored]
+    return [_card(campaign, stand[campaign.campaign.fingerprint], now) for campaign in stored]
 
 
 def _card(stored: StoredCampaign, stand: Standing, now: float) -> Card:

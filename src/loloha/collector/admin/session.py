@@ -44,7 +44,7 @@ class Session:
             return None
         name, began, seen, _ = parts.groups()
         some = [cls(key, name, int(began), int(seen)) for key in keys]
-        signed = [one for one in some if hmac.compare_digest(one.cookie, value)]
+        signed = [session for session in some if hmac.compare_digest(session.cookie, value)]
         return signed[0] if signed and signed[0]._is_young(now) else None
 
     def at(self, now: float) -> Self:

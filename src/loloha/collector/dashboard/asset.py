@@ -51,15 +51,15 @@ class Asset:
 @cache
 def own() -> dict[str, Asset]:
     """All files of the dashboard by name, but the page itself."""
-    return {name: one for name, one in _shipped("assets").items() if name != PAGE}
+    return {name: file for name, file in _shipped("assets").items() if name != PAGE}
 
 
 @cache
 def digest() -> str:
     """Names the files by their content: an address is never used for two different ones."""
     state = hashlib.sha256()
-    for name, one in sorted([*own().items(), *tryout().items()]):
-        state.update(name.encode() + b"\0" + one.body + b"\0")
+    for name, file in sorted([*own().items(), *tryout().items()]):
+        state.update(name.encode() + b"\0" + file.body + b"\0")
     return state.hexdigest()[:16]
 
 
@@ -67,12 +67,12 @@ def digest() -> str:
 def tryout() -> dict[str, Asset]:
     """All files of the page to try a device, the JavaScript client among them, but the page."""
     client = {
-        name: one
-        for name, one in _files(_client_folder()).items()
+        name: file
+        for name, file in _files(_client_folder()).items()
         # What only Node can run.
         if name.endswith(".js") and name != "node.js"
     }
-    return client | {name: one for name, one in _shipped("tryout").items() if name != TRYOUT}
+    return client | {name: file for name, file in _shipped("tryout").items() if name != TRYOUT}
 
 
 @cache

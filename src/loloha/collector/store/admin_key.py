@@ -84,7 +84,7 @@ class AdminKeys:
         """All keys, those of release 0.2 first, then in the order in which they were made."""
         with self._database.read() as connection:
             keys = _keys(connection)
-        return sorted(keys, key=lambda one: (one.created or 0, one.sha256))
+        return sorted(keys, key=lambda key: (key.created or 0, key.sha256))
 
     def draw(self, label: str = "", *, now: float, days: int | None = None) -> tuple[str, AdminKey]:
         """Draw a key and accept it, for so many days or for ever; the key itself is kept nowhere.
@@ -140,7 +140,7 @@ class AdminKeys:
         with self._database.write() as connection:
             keys = _keys(connection, alone=True)
             _delete(connection, name, keys)
-            left = [one for one in keys if one.name != name and one.is_valid(now)]
+            left = [key for key in keys if key.name != name and key.is_valid(now)]
             if not left and not even_last:
                 raise LastKeyError(f"key must not be the last: {LAST}")
 
@@ -166,13 +166,13 @@ def _keys(connection: sql.Connection, *, alone: bool = False) -> list[AdminKey]:
 
 def _delete(connection: sql.Connection, name: str, keys: Sequence[AdminKey]) -> list[AdminKey]:
     """Delete those of a name, which are returned."""
-    named = [one for one in keys if one.name == name]
+    named = [key for key in keys if key.name == name]
     if not named:
         raise ParameterError(
             "key must be one of the list, got another (not shown); see `loloha admin list`"
         )
     table = schema.admin_key
-    connection.execute(sql.delete(table).where(table.c.sha256.in_([one.sha256 for one in named])))
+    connection.execute(sql.delete(table).where(table.c.sha256.in_([key.sha256 for key in named])))
     return named
 
 

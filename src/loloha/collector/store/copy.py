@@ -24,7 +24,7 @@ from loloha.errors import StoreError
 _BYTES_AT_ONCE = 8 << 20
 _ROWS_AT_ONCE = 1000
 _ROWS_READ = 50
-_TABLES = [one for one in schema.metadata.sorted_tables if one is not schema.writer]
+_TABLES = [table for table in schema.metadata.sorted_tables if table is not schema.writer]
 """In an order in which rows come after those that they refer to."""
 
 
@@ -88,7 +88,7 @@ def _copy(store: Store, into: Database, progress: Callable[[float], None]) -> di
         epoch = _epoch(store.database)
         _begin(into, _unfinished(epoch))
     with store.database.read() as connection:
-        rows = {one.name: connection.scalar(_count(one)) or 0 for one in _TABLES}
+        rows = {table.name: connection.scalar(_count(table)) or 0 for table in _TABLES}
     share = _Share(sum(rows.values()), progress)
     for table in _TABLES:
         _copy_table(store.database, into, table, share)
@@ -129,7 +129,7 @@ def _must_be_free(into: Database) -> None:
     """Refuse a target that was ever a store of its own."""
     epoch = _epoch(into)
     with into.read() as connection:
-        in_use = any(connection.scalar(_count(one)) for one in _TABLES)
+        in_use = any(connection.scalar(_count(table)) for table in _TABLES)
     if epoch > 0 or (epoch == 0 and in_use):
         raise StoreError(
             "copy must go into a new store, got one that is in use already; name another, or drop "
@@ -198,7 +198,7 @@ def _batches(rows: sql.Result[Any]) -> Iterator[list[dict[str, Any]]]:
     size = 0
     for row in rows:
         batch.append(row._asdict())
-        size += sum(len(one) for one in row if isinstance(one, bytes | str))
+        size += sum(len(cell) for cell in row if isinstance(cell, bytes | str))
         if size >= _BYTES_AT_ONCE or len(batch) >= _ROWS_AT_ONCE:
             yield batch
             batch, size = [], 0
@@ -207,8 +207,8 @@ def _batches(rows: sql.Result[Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _differs(source: Database, into: Database, table: sql.Table) -> bool:
-    one, other = (sql.select(table).order_by(*_keys(each, table)) for each in (source, into))
-    with _rows(source, one) as read, _rows(into, other) as copied:
+    old, other = (sql.select(table).order_by(*_keys(each, table)) for each in (source, into))
+    with _rows(source, old) as read, _rows(into, other) as copied:
         return any(row != its_copy for row, its_copy in zip_longest(read, copied))
 
 

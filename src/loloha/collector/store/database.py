@@ -316,12 +316,12 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
     """
     with connection.cursor() as cursor:
         # Whatever the server, the database or the user has.
-        for one in DURABILITY:
-            if one.of_session:
+        for setting in DURABILITY:
+            if setting.of_session:
                 cursor.execute(
                     "SELECT set_config(%(name)s, %(safe)s, false) "
                     "WHERE current_setting(%(name)s) = %(losing)s",
-                    {"name": one.name, "safe": one.safe, "losing": one.losing},
+                    {"name": setting.name, "safe": setting.safe, "losing": setting.losing},
                 )
         for name, seconds in (
             ("lock_timeout", _SECONDS_TO_WAIT),

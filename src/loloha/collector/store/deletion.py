@@ -48,7 +48,7 @@ class Deletion:
         with self._store.database.read() as connection:
             deleting = connection.execute(statement.DELETING).scalars().all()
             closed = connection.execute(statement.CLOSED_GUARDS).all()
-        more = [self.of_campaign(one, until) for one in self._store.by_id(deleting).values()]
+        more = [self.of_campaign(row, until) for row in self._store.by_id(deleting).values()]
         for entry, first in closed:
             place = {"entry": entry, "first": first}
             more.append(self._in_batches(statement.DELETE_CLOSED, place, until))

@@ -77,15 +77,15 @@ class Recorder:
 
     def remember(self) -> None:
         """The transaction has committed."""
-        for one in self._fresh:
-            new, opened = one.columns, one.opened
+        for piece in self._fresh:
+            new, opened = piece.columns, piece.opened
             opened.guard.add(new.reporters, new.digests)
             opened.segment += 1
-            opened.waiting = 0 if one.shown else opened.waiting + len(new.ys)
+            opened.waiting = 0 if piece.shown else opened.waiting + len(new.ys)
         self._fresh.clear()
         self.lives |= self._changed
         self._changed.clear()
-        rows = sum(one.guard.room for one in self._guards.values())
+        rows = sum(guard.guard.room for guard in self._guards.values())
         while rows > self.most_rows and len(self._guards) > 1:
             _, dropped = self._guards.popitem(last=False)
             rows -= dropped.guard.room
@@ -244,15 +244,15 @@ class Recorder:
     ) -> None:
         """Write the new reports of some rounds: guard, log, counts."""
         guards, reports = [], []
-        for one in fresh:
-            new, place = one.columns, {"campaign_id": stored.id, "round": one.round}
-            place["segment"] = one.opened.segment
+        for piece in fresh:
+            new, place = piece.columns, {"campaign_id": stored.id, "round": piece.round}
+            place["segment"] = piece.opened.segment
             guards.append({**place, "rows": pack(new.reporters, new.digests)})
             if self.keeps is not None:
-                kept = self.keeps(stored.campaign, one.round, new.reporters, new.keys, new.ys)
+                kept = self.keeps(stored.campaign, piece.round, new.reporters, new.keys, new.ys)
                 reports.append({**place, "reports": kept})
-            if one.shown and one.opened.waiting:
-                self._counts.publish(connection, stored, one.round)
+            if piece.shown and piece.opened.waiting:
+                self._counts.publish(connection, stored, piece.round)
         self._fresh += fresh
         connection.execute(statement.INSERT_GUARD, guards)
         if reports:
@@ -306,7 +306,7 @@ def by_campaign(
 
 def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, Any]:
     """The rounds of the readable reports, and the codes of those that are not open, else 0."""
-    rounds = np.concatenate([one.batch.rounds for one in mine])
+    rounds = np.concatenate([piece.batch.rounds for piece in mine])
     fates = np.where(rounds > last, Refusal.EARLY.code, 0).astype(np.int8)
     # What is closed is never open again, wherever the clock has gone back to.
     fates[rounds < first] = Refusal.LATE.code
@@ -316,9 +316,9 @@ def fates_by_time(mine: list[Submission], first: int, last: int) -> tuple[Ints, 
 def note_fates(mine: list[Submission], codes: list[Any], fates: Any) -> None:
     """Write the fates of the readable reports to their places in the uploads."""
     start = 0
-    for one, code in zip(mine, codes, strict=True):
-        end = start + len(one.batch.index)
-        code[one.batch.index] = fates[start:end]
+    for piece, code in zip(mine, codes, strict=True):
+        end = start + len(piece.batch.index)
+        code[piece.batch.index] = fates[start:end]
         start = end
 
 

@@ -89,7 +89,7 @@ DURABILITY = (
     Setting("full_page_writes", "on", "pages of the store, unless its disk writes them whole"),
     Setting("data_sync_retry", "off", "what the disk failed to write before"),
 )
-_OF_SERVER = tuple(one for one in DURABILITY if not one.of_session)
+_OF_SERVER = tuple(setting for setting in DURABILITY if not setting.of_session)
 
 _FACTS = """
 SELECT current_setting('server_encoding'), pg_is_in_recovery(),
@@ -116,12 +116,12 @@ def must_suit(url: URL, options: dict[str, Any], *, accept_losses: bool) -> None
 
     keywords = url.translate_connect_args(username="user", database="dbname")
     asked = {**url.query, **keywords, **options}
-    with psycopg.connect(**asked, autocommit=True) as one:
-        cause = _cause(one, accept_losses)
-        if cause is None and one.info.backend_pid != _backend(one):
+    with psycopg.connect(**asked, autocommit=True) as connection:
+        cause = _cause(connection, accept_losses)
+        if cause is None and connection.info.backend_pid != _backend(connection):
             # Not the server itself has answered. Whoever keeps sessions apart is as good.
             with psycopg.connect(**asked, autocommit=True) as other:
-                first, between, second = _backend(one), _backend(other), _backend(one)
+                first, between, second = _backend(connection), _backend(other), _backend(connection)
                 if first == between or first != second:
                     cause = (
                         "a connection pool in transaction mode; connect to the server, or to a "
@@ -139,7 +139,7 @@ def _cause(connection: Any, accept_losses: bool) -> str | None:
     # A user's own could be too short for any start.
     connection.execute("SET statement_timeout = '60s'")
     with connection.cursor(binary=True) as cursor:
-        losing = [f"{one.name}={one.losing}" for one in _OF_SERVER]
+        losing = [f"{setting.name}={setting.losing}" for setting in _OF_SERVER]
         row = cursor.execute(_FACTS, {"names": NAMES, "losing": losing}).fetchone()
     encoding, is_standby, is_read_only, has_no_schema, cannot_create, taken, loses = row
     if isinstance(encoding, bytes):
@@ -170,15 +170,15 @@ def _cause(connection: Any, accept_losses: bool) -> str | None:
 
 def _loss(names: list[str], accepted: bool) -> str | None:
     """What the server's settings put at risk; where that is accepted it is logged."""
-    for one in _OF_SERVER:
-        if one.name in names:
-            what = f"{one.name} {one.losing}: a crash of its machine loses {one.loses}"
+    for setting in _OF_SERVER:
+        if setting.name in names:
+            what = f"{setting.name} {setting.losing}: a crash of its machine loses {setting.loses}"
             if not accepted:
                 return (
-                    f"one whose server has {what}; turn it {one.safe}, or start with "
+                    f"one whose server has {what}; turn it {setting.safe}, or start with "
                     "accept_losses=True"
                 )
-            _log.warning("the server has %s; turn it %s", what, one.safe)
+            _log.warning("the server has %s; turn it %s", what, setting.safe)
     return None
 
 

@@ -50,11 +50,11 @@ def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:
     with store.database.read() as connection:
         stand = {row[0]: Standing(*row[1:]) for row in connection.execute(heads.where(some))}
         for fingerprint, kind, count in connection.execute(counts):
-            one = stand[fingerprint]
+            standing = stand[fingerprint]
             if kind == ACCEPTED:
-                one.reports = int(count)
+                standing.reports = int(count)
             elif kind == DUPLICATES:
-                one.duplicates = int(count)
+                standing.duplicates = int(count)
             elif kind not in (LOGGED, WAITING):
-                one.refused[kind] = int(count)
+                standing.refused[kind] = int(count)
     return stand

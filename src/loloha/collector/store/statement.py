@@ -81,7 +81,7 @@ MOST_ROWS, MOST_BYTES = 1000, 8 << 20
 def delete_batch(table: sql.Table, *which: Any) -> Any:
     """Delete the first of these rows by their key, so many of them that a commit is short."""
     names = [column.name for column in table.primary_key]
-    contents = [one for one in table.c if isinstance(one.type, sql.LargeBinary)]
+    contents = [column for column in table.c if isinstance(column.type, sql.LargeBinary)]
     size = sum(map(sql.func.length, contents), sql.literal(0)).label("size")
     keys = [table.c[name] for name in names]
     first = sql.select(*keys, size).where(*which).order_by(*keys).limit(MOST_ROWS).subquery()

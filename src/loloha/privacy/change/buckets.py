@@ -44,7 +44,10 @@ def likelihoods(
 ) -> tuple[Any, Any]:
     """Chances that an answer is sent twice: if the value stayed, and if it moved."""
     k = protocol.k
-    p, q = (max(float(one), _LEAST) for one in (protocol.first_channel.p, protocol.first_channel.q))
+    p, q = (
+        max(float(chance), _LEAST)
+        for chance in (protocol.first_channel.p, protocol.first_channel.q)
+    )
     kinds = list(zip(Buckets.of(protocol).values, sampled, ones, strict=True))
     rest = k - sum(values * buckets for values, buckets, _ in kinds)
     set_bits, size = sum(ones), sum(sampled)
@@ -113,8 +116,8 @@ def _sampled(protocol: Protocol, buckets: Buckets) -> tuple[Ints, Floats]:
     reach = _REACH * math.sqrt(mean * small / (small + large) + 1)
     least = max(0, size - small, math.floor(mean - reach))
     numbers = np.arange(least, min(size, large, math.ceil(mean + reach)) + 1)
-    one = numbers[:-1].astype(float)
-    steps = (large - one) * (size - one) / ((one + 1) * (small - size + one + 1))
+    below = numbers[:-1].astype(float)
+    steps = (large - below) * (size - below) / ((below + 1) * (small - size + below + 1))
     logs = np.append(0.0, np.cumsum(np.log(steps)))
     law = np.exp(logs - logs.max())
     return numbers, law / law.sum()

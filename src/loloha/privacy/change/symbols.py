@@ -111,7 +111,7 @@ def _likelihoods(
     own_cell = total(1, 0), total(1, 1)
     once, twice, both = total(1, 0, 1), total(2, 0, 1), total(0, 0, 1)
     stayed = q * both + (p - q) * once
-    memos = [q * one + (p - q) * own for one, own in zip(plain, own_cell, strict=True)]
+    memos = [q * share + (p - q) * own for share, own in zip(plain, own_cell, strict=True)]
     if users:
         return stayed, np.maximum(k * memos[0] * memos[1] - by_cell(1), 0.0) / (k - 1)
     collide = (k * total(2) - 1) / (k - 1)

@@ -76,8 +76,8 @@ def _walk(gain: float, loss: float, steps: int, most: int) -> Floats:
     """Law of a sum of steps of +1, -1 or 0: from -most to most."""
     size = 2 * most + 1
     angle = 2 * np.pi * np.arange(size // 2 + 1) / size
-    one = 1 - gain - loss + gain * np.exp(-1j * angle) + loss * np.exp(1j * angle)
-    law: Floats = np.maximum(np.roll(np.fft.irfft(one**steps, size), most), 0.0)
+    transform = 1 - gain - loss + gain * np.exp(-1j * angle) + loss * np.exp(1j * angle)
+    law: Floats = np.maximum(np.roll(np.fft.irfft(transform**steps, size), most), 0.0)
     return law
 
 
