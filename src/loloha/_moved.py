@@ -63,6 +63,7 @@ MOVED = {
     # The packages of 0.2.0.
     "rules": "loloha",
     "rules.counting.arrays": "loloha.arrays",
+    "rules.hashing.prime": "loloha.hashing.family",
     "rules.hashing.peer": "loloha.hashing.modular",
     "rules.dyadic": "loloha_lab.dyadic.protocol",
     "device": "loloha.sender",
@@ -80,6 +81,7 @@ MOVED = {
     "design.frontier_tables": "loloha_lab.tables.frontier",
     "design.holding": "loloha.planning.holding",
     "design.limits": "loloha.planning.limits",
+    "design.pairs": "loloha.privacy.labelling",
     "design.planning": "loloha.planning",
     "design.prospect": "loloha.planning.prospect",
     "design.search": "loloha.planning.sizing",
@@ -102,6 +104,7 @@ MOVED = {
     "study.paper.contender": "loloha_lab.paper.method",
     "study.paper.results": "loloha_lab.paper.grid_results",
     "study.paper.table": "loloha_lab.paper.result_table",
+    "study.parallel": "loloha.population.archive",
     "study.window_table": "loloha_lab.tables.window",
     "cli.reproduce": "loloha_lab.cli.reproduce",
 }

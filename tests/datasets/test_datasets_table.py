@@ -22,8 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loloha import datasets
-from loloha.campaign.lookalike import alike
-from loloha.campaign.scalar import clean
+from loloha.campaign.scalar import alike, clean
 from loloha.datasets import DataError, Dataset, ExtraError, PrivacyWarning, label, layout
 from loloha.errors import DomainError, ParameterError
 

@@ -15,7 +15,7 @@ import pytest
 from loloha import datasets
 from loloha.campaign import Labels, Range
 from loloha.campaign.domain import domain_from_plain
-from loloha.campaign.lookalike import skeleton
+from loloha.campaign.scalar import skeleton
 from loloha.datasets import DataError, csv
 from loloha.errors import CampaignError, DomainError
 

@@ -16,8 +16,7 @@ from scipy.optimize import linear_sum_assignment
 import loloha
 from loloha import distribution, privacy
 from loloha.errors import DomainError, ParameterError
-from loloha.privacy.labelling import _partitions, _renamed, assign, labellings
-from loloha.privacy.pairs import Pairs
+from loloha.privacy.labelling import Pairs, _partitions, _renamed, assign, labellings
 from loloha.protocols import Protocol
 
 BI = loloha.BiLOLOHA(k=3, eps_inf=2.0, eps_1=1.0)

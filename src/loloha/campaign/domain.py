@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from loloha import checks
 from loloha.campaign.edge import Edges
-from loloha.campaign.lookalike import alike
-from loloha.campaign.scalar import clean, exact, spellings, unboxed, whole
+from loloha.campaign.scalar import alike, clean, exact, spellings, unboxed, whole
 from loloha.errors import CampaignError
 
 LARGEST = 1 << 53

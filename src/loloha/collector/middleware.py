@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 
 from loloha.collector.admin.view import answer_to
 from loloha.collector.admission import METHODS, Admission, passes_on
+from loloha.collector.answer import Outgoing
 from loloha.collector.body import Admitted
-from loloha.collector.outgoing import Outgoing
 from loloha.collector.problem import fault, response, unavailable
 from loloha.errors import StoreError
 

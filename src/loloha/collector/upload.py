@@ -56,7 +56,12 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
     reporter: str | UnsetType
     single = media == "application/json" and _OBJECT.match(body) is not None
     if not packing and _is_quick(media, body):
-        upload = _decode(stored, media, body)
+        # A small upload, quickly: the committer checks it together with others.
+        try:
+            rows, codes = _DECODERS[media](body)
+        except WireError as error:
+            raise unreadable(error) from None
+        upload = SmallUpload(stored, rows, codes)
         reporter = upload.rows[0].reporter if upload.rows else UNSET
     else:
         if media not in READERS:
@@ -175,15 +180,6 @@ def _is_quick(media: str, body: bytes) -> bool:
         return False
     end, times = _ENDS[media]
     return body.count(end) <= times * _FEW
-
-
-def _decode(stored: StoredCampaign, media: str, body: bytes) -> SmallUpload:
-    """A small upload, quickly: the committer checks it together with others."""
-    try:
-        rows, codes = _DECODERS[media](body)
-    except WireError as error:
-        raise unreadable(error) from None
-    return SmallUpload(stored, rows, codes)
 
 
 class _Named(msgspec.Struct):

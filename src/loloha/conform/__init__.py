@@ -6,13 +6,16 @@ A port answers questions on its standard input, one JSON object a line; see docs
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
 from loloha import checks
-from loloha.conform.parts import missing
 from loloha.conform.port import Port, PortError, connect
 from loloha.conform.suite import Result, conform
+from loloha.encodings import PARTS
+from loloha.encodings.part import CHANGE, FRESH_CHANGE
+from loloha.protocols import Protocol
 
 __all__ = ["SCHEMAS", "Port", "PortError", "Result", "conform", "connect", "missing", "schema"]
 
@@ -34,3 +37,18 @@ def _read(name: str) -> dict[str, Any]:
     file = files(__package__).joinpath("schema", f"{name}.json")
     document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return document
+
+
+def missing(protocol: Protocol) -> dict[str, str]:
+    """The parts that the encoding of a protocol does not bring, with what happens instead."""
+    other = CHANGE if not protocol.longitudinal else FRESH_CHANGE
+    asked = [part for part in PARTS.values() if part is not other]
+    for part in asked:
+        if not part.known:
+            # The package's own encodings have their parts where they are asked for.
+            import_module(f"loloha.{part.name.partition(':')[0]}")
+    return {
+        part.name: f"{part.gives}: {part.otherwise}"
+        for part in asked
+        if part.of(protocol.encoding) is None
+    }

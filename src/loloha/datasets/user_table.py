@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from loloha.campaign.domain import Domain as Agreed
-from loloha.campaign.lookalike import alike
+from loloha.campaign.scalar import alike
 from loloha.checks import choice
 from loloha.datasets.arrow_cells import Cells, declared, read_cells
 from loloha.datasets.dataset import MISSING, DataError, Dataset, PrivacyWarning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loloha import checks
-from loloha.hashing.family import HashFamily
+from loloha.hashing.family import HashFamily, is_prime, least_prime
 from loloha.hashing.linear import LARGEST_TABLE, LinearHash, admissible_primes, digits
 from loloha.hashing.modular import (
     LARGEST_PRIME_TABLE,
@@ -13,7 +13,6 @@ from loloha.hashing.modular import (
     PrimeHash,
     XXHash,
 )
-from loloha.hashing.prime import is_prime, least_prime
 
 __all__ = [
     "FAMILIES",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from loloha.errors import ParameterError
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
     import numpy as np
 
     from loloha.arrays import Bools, Ints
+
+
+def is_prime(g: int) -> bool:
+    """Whether ``g`` is prime (trial division: g is small)."""
+    return g >= 2 and all(g % divisor for divisor in range(2, math.isqrt(g) + 1))
+
+
+@cache
+def least_prime(n: int) -> int:
+    """The least prime >= ``n``."""
+    while not is_prime(n):
+        n += 1
+    return n
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from loloha.errors import ParameterError
-from loloha.hashing.family import HashFamily
-from loloha.hashing.prime import is_prime
+from loloha.hashing.family import HashFamily, is_prime
 
 if TYPE_CHECKING:
     from loloha.arrays import Ints

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha.errors import ParameterError
-from loloha.hashing.family import HashFamily
-from loloha.hashing.prime import least_prime
+from loloha.hashing.family import HashFamily, least_prime
 from loloha.rng import Rng
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ import numpy as np
 from loloha import checks
 from loloha.datasets import Dataset, table
 from loloha.errors import ParameterError
-from loloha.population.archive import Archive, Row
-from loloha.population.parallel import measure_each
+from loloha.population.archive import Archive, Row, measure_each
 from loloha.population.point import MEASURED, BudgetPoint, measure, name_of, points_of
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol

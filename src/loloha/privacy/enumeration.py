@@ -19,7 +19,7 @@ from loloha.rng import SCALE
 
 if TYPE_CHECKING:
     from loloha.arrays import Floats, Ints
-    from loloha.privacy.pairs import Pairs
+    from loloha.privacy.labelling import Pairs
     from loloha.protocols import Protocol
 
 MOST_STATES = 1 << 21

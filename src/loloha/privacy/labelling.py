@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, for_encoding
 from loloha.encodings.part import MEMO_CELLS
 from loloha.errors import ParameterError
-from loloha.privacy.pairs import Pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loloha.arrays import Floats, Ints
     from loloha.report import Key
 
@@ -20,6 +22,62 @@ if TYPE_CHECKING:
 _PAIRS_AT_MOST = 1 << 22
 # Values of which all partitions (203), buckets of which all samples (1024), are looked through.
 _VALUES_AT_MOST, _BUCKETS_AT_MOST = 6, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The different pairs (c_t, c'_t), each with the number of its rounds."""
+
+    one: Ints
+    two: Ints
+    times: Ints
+
+    @classmethod
+    def of(cls, one: Ints, two: Ints, times: Ints | None = None) -> Self:
+        """Of two rows of integers >= 0, each entry counted so many times."""
+        size = 1 + int(max(one.max(), two.max()))
+        code = one * size + two
+        if size * size <= 2 * len(code) + 1024:
+            # A table of all pairs is quicker than sorting those that occur.
+            weight = np.bincount(code, weights=times)
+            seen = np.flatnonzero(weight)
+            weight = weight[seen]
+        else:
+            seen, place = np.unique(code, return_inverse=True)
+            weight = np.bincount(place, weights=times)
+        return cls(seen // size, seen % size, weight.astype(np.int64))
+
+    @property
+    def values(self) -> Ints:
+        """What either history ever holds, ascending."""
+        return np.unique(np.concatenate([self.one, self.two]))
+
+    @property
+    def differing(self) -> int:
+        """Rounds in which they differ."""
+        return int(self.times[self.one != self.two].sum())
+
+    @property
+    def swapped(self) -> Pairs:
+        """The same with the histories exchanged."""
+        return Pairs(self.two, self.one, self.times)
+
+    @property
+    def alike(self) -> bool:
+        """Whether each cell of one always meets the same cell of the other, and back."""
+        m = len(self.times)
+        return len(np.unique(self.one)) == m == len(np.unique(self.two))
+
+    def merged(self, labellings: Ints) -> Iterator[Pairs]:
+        """With each of `values` replaced by its label, by each row of labels.
+
+        Those that differ in most rounds come first.
+        """
+        values = self.values
+        one, two = (np.searchsorted(values, part) for part in (self.one, self.two))
+        apart = [self.times @ (labels[one] != labels[two]) for labels in labellings]
+        for row in np.argsort(np.negative(apart), kind="stable"):
+            yield Pairs.of(labellings[row][one], labellings[row][two], self.times)
 
 
 def assign(cost: Floats) -> Ints:

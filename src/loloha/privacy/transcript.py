@@ -17,9 +17,8 @@ from loloha.encodings import Encoding, Hashed, OneHot, SampledBuckets, Symbols, 
 from loloha.encodings.part import ONE_ROUND
 from loloha.errors import DomainError, ParameterError
 from loloha.privacy.enumeration import exact_loss
-from loloha.privacy.labelling import assign, labellings
+from loloha.privacy.labelling import Pairs, assign, labellings
 from loloha.privacy.loss import counts, growth
-from loloha.privacy.pairs import Pairs
 from loloha.privacy.rounded import as_asked, product
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable

@@ -44,9 +44,6 @@ from loloha.protocols.row import (
 )
 from loloha.report import MOST_REPORTS
 
-# -- encodings
-
-
 # -- one round: nothing is memoised, and every report spends eps
 
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from loloha.population import archive
-from loloha.population.archive import Archive, Row
-from loloha.population.parallel import measure_each
+from loloha.population.archive import Archive, Row, measure_each
 from loloha_lab.paper.cell import measure, measure_attack, measure_series, measure_visibility
 from loloha_lab.paper.grid import (
     Attack,
