@@ -24,10 +24,9 @@ SECONDS_BETWEEN_USES = 3600
 _LONGEST_LABEL = 100
 _DIGITS = 12
 LAST = (
-    "it is the last valid admin key of the store: without one nobody creates, pauses or ends "
-    "campaigns, while devices, counting and estimates go on. `loloha admin add` beside the store "
-    "draws another at any time; so does the next start of `loloha serve`, unless it gets "
-    "LOLOHA_ADMIN_KEY"
+    "without a valid admin key of the store nobody creates, pauses or ends campaigns, while "
+    "devices, counting and estimates go on. `loloha admin add` beside the store draws another at "
+    "any time; so does the next start of `loloha serve`, unless it gets LOLOHA_ADMIN_KEY"
 )
 
 
