@@ -98,6 +98,24 @@ def test_overlapping_samples_are_told_by_their_expectation() -> None:
     assert weights[2] / weights[1] == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [one for one in EXACT if getattr(one, "hash", "") != "linear" or one.g == 2],
+    ids=repr,
+)
+def test_all_values_together_have_the_error_of_a_frequency_of_1_whatever_the_estimate(
+    protocol: Any,
+) -> None:
+    """Not where values differ in their triples on one line, as in a part of Z_3^2."""
+    shares = np.eye(protocol.bins)[0]
+    for counts in law_of_counts(protocol, 0):
+        estimate = estimate_of(protocol, counts, 1)
+        if estimate.eligible.all():
+            everyone = range(protocol.bins)
+            known = with_shares(estimate, shares).sum(everyone).standard_error
+            assert estimate.sum(everyone).standard_error == pytest.approx(known, rel=0.1, abs=1e-7)
+
+
 def test_a_single_value_has_its_own_error_and_interval() -> None:
     rng = np.random.default_rng(1)
     for protocol in EXACT:

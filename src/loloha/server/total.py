@@ -171,11 +171,11 @@ def total(
     frequency = float(estimate.frequencies[group].sum())
     channel = Channel.realised(estimate.protocol)
     unit = 1 / (float(estimate.eligible[group].min()) * channel.contrast)
-    scatter = Scatter.through(lambda f: np.array([max(variance(f), 0.0)]))
+    # Of all values together the frequency is 1, whatever the estimate.
+    scatter = Scatter.through(lambda f: np.array([max(variance(1.0 if group.all() else f), 0.0)]))
     test = Inversion(np.array([frequency]), scatter, unit, channel.skew)
-    return EstimatedSum(
-        frequency, float(np.sqrt(scatter.at(min(max(frequency, 0.0), 1.0))[0])), test
-    )
+    spread_here = max(float(scatter.at(min(max(frequency, 0.0), 1.0))[0]), 0.0)
+    return EstimatedSum(frequency, spread_here**0.5, test)
 
 
 def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks:
