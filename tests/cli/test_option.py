@@ -105,6 +105,12 @@ def test_an_old_and_a_new_spelling_are_two_values(
     assert "--domain must be given once" in capsys.readouterr().err
 
 
+def test_no_campaign_is_made_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["campaign", "create", "x", "--protocol", "grr", "--eps", "1", "--domain", "a,b"]
+    assert main([*line, "--start", "2020-01-01T00:00:00Z", "--until", "2020-02-01"]) == 2
+    assert "until must lie ahead" in capsys.readouterr().err
+
+
 def test_no_error_of_the_library_names_an_option_of_the_shell() -> None:
     """The command line translates; Python's users have no options."""
     named = {flag(name) for name in (*OPTIONS, *GROUPS["parameters"](), "k")} | {*OLD}

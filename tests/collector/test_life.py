@@ -263,6 +263,23 @@ def test_an_end_date_closes_it_by_the_clock_alone(store: Store, state: State) ->
     store.set_state(stored, "archived", end)
 
 
+def test_a_new_campaign_is_not_over_already(serve: Any, clock: Any) -> None:
+    client, end = serve(), START + HOUR
+    one = campaign(schedule=Schedule(START, HOUR, expires=end))
+    asked = {"campaign": one.to_dict()}
+    clock.now = end
+    told = client.post("/v1/campaigns", json=asked, headers=ADMIN)
+    assert (told.status_code, told.json()["type"]) == (422, "urn:loloha:problem:campaign")
+    assert "expires must lie ahead" in told.json()["detail"]
+    assert client.get("/v1/campaigns").json()["campaigns"] == []
+    clock.now = end - 1
+    created(client, one)
+    clock.now = end
+    # The same again changes nothing.
+    told = client.post("/v1/campaigns", json=asked, headers=ADMIN)
+    assert (told.status_code, told.json()["created"]) == (200, False)
+
+
 @pytest.mark.parametrize("state", ["paused", "closed"])
 def test_the_store_itself_refuses_what_was_on_its_way(
     store: Store, one: Campaign, state: State

@@ -465,4 +465,11 @@ SENDERS = [
         "answer.status == 200 and _is_receipt(plain)",
         "sender/test_receipt.py -k whatever_else",
     ),
+    Mutant(
+        "a user agrees to what was closed by hand",
+        "sender/agreement.py",
+        "has_expired or STATES.get(state) == 'ended'",
+        "has_expired",
+        "sender/test_halted.py -k closed_by_hand",
+    ),
 ]

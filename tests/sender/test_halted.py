@@ -137,10 +137,12 @@ def test_the_command_says_why_nothing_is_reported(
     become(where, "open")
     assert main(line) == 0
     assert "goes on now: report again" in capsys.readouterr().err
+    other = [str(tmp_path / "another") if one == state else one for one in line]
+    assert main(other) == 1
+    capsys.readouterr()
     become(where, "closed")
-    line[line.index(state)] = str(tmp_path / "another")
-    assert main(line) == 1
-    assert main(line) == 0
+    assert main(other) == 1
+    assert main(other) == 0
     assert "has ended: nothing is drawn" in capsys.readouterr().err
 
 
@@ -194,6 +196,22 @@ def test_from_its_end_date_on_it_draws_sends_and_keeps_nothing(
         clock.now = end
     with Sender(tmp_path / "another", clock=clock, patience=ONCE) as one:
         with pytest.raises(CampaignError, match="must not have ended, 'until' did at 2026"):
+            one.agree(where)
+        assert not one.consent
+
+
+@pytest.mark.parametrize("states", [["closed"], ["closed", "archived"], ["closed", "deleted"]])
+def test_nobody_agrees_to_what_was_closed_by_hand(
+    url: str, tmp_path: Path, clock: Clock, states: list[str]
+) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url)
+        become(where, "paused")
+        # Goes on one day.
+        one.agree(where)
+        one.withdraw()
+        become(where, "open", *states)
+        with pytest.raises(CampaignError, match=f"must not have ended, .* is {states[-1]}; ask"):
             one.agree(where)
         assert not one.consent
 

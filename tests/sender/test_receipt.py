@@ -24,6 +24,7 @@ JSON = {"content-type": "application/json"}
 PROBLEM = {"content-type": "application/problem+json"}
 HTML = {"content-type": "text/html"}
 MINE, OTHER = "0" * 32, "f" * 32
+OPEN = 200, {}, b'{"state":"open"}'
 
 
 def receipt(**changes: Any) -> bytes:
@@ -167,7 +168,7 @@ def test_a_gateway_loses_nothing(
     one = campaign()
     status, headers, body = WAITING[name]
     taken = (200, JSON, receipt())
-    with answering([(200, {}, one.to_json()), (status, headers, body), taken]) as (url, seen):
+    with answering([(200, {}, one.to_json()), OPEN, (status, headers, body), taken]) as (url, seen):
         with Sender(tmp_path / "state", clock=lambda: START + 60, patience=ONCE) as device:
             device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
             device.report("a")
@@ -175,20 +176,20 @@ def test_a_gateway_loses_nothing(
             assert (delivery.sent, delivery.refused, delivery.waiting) == ((), {}, (0,))
         with Sender(tmp_path / "state", clock=lambda: START + 60, patience=ONCE) as device:
             assert device.deliver().sent == (0,)
-    assert seen[1][1] == seen[2][1]
+    assert seen[2][1] == seen[3][1]
 
 
 def test_a_queue_does_not_knock_for_ever_where_nobody_counts(tmp_path: Path) -> None:
     one = campaign()
     with (
-        answering([(200, {}, one.to_json()), (200, HTML, b"<html>")]) as (url, seen),
+        answering([(200, {}, one.to_json()), OPEN, (200, HTML, b"<html>")]) as (url, seen),
         Sender(tmp_path / "state", clock=lambda: START + 60, patience=ONCE) as device,
     ):
         device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
         for round in range(20):
             device.report("a", round=round)
         assert len(device.deliver().waiting) == 20
-    assert len(seen) == 4
+    assert len(seen) == 5
 
 
 @pytest.mark.parametrize("single", {**COUNTED, **REFUSED, **WAITING}.values(),

@@ -329,7 +329,8 @@ def test_what_cannot_be_sent_now_stays_and_goes_out_later(
     monkeypatch.setattr("loloha.client.Client.reporter", lambda *_: "0" * 32)
     one = campaign()
     document, taken = (200, {}, one.to_json()), (200, JSON, RECEIPT)
-    with answering([document, None, taken]) as (url, seen), sender(tmp_path, clock) as device:
+    answers = [document, document, None, taken]
+    with answering(answers) as (url, seen), sender(tmp_path, clock) as device:
         device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
         device.report("a", round=0)
         device.report("b", round=1)
@@ -338,13 +339,14 @@ def test_what_cannot_be_sent_now_stays_and_goes_out_later(
         assert "try again later" in delivery.reason
         assert device.deliver().sent == (0, 1)
     # The first report went out twice, byte for byte.
-    assert [body for _, body in seen[1:]] == [seen[1][1], seen[1][1], seen[3][1]]
+    assert [body for _, body in seen[2:]] == [seen[2][1], seen[2][1], seen[4][1]]
 
 
 @pytest.mark.parametrize("said", [b"", b"[]", b"{}", b'{"key":"x","ticket":"y"}', b'{"key":"01"}'])
 def test_a_key_that_is_none_is_refused(tmp_path: Path, clock: Clock, said: bytes) -> None:
     one = campaign(keys="assigned")
-    answers = [(200, {}, one.to_json()), (200, {}, said)]
+    document = 200, {}, one.to_json()
+    answers = [document, document, (200, {}, said)]
     with answering(answers) as (url, _), sender(tmp_path, clock) as device:
         with pytest.raises(CampaignError, match="assign a key"):
             device.agree(f"{url}/v1/campaigns/{one.fingerprint}")

@@ -114,7 +114,9 @@ export class Sender {
       const document = await this.#post.ask(`${url}/document`, { token });
       must(document.status === 200, `collector must know the campaign: ${detailOf(document)}`, CampaignError);
       const campaign = await Campaign.read(document.text, fingerprintOf(url));
-      must(this.#goesOn(campaign), "campaign must not have ended; ask for the address of another", CampaignError);
+      // By its end date, or because its collector has closed it.
+      const goesOn = this.#goesOn(campaign) && !OVER.includes(await this.#lifeOf({ url, token }));
+      must(goesOn, "campaign must not have ended; ask for another", CampaignError);
       found.push({ url, token, ticket: null, campaign });
     }
     must(haveNames(found), "campaigns must have different names under one agreement; use a storage for each", CampaignError);
@@ -282,10 +284,14 @@ export class Sender {
   /** Whether the end date of a campaign leaves this moment, and a round, to be answered. */
   #goesOn = (campaign, round = 0) => campaign.takes(round, Number(this.#clock()));
 
+  async #lifeOf(one) {
+    const { status, text } = await this.#post.ask(one.url, one);
+    return status === 200 && tried(() => JSON.parse(text).state);
+  }
+
   /** Ask whether a paused campaign goes on, or has ended meanwhile; no answer changes nothing. */
   async #askOn(enrolment) {
-    const { status, text } = await this.#post.ask(enrolment.url, enrolment).catch(() => ({}));
-    const said = status === 200 && tried(() => JSON.parse(text).state);
+    const said = await this.#lifeOf(enrolment).catch(() => {});
     await this.#change((state) => {
       const one = sameIn(state, enrolment);
       if (one.halted !== "paused") return;

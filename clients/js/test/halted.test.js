@@ -42,7 +42,7 @@ for (const said of ["paused", "ended"]) {
     assert.equal(await sender.report("c", { round: 3 }), null);
     // Nobody asks about one that has ended.
     const asked = collector.requests.filter(({ url }) => url === collector.url).length;
-    assert.equal(asked, said === "paused" ? 2 : 0);
+    assert.equal(asked, said === "paused" ? 3 : 1);
     // A new consent is to a campaign that may be open.
     await sender.withdraw();
     await sender.agree(collector.url);
@@ -84,6 +84,20 @@ test("a paused one goes on when it is resumed, and ends when it ends", async () 
     await other.sender.deliver();
     other.collector.state = is(state);
     assert.equal((await other.sender.deliver()).campaign, "ended");
+  }
+});
+
+test("nobody agrees to what its collector has closed, and no key is asked for", async () => {
+  for (const state of ["closed", "archived", "deleting", "deleted", "paused", "open", undefined]) {
+    const campaign = await published({ keys: "assigned" });
+    const collector = new Collector(campaign);
+    collector.state = () => Response.json({ state });
+    const sender = new Sender(memoryStorage(), { fetch: collector.fetch, clock: () => START });
+    const goesOn = !["closed", "archived", "deleting", "deleted"].includes(state);
+    if (goesOn) await sender.agree(campaign.url);
+    else await assert.rejects(sender.agree(campaign.url), /must not have ended/);
+    assert.equal((await sender.status()).consent, goesOn);
+    assert.equal(collector.requests.filter(({ url }) => url.endsWith("/keys")).length, Number(goesOn));
   }
 });
 

@@ -175,6 +175,8 @@ def _campaign(
     if until is not None and len(until) == len("2026-01-01"):
         until += "T00:00:00Z"
     ends = None if until is None else from_text(until, "until")
+    if ends is not None and ends <= time.time():
+        raise ParameterError(f"until must lie ahead, got {until!r}; give a later end, or none")
     return Campaign(
         name=name,
         protocol=rules,

@@ -55,6 +55,8 @@ def routes(context: Context) -> APIRouter:
         """
         asked = read_body(request.scope["admitted"].body, shape.NewCampaign, "a new campaign")
         campaign, terms, accuracy = await context.read(_checked, context.settings, asked)
+        if campaign.schedule.has_ended(context.clock()):
+            await _require_known(context, campaign.fingerprint)
         token = new_secret() if asked.token else None
         stored, new = await context.read(
             lambda: context.store.create(
@@ -180,6 +182,13 @@ async def _document(context: Context, stored: StoredCampaign) -> bytes:
     """Made once for all who ask."""
     name = "document", stored.campaign.fingerprint
     return await context.prepared.of(name, lambda: context.read(stored.campaign.to_json))
+
+
+async def _require_known(context: Context, fingerprint: str) -> None:
+    """Refuse a new campaign that is over already; one that is there is shown as it is."""
+    if await context.read(context.store.campaign, fingerprint) is None:
+        detail = "expires must lie ahead, got a moment that has passed; give a later end, or none"
+        raise Problem(422, detail, kind="campaign")
 
 
 def _checked(settings: Settings, asked: shape.NewCampaign) -> tuple[Campaign, Terms, Any]:

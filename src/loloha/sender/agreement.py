@@ -41,6 +41,11 @@ def fingerprint_of(url: str) -> str:
 
 
 HALTED = None, "paused", "ended"
+STATES = {
+    "open": None, "paused": "paused",
+    "closed": "ended", "archived": "ended", "deleting": "ended", "deleted": "ended",
+}  # fmt: skip
+"""What the state of a campaign at its collector means to a device."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,14 +123,18 @@ class Enrolment:
         return message == made or _members(message) == _members(made)
 
 
-def refuse_ended(campaigns: Sequence[Campaign], now: Callable[[], float]) -> None:
-    """Nobody agrees to what is over."""
-    for campaign in campaigns:
+def refuse_ended(
+    campaigns: Sequence[Campaign], states: Sequence[str], now: Callable[[], float]
+) -> None:
+    """Nobody agrees to what is over, by its end date or by the state at its collector."""
+    for campaign, state in zip(campaigns, states, strict=True):
         expires = campaign.schedule.expires
-        if expires is not None and campaign.schedule.has_ended(now()):
+        has_expired = expires is not None and campaign.schedule.has_ended(now())
+        if has_expired or STATES.get(state) == "ended":
+            how = f"did at {to_text(expires)}" if has_expired and expires else f"is {state}"
+            name = campaign.name
             raise CampaignError(
-                f"campaign must not have ended, {campaign.name!r} did at {to_text(expires)}; ask "
-                "for the address of another"
+                f"campaign must not have ended, {name!r} {how}; ask for the address of another"
             )
 
 

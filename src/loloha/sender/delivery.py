@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from loloha.sender.agreement import Enrolment
+from loloha.sender.agreement import STATES, Enrolment
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
@@ -15,11 +15,6 @@ from loloha.sender.opt_out import OPTED_OUT, is_opted_out
 from loloha.sender.receipt import Fate, answers_of, fate, halted
 from loloha.wire.message import MOST_TOGETHER
 
-_STATES = {
-    "open": None, "paused": "paused",
-    "closed": "ended", "archived": "ended", "deleting": "ended", "deleted": "ended",
-}  # fmt: skip
-"""What the state of a campaign at its collector means here."""
 _OVER = "campaign has ended by its own end date; the report was dropped"
 _FRUITLESS = 3
 """So many answers in a row that settle nothing: what answers is no collector that works."""
@@ -108,8 +103,8 @@ class Courier:
             answer = connection.get(path_of(enrolment.url))
             plain = answer.json() if answer.status == 200 else None
             state = plain.get("state") if isinstance(plain, dict) else None
-            if state in _STATES:
-                self.state.halt(enrolment, _STATES[state])
+            if state in STATES:
+                self.state.halt(enrolment, STATES[state])
 
     def _deliver_alone(self, enrolment: Enrolment, fates: _Fates) -> None:
         fruitless = 0

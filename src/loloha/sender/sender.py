@@ -195,7 +195,7 @@ class Sender:
         ------
         CampaignError
             If a document is not the one of its fingerprint, or the user has agreed to others, or
-            the end date of a campaign has passed.
+            a campaign has ended, by its end date or at its collector.
         ParameterError
             If the limit covers too little; says what would fit. Nothing was drawn or kept.
         Unreachable
@@ -226,7 +226,7 @@ class Sender:
                 for url, token in tokens.items()
             ]
             campaigns = [collector.document() for collector in collectors]
-            refuse_ended(campaigns, self._now)
+            refuse_ended(campaigns, [one.state() for one in collectors], self._now)
             limit = agreeable(campaigns, limit, ledger)
             for (url, token), collector, campaign in zip(
                 tokens.items(), collectors, campaigns, strict=True
