@@ -18,6 +18,7 @@ from loloha.collector.admin.session import IDLE_SECONDS, LONGEST_SECONDS, Sessio
 from loloha.collector.admin.view import POLICY
 from loloha.collector.life import MEANS, following
 from loloha.collector.secret import hashed
+from loloha.collector.store import store
 from loloha.collector.store.admin_key import DAY, LAST, AdminKey, AdminKeys
 from loloha.wire import Refusal
 
@@ -382,6 +383,26 @@ def test_each_act_is_explained_before_and_done_after(serve: Serve) -> None:
     assert send(client, "state", to="paused").status_code == 422
     assert client.get("/admin/state?to=open").status_code == 422
     assert client.get("/admin/?done=<script>").text.count("<script") == 1
+
+
+def test_a_long_deletion_is_shown_and_can_be_ordered_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, one = serve(), campaign()
+    path = created(client, one)
+    lines = {"content-type": "application/x-ndjson"}
+    sent = b"\n".join(messages(one, clients(one, 3), 0))
+    client.post(f"{path}/reports", content=sent, headers=lines)
+    become(client, one, "closed")
+    log_in(client)
+    fields = {"fingerprint": one.fingerprint, "to": "deleted", "short": one.fingerprint[:8]}
+    monkeypatch.setattr(store, "SECONDS_TO_DELETE", -1.0)
+    going = send(client, "state", **fields).headers["location"]
+    home = client.get(f"/admin/{going}").text
+    assert ("is being deleted" in home, "<dd>3</dd>" in home) == (True, False)
+    assert re.findall(r"amp;to=(\w+)", home) == ["deleted"]
+    monkeypatch.undo()
+    assert send(client, "state", **fields).headers["location"] == "./?done=deleted"
 
 
 def test_keys_are_drawn_rotated_and_revoked(serve: Serve, clock: Clock) -> None:

@@ -25,7 +25,7 @@ _DONE = {
     "paused": "The campaign is paused.",
     "closed": "The campaign is closed.",
     "archived": "The campaign is archived.",
-    "deleting": "What the campaign had counted is being deleted, and shown no more.",
+    "deleting": "What the campaign had counted is being deleted; that goes on by itself.",
     "deleted": "What the campaign had counted is deleted.",
     "revoked": "The key is revoked.",
 }
