@@ -356,7 +356,8 @@ COLLECTOR = [
     Mutant(
         "numbers of rounds together need a minimum cohort at each threshold",
         "collector/smoothed_cache.py",
-        "{t: estimate and _whole(estimate) for t, estimate in single.items()} if of_numbers else single",
+        "{t: estimate and _whole(estimate) for t, estimate in single.items()} if of_numbers "
+        "else single",
         "single",
         "collector/test_results.py -k units",
     ),

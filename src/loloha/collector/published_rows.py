@@ -38,7 +38,7 @@ class PublishedRows:
 
     def run(self) -> bool:
         """Write what was published since, and delete what is shown no more."""
-        there = self._store.fingerprints(states=[one for one in STATES if one not in GONE])
+        there = self._store.fingerprints(states=[state for state in STATES if state not in GONE])
         for fingerprint in self._known.keys() - there:
             del self._known[fingerprint]
         for fingerprint in there:
@@ -60,9 +60,9 @@ class PublishedRows:
             return
         rounds = self._store.rounds(stored, first=0)
         shown = {
-            one.number: one.published
-            for one in rounds
-            if estimates.suppressed_because(stored, one) is None
+            row.number: row.published
+            for row in rounds
+            if estimates.suppressed_because(stored, row) is None
         }
         before = self._rows.rounds(stored.id)
         for round, n in shown.items():
