@@ -10,9 +10,9 @@ LARGER = {
     # Each documents, parameter by parameter, one class that users hold in their hands.
     "src/loloha/client/client.py": 430,
     "src/loloha/sender/sender.py": 490,
-    "clients/js/src/sender.js": 440,
+    "clients/js/src/sender.js": 460,
     # All that is asked of the store by whoever has it open.
-    "src/loloha/collector/store/store.py": 460,
+    "src/loloha/collector/store/store.py": 470,
 }
 """Modules that are not parted, with the lines that they may have."""
 

@@ -89,6 +89,8 @@ export declare class Sender {
   status(): Promise<Status>;
   /** The first campaign; null, with nothing kept or sent, where `optedOut` and the user had not agreed before, or DO_NOT_TRACK is set. */
   agree(url: string | string[], options?: AgreeOptions): Promise<Campaign | null>;
+  /** Have an opt-out counted, by one request that names nobody; false, with nothing sent, where `optedOut`. */
+  decline(url: string, options?: { token?: string | null }): Promise<boolean>;
   withdraw(): Promise<string>;
   /** The round; null if it is none of this user's, of one in `every`, or the campaign is paused or has ended, or its end date has passed, or DO_NOT_TRACK is set. */
   report(value: Value, options?: { round?: number }): Promise<number | null>;

@@ -117,7 +117,10 @@ export function post({
     return fates;
   }
 
-  return { ask, send, leave, restOf };
+  /** Whether one request, which is never repeated, was answered as done. */
+  const decline = async (url, token) => (await once(url, { token, body: "" })).status === 204;
+
+  return { ask, send, leave, decline, restOf };
 }
 
 const reporterOf = (message) => JSON.parse(message).reporter;

@@ -133,6 +133,21 @@ export class Sender {
   }
 
   /**
+   * Have an opt-out counted, of a user who was asked and wants no part: one request, which names nobody and is
+   * never repeated. It shows an address on the network, as every request does.
+   *
+   * @param {string} url of the campaign
+   * @param {object} [options]
+   * @param {string} [options.token] its submit token, if it has one
+   * @returns {Promise<boolean>} whether it was counted; false, with nothing sent, where the browser or DO_NOT_TRACK
+   *   says that its user wants none of this
+   */
+  async decline(url, { token = null } = {}) {
+    fingerprintOf(url);
+    return !isOptedOut() && this.#post.decline(`${url}/opt-outs`, token);
+  }
+
+  /**
    * End the consent: delete keys, memos and queues. What stays is how much was spent and which
    * rounds were answered.
    */

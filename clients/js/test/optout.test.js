@@ -78,6 +78,26 @@ test("DO_NOT_TRACK silences a program, also who had agreed before, and deletes n
   }
 });
 
+test("an opt-out is counted by one request that names nobody, and never where one wants none", async () => {
+  const { sender, collector, storage } = await made({});
+  const answers = [() => new Response(null, { status: 204 }), () => problem(503, "unavailable"), () => Promise.reject(new TypeError())];
+  const asked = [];
+  const one = new Sender(storage, { fetch: async (url, init) => (asked.push({ url, ...init }), answers[asked.length - 1]()) });
+  assert.equal(await one.decline(collector.url, { token: "a" }), true);
+  const [{ url, method, body, headers, credentials }] = asked;
+  assert.deepEqual([url, method, body, credentials], [`${collector.url}/opt-outs`, "POST", "", "omit"]);
+  assert.equal(headers.Authorization, "Bearer a");
+  assert.deepEqual([await one.decline(collector.url), await one.decline(collector.url), asked.length], [false, false, 3]);
+  await assert.rejects(one.decline("x"), ParameterError);
+  globalThis.navigator = { globalPrivacyControl: true };
+  assert.equal(await one.decline(collector.url), false);
+  globalThis.navigator = {};
+  process.env.DO_NOT_TRACK = "1";
+  assert.equal(await one.decline(collector.url), false);
+  delete process.env.DO_NOT_TRACK;
+  assert.deepEqual([asked.length, await storage.read(), (await sender.status()).consent], [3, null, false]);
+});
+
 test("a paused campaign is not asked about where DO_NOT_TRACK is set", async () => {
   const { sender, collector } = await made({});
   await sender.agree(collector.url);

@@ -113,9 +113,14 @@ def _show_state(campaign: str) -> None:
 
     with Collector(campaign) as collector:
         summary = collector.summary()
+        # None before 0.3.
+        opt_outs = sum(round.get("opt_outs", 0) for round in collector.rounds())
     # None before 0.3.
     state = summary.get("state", "open")
     console.show(f"{state}, round {summary['now']['round']} by the collector's clock")
+    if opt_outs:
+        # Of its newest 1000 rounds.
+        console.show(f"opt-outs in its newest rounds: {opt_outs}, as anybody can say; no bound")
 
 
 @group.command()

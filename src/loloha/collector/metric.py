@@ -73,6 +73,12 @@ class Metrics:
             ["campaign", "outcome"],
             registry=self.registry,
         )
+        self.opt_outs = Counter(
+            "loloha_campaign_opt_outs",
+            "Users who want no part, as anybody can say: no bound on how many there are",
+            ["campaign"],
+            registry=self.registry,
+        )
         self.newest = Gauge(
             "loloha_campaign_newest_report_timestamp_seconds",
             "When the newest report that was counted came, in whole minutes; 0 before the first",
@@ -100,6 +106,10 @@ class Metrics:
         """Add reports of a campaign that is paused or has ended."""
         self._of(fingerprint, campaign).inc(size)
 
+    def count_opt_out(self, fingerprint: str) -> None:
+        """Add a user who wants no part."""
+        self.opt_outs.labels(fingerprint if fingerprint in self._glances else OTHERS).inc()
+
     def _of(self, fingerprint: str, outcome: str) -> Counter:
         known = fingerprint in self._glances
         return self.of_campaign.labels(fingerprint if known else OTHERS, outcome)
@@ -114,6 +124,7 @@ class Metrics:
                 if now is None:
                     if counts:
                         self.newest.remove(sample.fingerprint)
+                    self.opt_outs.remove(sample.fingerprint)
                     for outcome in OUTCOMES + _STOPPED:
                         self.of_campaign.remove(sample.fingerprint, outcome)
                 if now is None or now.labels != sample.labels:
@@ -122,6 +133,7 @@ class Metrics:
                 self.campaigns.labels(*sample.labels).set(1)
                 if counts:
                     self.newest.labels(sample.fingerprint).set(sample.newest_report)
+                self.opt_outs.labels(sample.fingerprint)
                 for outcome in OUTCOMES + _STOPPED:
                     # From 0 on: a rate knows a first report only by the number before it.
                     self.of_campaign.labels(sample.fingerprint, outcome)

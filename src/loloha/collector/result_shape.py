@@ -24,6 +24,13 @@ class RoundDocument(Struct):
     duplicates: Count
     conflicts: Count
     refused: dict[str, Count]
+    opt_outs: Annotated[
+        Count,
+        Meta(
+            description="How often an application said that its user wants no part. Nobody proves "
+            "it, and not everybody says it: no bound on how many there are"
+        ),
+    ]
     shown: bool
 
 

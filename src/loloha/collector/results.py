@@ -195,6 +195,7 @@ def _show_round(
         duplicates=round.duplicates,
         conflicts=round.conflicts,
         refused=round.refused,
+        opt_outs=round.opt_outs,
         shown=estimates.suppressed_because(stored, round) is None,
     )
 

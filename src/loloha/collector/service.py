@@ -22,6 +22,7 @@ from loloha.collector import (
     administration,
     campaigns,
     dashboard,
+    opt_out_route,
     over_rounds,
     results,
     shape,
@@ -86,7 +87,7 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, campaigns):
+    for part in (upload, together, opt_out_route, campaigns):
         app.include_router(part.routes(context))
     for part in (administration, results, over_rounds, dashboard, admin):
         app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])

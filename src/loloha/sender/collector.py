@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 from loloha.campaign import Campaign
 from loloha.errors import CampaignError, ParameterError
 from loloha.report import Key
-from loloha.sender.connection import Answer, Connection, Patience, path_of
+from loloha.sender.connection import Answer, Connection, Patience, Unreachable, path_of
+from loloha.sender.opt_out import is_opted_out
 from loloha.wire.message import is_ticket, key_from_text
 
 JSON, LINES = "application/json", "application/x-ndjson"
@@ -258,6 +259,20 @@ class Collector:
                 "collector must assign a key and a ticket, got neither; check the address"
             )
         return key, ticket
+
+    def decline(self) -> bool:
+        """Have an opt-out counted, of a user who was asked and wants no part; whether it was.
+
+        One request, which names nobody and is never repeated; none where ``DO_NOT_TRACK`` is set.
+        """
+        if is_opted_out():
+            return False
+        path = f"{self._campaign_path()}/opt-outs"
+        try:
+            answer = self._connection.request("POST", path, b"", {"Content-Type": JSON}, once=True)
+        except Unreachable:
+            return False
+        return answer.status == _DONE
 
     def submit(self, body: bytes, media: str = LINES) -> Receipt:
         """Send reports; sending the same again is safe.

@@ -133,13 +133,16 @@ class Connection:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        *,
+        once: bool = False,
     ) -> Answer:
-        """Send a request until it is answered by anything but "come back later"."""
+        """Send a request until it is answered by anything but "come back later", or ``once``."""
         sent = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
             sent["Authorization"] = f"Bearer {self._token}"
         reason = ""
-        for attempt in range(1, self._patience.attempts + 1):
+        attempts = 1 if once else self._patience.attempts
+        for attempt in range(1, attempts + 1):
             asked = None
             try:
                 answer = self._once(method, path, body, sent)
@@ -154,7 +157,7 @@ class Connection:
                     return answer
                 asked = seconds_asked(answer.headers, time.time())
                 reason = f"take the request, it said: {answer.detail}"
-            if attempt < self._patience.attempts:
+            if attempt < attempts:
                 self._patience.wait(attempt, asked)
         failed = Unreachable(f"collector must {reason}")
         failed.address = self._url.netloc

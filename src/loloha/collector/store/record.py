@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from loloha.arrays import Ints
 
-ACCEPTED, DUPLICATES, WAITING = "accepted", "duplicate", "waiting"
+ACCEPTED, DUPLICATES, WAITING, OPT_OUTS = "accepted", "duplicate", "waiting", "opt_out"
 LOGGED = "logged"
 """Of the accepted reports, those that the tally of a report log counted."""
 NO_ROUND = -1

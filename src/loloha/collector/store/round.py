@@ -22,6 +22,8 @@ class Round:
         arrived.
     waiting : int
         Reports counted that are not published yet.
+    opt_outs : int
+        How often an application said in this round that its user wants no part; anybody can.
     """
 
     number: int
@@ -29,6 +31,7 @@ class Round:
     duplicates: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
+    opt_outs: int = 0
 
     @property
     def published(self) -> int:

@@ -9,7 +9,7 @@ import sqlalchemy as sql
 
 from loloha.collector.life import GONE, State
 from loloha.collector.store import schema
-from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, WAITING
+from loloha.collector.store.record import ACCEPTED, DUPLICATES, LOGGED, OPT_OUTS, WAITING
 from loloha.collector.store.store import Store
 
 
@@ -23,7 +23,7 @@ class Standing:
         As it was ordered: an end date may have passed since.
     newest_report : int
         Its Unix time in whole minutes, 0 before the first.
-    reports, duplicates : int
+    reports, duplicates, opt_outs : int
     refused : dict of str to int
         Reports by the reason of their refusal.
     """
@@ -32,6 +32,7 @@ class Standing:
     newest_report: int
     reports: int = 0
     duplicates: int = 0
+    opt_outs: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
 
@@ -55,6 +56,8 @@ def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:
                 standing.reports = int(count)
             elif kind == DUPLICATES:
                 standing.duplicates = int(count)
+            elif kind == OPT_OUTS:
+                standing.opt_outs = int(count)
             elif kind not in (LOGGED, WAITING):
                 standing.refused[kind] = int(count)
     return stand

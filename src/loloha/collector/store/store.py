@@ -25,6 +25,7 @@ from loloha.collector.store.record import (
     DUPLICATES,
     LOGGED,
     NO_ROUND,
+    OPT_OUTS,
     WAITING,
     Recorder,
 )
@@ -200,6 +201,13 @@ class Store:
             if connection.execute(statement.SET_DELETED, {"entry": stored.id}).rowcount:
                 self._record.change(stored, life := life._replace(state="deleted"))
         return life.state == "deleted"
+
+    def count_opt_out(self, stored: StoredCampaign, now: float) -> None:
+        """Add one to the users who want no part, in the round of ``now``."""
+        round = max(NO_ROUND, stored.campaign.schedule.round_at(now))
+        row = {"campaign_id": stored.id, "round": round, "kind": OPT_OUTS, "count": 1}
+        with self.writing() as connection:
+            connection.execute(statement.add_outcomes(self.database.dialect), row)
 
     def life(self, stored: StoredCampaign) -> Life:
         """Where a campaign is in its life, from memory: as who writes the store left it."""
@@ -414,6 +422,7 @@ class Store:
                 kinds.pop(ACCEPTED, 0),
                 kinds.pop(DUPLICATES, 0),
                 waiting=kinds.pop(WAITING, 0),
+                opt_outs=kinds.pop(OPT_OUTS, 0),
                 refused=kinds,
             )
             for number, kinds in by_round.items()
