@@ -23,21 +23,17 @@ class RateLimit:
         self._limit: RateLimitItem | None = parse(rate) if rate else None
         self._counts = FixedWindowRateLimiter(MemoryStorage())
 
-    def allows(self, scope: Scope, *, kind: str = "") -> bool:
-        """Count one request; requests of another kind are counted apart."""
-        return self._hit(scope, kind, 1)
+    def allows(self, scope: Scope, *, kind: str = "", cost: int = 1) -> bool:
+        """Count a request, or what costs as much as several; another kind is counted apart."""
+        limit = self._limit
+        return limit is None or self._counts.hit(limit, kind, group_of(scope), cost=cost)
 
     def charge(self, scope: Scope, cost: float) -> None:
         """Count work beyond that of one request, half of what is allowed at most."""
         if self._limit is not None and cost >= 1:
             most = max(1, self._limit.amount // 2)
-            if not self._hit(scope, "", min(int(cost), most)):
+            if not self.allows(scope, cost=min(int(cost), most)):
                 raise too_fast()
-
-    def _hit(self, scope: Scope, kind: str, cost: int) -> bool:
-        if self._limit is None:
-            return True
-        return self._counts.hit(self._limit, kind, group_of(scope), cost=cost)
 
 
 def too_fast() -> Problem:

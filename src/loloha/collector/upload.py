@@ -55,7 +55,8 @@ async def receive_reports(context: Context, admitted: Admitted) -> Response:
     upload: SmallUpload | Submission
     reporter: str | UnsetType
     single = media == "application/json" and _OBJECT.match(body) is not None
-    if not packing and _is_quick(media, body):
+    end, times = _ENDS.get(media, (b"", 0))
+    if end and not packing and len(body) <= _SMALL and body.count(end) <= times * _FEW:
         # A small upload, quickly: the committer checks it together with others.
         try:
             rows, codes = _DECODERS[media](body)
@@ -173,13 +174,6 @@ def routes(context: Context) -> APIRouter:
         return Json(msgspec.json.encode(assigned))
 
     return router
-
-
-def _is_quick(media: str, body: bytes) -> bool:
-    if media not in _ENDS or len(body) > _SMALL:
-        return False
-    end, times = _ENDS[media]
-    return body.count(end) <= times * _FEW
 
 
 class _Named(msgspec.Struct):

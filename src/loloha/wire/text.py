@@ -67,27 +67,28 @@ class UploadTooLarge(WireError):
 
 def messages(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
     """The messages of an object or array, and a code for each element: 0 or why it is none."""
-    if body[:_START].lstrip()[:1] != b"[":
-        return _single(body)
-    if body.count(b",") > COMMAS * most:
+    several = body[:_START].lstrip()[:1] == b"["
+    if several and body.count(b",") > COMMAS * most:
         raise too_large(most)
-    decoded, codes = _array(body)
+    try:
+        decoded = _many.decode(body) if several else [_one.decode(body)]
+        codes = bytearray(len(decoded))
+    except UNREADABLE:
+        decoded, codes = _each(_elements(body, several))
     if len(codes) > most:
         raise too_large(most)
     return decoded, codes
 
 
-def _array(body: Body) -> tuple[list[Message], bytearray]:
+def _elements(body: Body, several: bool) -> list[Any]:
+    """What stands in a body that is JSON, whether it is reports or not."""
     try:
-        decoded = _many.decode(body)
-        return decoded, bytearray(len(decoded))
-    except UNREADABLE:
-        pass
-    try:
-        parts = _parts.decode(body)
+        if several:
+            return _parts.decode(body)
+        _object.decode(body)
     except UNREADABLE:
         raise WireError("body must be a JSON object or array of reports; send valid JSON") from None
-    return _each(parts)
+    return [body]
 
 
 def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytearray]:
@@ -99,18 +100,6 @@ def lines(body: Body, most: int = LARGEST_UPLOAD) -> tuple[list[Message], bytear
         return decoded, bytearray(len(decoded))
     except UNREADABLE:
         return _each([line for line in body.split(b"\n") if line.strip()])
-
-
-def _single(body: Body) -> tuple[list[Message], bytearray]:
-    try:
-        return [_one.decode(body)], bytearray(1)
-    except UNREADABLE:
-        pass
-    try:
-        _object.decode(body)
-    except UNREADABLE:
-        raise WireError("body must be a JSON object or array of reports; send valid JSON") from None
-    return _each([body])
 
 
 def _each(parts: list[Any]) -> tuple[list[Message], bytearray]:
