@@ -302,3 +302,8 @@ def test_one_table_keeps_the_truth_as_often_and_is_constant_as_often_as_asked(
     assert 0 <= alone.p - channel.p < Fraction(2, SCALE)
     alike = (1 + same) / g if m0 is None else Fraction(m0) / (1 - same)
     assert 0 <= alike - constant < Fraction(2, SCALE)
+
+
+@pytest.mark.parametrize("cls", [SymbolChannel, BitChannel, TableChannel], ids=lambda c: c.__name__)
+def test_answers_to_all_symbols_are_drawn_together_where_there_is_a_table(cls: Any) -> None:
+    assert cls.joint == hasattr(cls, "table")

@@ -89,14 +89,17 @@ def test_all_reports_are_counted_as_they_are_defined(encoding: Encoding) -> None
     cells, times = encoding.increments(*encoding.arrays(reports))
     assert cells.tolist() == np.flatnonzero(total).tolist()
     assert times.tolist() == total[cells].tolist()
-    single = np.zeros_like(total)
+    single, spans = np.zeros_like(total), set()
     for report in reports:
         cells, times = encoding.increments(*encoding.arrays([report]))
-        assert len(cells) <= encoding.span
+        spans.add(len(cells))
         np.add.at(single, cells, times)
         own = encoding.cell(report)
         assert own is None or (cells.tolist(), times.tolist()) == ([own], [1])
     assert single.tolist() == total.tolist()
+    # Where nothing is known of the keys, a report may support all values.
+    expanded = getattr(encoding, "expanded", False)
+    assert max(spans) == encoding.span or (expanded and encoding.span == encoding.cells)
     bins = range(encoding.bins)
     assert encoding.support(total).tolist() == [
         sum(supports(key, y, bin) for key, y in pairs) for bin in bins
@@ -183,3 +186,11 @@ def test_masses_and_weights_of_thresholds_are_sums_over_their_sides() -> None:
     assert cells.masses(shares) == pytest.approx(np.array(masses))
     expected = [sum(weights[t, row[v]] for t, row in enumerate(sides)) for v in range(k)]
     assert cells.supporting(weights).tolist() == expected
+
+
+@encodings
+def test_a_report_shows_the_key_or_that_there_is_none(encoding: Encoding) -> None:
+    shown = {encoding.sent(key) for key in keys_of(encoding)}
+    assert all(map(encoding.is_sent, shown))
+    assert encoding.is_sent(None) == (shown == {None})
+    assert not encoding.is_sent(-1)

@@ -338,3 +338,16 @@ def test_the_affine_family_equals_the_reference(reference: Path) -> None:
         family = AffineHash(1 << 22, row["g"])
         assert family.hash(row["a"] << 31 | row["b"], row["value"]) == row["hash"], row
         assert family.collision == Fraction(row["c0_numerator"], row["c0_denominator"])
+
+
+@pytest.mark.parametrize(("g", "k"), LINEAR)
+def test_a_line_is_a_seed_and_its_multiples(g: int, k: int) -> None:
+    """Lines are numbered without gaps, and a factor leads each seed to the first of its line."""
+    family = LinearHash(k, g)
+    seeds, values = np.arange(1, family.size), np.arange(k)
+    lines, factors = family.lines(seeds)
+    assert Counter(lines.tolist()) == dict.fromkeys(range(1, family.line_rows), g - 1)
+    first = dict(zip(lines[factors == 1].tolist(), seeds[factors == 1].tolist(), strict=True))
+    heads = np.array([first[line] for line in lines.tolist()])
+    hashed = family.hash_many(seeds[:, None], values[None]) * factors[:, None] % g
+    assert (hashed == family.hash_many(heads[:, None], values[None])).all()
