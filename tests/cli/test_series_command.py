@@ -287,3 +287,46 @@ def test_numbers_of_suppressed_thresholds_have_their_mean(
         assert "quantile_50" not in row
     assert main(["series", path]) == 2
     assert "take the address of the campaign, or tallies" in capsys.readouterr().err
+
+
+class ShownHours(Shown):
+    """Too few users drew each threshold, and too few reported in the last round."""
+
+    def __init__(self, means: list[float]) -> None:
+        self.means = means
+
+    def document(self) -> Campaign:
+        return HOURS
+
+    def series(self, first: int, last: int, newest: int, level: float) -> dict[str, Any]:
+        rounds = list(range(max(first, last - 4), last + 1))
+        rows = [None if t == 11 else [None] * 11 for t in rounds]
+        return {
+            "campaign": HOURS.fingerprint, "value": list(range(11)), "label": HOURS.bin_labels,
+            "round": rounds, "start": [f"2026-01-{t + 1:02}T00:00:00Z" for t in rounds],
+            "n": [5 if t == 11 else 900 for t in rounds], "level": level,
+            "numbers": {"mean": [None if t == 11 else self.means[t] for t in rounds]},
+            "parameters": {"protocol": HOURS.protocol.to_dict()}, **dict.fromkeys(NUMBERS, rows),
+        }  # fmt: skip
+
+
+def test_a_collector_says_the_mean_of_suppressed_thresholds(
+    hours: tuple[Any, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result, scale = hours[0], HOURS.domain.scale
+    means = [
+        float(tally.estimate().numbers.summary(0.95, scale)["mean"]) for tally in result.tallies
+    ]
+    monkeypatch.setattr("loloha.sender.collector.Collector", lambda url: ShownHours(means))
+    assert main(["series", ADDRESS, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["single_mean"] for row in rows] == pytest.approx([*means[:11], None])
+    whole = loloha.series(result.tallies[:11]).numbers.summary(0.95, scale)
+    assert [row["mean"] for row in rows[:11]] == pytest.approx(list(whole["mean"]), abs=0.25)
+    assert main(["series", ADDRESS]) == 0
+    told = capsys.readouterr()
+    assert "the mean alone" in told.err
+    assert "nan" not in told.out
+    assert "none" in told.out

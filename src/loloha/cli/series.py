@@ -118,6 +118,11 @@ def _observations(
         # The mean of suppressed thresholds is alone.
         whole = observations.protocol.bins == len(agreed.bin_labels)
         labels = agreed.bin_labels if whole else None
+        if not whole:
+            console.say(
+                "the mean alone: single thresholds have too few users to be shown; quantiles of "
+                "rounds together are on the dashboard and in /smoothed"
+            )
         observations = replace(observations.labelled(labels), campaign=agreed.fingerprint)
         observations = observations.of_panels(agreed.schedule.every)
     return observations, scale

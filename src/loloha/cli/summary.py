@@ -151,6 +151,8 @@ def show_number_table(
 
 def _cell(columns: Mapping[str, Any], name: str, at: int) -> str:
     ends = (columns[name], columns[f"{name}_lower"], columns[f"{name}_upper"])
+    if math.isnan(ends[0][at]):
+        return "none"
     shown = "{:.4g} [{:.4g}, {:.4g}]".format(*(float(end[at]) for end in ends))
     truth = columns.get(f"{name}_truth")
     return shown if truth is None else f"{float(truth[at]):.4g} / {shown}"

@@ -243,7 +243,8 @@ def _estimate(source: Any) -> Estimate | None:
 
 def _suppressed(table: EstimateTable) -> bool:
     """Whether a round that is shown lacks a value."""
-    return any(row is not None and not np.isfinite(row).all() for row in table.estimate)
+    shown = [np.asarray(row, dtype=np.float64) for row in table.estimate if row is not None]
+    return not all(np.isfinite(row).all() for row in shown)
 
 
 def _means(table: EstimateTable, protocol: Protocol, scale: Any) -> tuple[Protocol, Floats]:
