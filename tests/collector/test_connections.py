@@ -207,6 +207,7 @@ def test_answers_that_nobody_reads_take_little_room(
     sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # 50 unread documents of 12 MB took 600 MB, and health 4.5 s.
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 3600.0)
     labels = tuple(f"{i:05d}" + "x" * 190 for i in range(20_000))
     protocol = loloha.BiLOLOHA(k=len(labels), eps_inf=2.0, eps_1=1.0)
     one = campaign(protocol=protocol, domain=Labels(labels))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import torture
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
+from loloha.collector import commit
 from loloha.collector.settings import Settings
 from loloha.report import Report
 from loloha.sender import Connection, Patience
@@ -192,7 +193,11 @@ def test_a_locked_database_answers_503_and_recovers(
         assert answer_of(url, f"{path}/reports", body).json()["accepted"] == 20
 
 
-def test_a_full_disk_answers_503_and_recovers(sqlite_url: str, clock: Clock) -> None:
+def test_a_full_disk_answers_503_and_recovers(
+    sqlite_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the database is full here, not the disk that is probed.
+    monkeypatch.setattr(commit, "PROBE_SECONDS", 3600.0)
     one = campaign()
     served = Served(Settings(store=sqlite_url, admin_key=ADMIN_KEY), clock)
     with served as url:
