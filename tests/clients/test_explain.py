@@ -19,9 +19,10 @@ import { readFileSync } from "node:fs";
 import { Campaign } from "%(folder)s/src/index.js";
 import { explainAll } from "%(folder)s/src/explain.js";
 const said = [];
-for (const [documents, limit] of JSON.parse(readFileSync(0, "utf8"))) {
+for (const [documents, limit, before] of JSON.parse(readFileSync(0, "utf8"))) {
   const campaigns = await Promise.all(documents.map((one) => Campaign.read(one)));
-  said.push(explainAll(campaigns, { limit }));
+  const after = await Promise.all(before.map((one) => Campaign.read(one)));
+  said.push(explainAll(campaigns, { limit, after }));
 }
 console.log(JSON.stringify(said));
 """
@@ -62,10 +63,14 @@ def run(script: str, questions: Any) -> list[str]:
 
 
 def test_both_languages_say_the_same() -> None:
-    questions = [([case.text(one) for one in some], limit) for some, limit in asked()]
-    said = run(SCRIPT, questions)
-    for (some, limit), text in zip(asked(), said, strict=True):
-        assert text == explain_all(some, limit=limit)
+    old = [some[0] for some, _ in asked()][:2]
+    questions = [(some, limit, old[: place % 3]) for place, (some, limit) in enumerate(asked())]
+    written = [
+        ([case.text(one) for one in some], limit, [case.text(one) for one in after])
+        for some, limit, after in questions
+    ]
+    for (some, limit, after), text in zip(questions, run(SCRIPT, written), strict=True):
+        assert text == explain_all(some, limit=limit, after=after)
 
 
 PREVIEWS = """

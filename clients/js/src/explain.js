@@ -12,15 +12,18 @@ export { explainPreview } from "./words.js";
  * @param {import("./core.js").Campaign[]} campaigns at least one
  * @param {object} [options]
  * @param {number} [options.limit] the hard limit that is to be agreed on
+ * @param {import("./core.js").Campaign[]} [options.after] those that the user reported to before, such as the one
+ *   that they succeed
  * @returns {string} a statement a line
  */
-export function explainAll(campaigns, { limit = Infinity } = {}) {
+export function explainAll(campaigns, { limit = Infinity, after = [] } = {}) {
   must(campaigns.length, "campaigns must hold at least one, got none");
   const lines = [
     "Values stay on the device. It sends answers that are drawn at random: each could have been sent under any other value.",
     ...campaigns.map(one),
     ...(campaigns.length > 1 ? [together(campaigns)] : []),
     most(campaigns, limit ?? Infinity),
+    ...(after.length ? [both(after, campaigns)] : []),
     "Not covered by any of these numbers: when values change and when back, which shows in the " +
       "reports the more the longer they run; whether and when reports are sent, and from where.",
     "Nothing renews by itself: what was spent stays spent after a reset or a withdrawal.",
@@ -47,6 +50,19 @@ function together(campaigns) {
     return `${said}; later ones have no bound for ever, as not all of them are memoised.`;
   }
   return `${said}; all reports of values that never change: ${factor(sum(protocols.map(({ loss }) => loss)))}.`;
+}
+
+/** What campaigns cost together with those before them, of the same attribute or of others. */
+function both(before, campaigns) {
+  const protocols = [...before, ...campaigns].map(({ protocol }) => protocol);
+  const text = `After ${before.map(({ name }) => name).join(", ")}: what was spent there stays spent, and these losses add to it.`;
+  if (!protocols.every(({ longitudinal }) => longitudinal)) {
+    return `${text} In all there is no bound for ever, as not all answers are memoised.`;
+  }
+  return (
+    `${text} All reports to all of them of values that never change: a factor of at most ` +
+    `${factor(sum(protocols.map(({ loss }) => loss)))}; at most ${general(sum(protocols.map(({ cap }) => cap)))} can be spent in all.`
+  );
 }
 
 function most(campaigns, limit) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ def create(
     assign_keys: bool = False,
     token: bool = False,
     n: int | None = None,
+    successor_of: str | None = None,
     accept_weak_privacy: bool = False,
     as_json: bool = False,
     terms: dict[str, int],
@@ -64,10 +66,15 @@ def create(
     campaign = _campaign(
         name, protocol, parameters, agreed, (start, until), seconds, every, assign_keys
     )
+    succeeded = None if successor_of is None else _succeeded(successor_of, to, campaign)
     require_fit_keys(campaign)
     require_strong_privacy(campaign, accept_weak_privacy=accept_weak_privacy)
     created: dict[str, Any] = {"campaign": campaign.to_dict(), "fingerprint": campaign.fingerprint}
     created["accuracy_check"] = None if n is None else check_accuracy(campaign, n).to_dict()
+    if succeeded is not None:
+        created["successor_of"] = succeeded
+        if not as_json:
+            console.say(succeeded)
     if to is not None:
         created |= _send(to, campaign, terms, token, accept_weak_privacy)
     if as_json:
@@ -82,6 +89,20 @@ def create(
         if not created["created"]:
             console.warn("this campaign was there already; it keeps its first terms and token")
         _show_accuracy(created["accuracy_check"])
+
+
+def _succeeded(other: str, to: str | None, campaign: Campaign) -> str:
+    """What a user spends who reports to a campaign and to the one before it."""
+    from loloha.sender.consent import both
+
+    if to is not None and re.fullmatch("[0-9a-f]{64}", other):
+        other = f"{to.rstrip('/')}/v1/campaigns/{other}"
+    before = campaign_file.load_campaign(other)
+    if before == campaign:
+        raise ParameterError(
+            "successor-of must be another campaign, got this one; change something"
+        )
+    return both([before], [campaign])
 
 
 @group.command()

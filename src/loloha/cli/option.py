@@ -260,6 +260,12 @@ OPTIONS = {
         "LOLOHA_STORE. By default sqlite:///loloha.db.",
         "URL",
     ),
+    "successor_of": Option(
+        str,
+        "The campaign that it succeeds: says what a user who reports to both spends. Address, file "
+        "of its document, or with --to its fingerprint.",
+        "URL|FILE|FINGERPRINT",
+    ),
     "table": Option(
         str,
         "CSV or Parquet file (wide: one user a row, one round a column; long: one report a row), "

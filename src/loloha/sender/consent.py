@@ -15,14 +15,24 @@ _DRAWN = (
 )
 
 
-def explain_all(campaigns: Collection[Campaign], *, limit: float | None = None) -> str:
-    """What reporting to all these campaigns together reveals, to be shown before a user agrees."""
+def explain_all(
+    campaigns: Collection[Campaign],
+    *,
+    limit: float | None = None,
+    after: Collection[Campaign] = (),
+) -> str:
+    """What reporting to all these campaigns together reveals, to be shown before a user agrees.
+
+    ``after`` are those that the user reported to before, such as the one that they succeed.
+    """
     if not campaigns:
         raise ParameterError("campaigns must hold at least one, got none; name what is asked")
     lines = [_DRAWN, *(_one(campaign) for campaign in campaigns)]
     if len(campaigns) > 1:
         lines.append(_together(campaigns))
     lines.append(_most(campaigns, limit))
+    if after:
+        lines.append(both(after, campaigns))
     lines.append(
         "Not covered by any of these numbers: when values change and when back, which shows in the "
         "reports the more the longer they run; whether and when reports are sent, and from where."
@@ -62,6 +72,21 @@ def _together(campaigns: Collection[Campaign]) -> str:
         return f"{text}; later ones have no bound for ever, as not all of them are memoised."
     for_ever = sum(protocol.asked_memo for protocol in protocols)
     return f"{text}; all reports of values that never change: {factor(for_ever)}."
+
+
+def both(before: Collection[Campaign], campaigns: Collection[Campaign]) -> str:
+    """What campaigns cost together with those before them, of the same attribute or of others."""
+    names = ", ".join(campaign.name for campaign in before)
+    protocols = [campaign.protocol for campaign in (*before, *campaigns)]
+    text = f"After {names}: what was spent there stays spent, and these losses add to it."
+    if not all(protocol.longitudinal for protocol in protocols):
+        return f"{text} In all there is no bound for ever, as not all answers are memoised."
+    for_ever = sum(protocol.asked_memo for protocol in protocols)
+    return (
+        f"{text} All reports to all of them of values that never change: a factor of at most "
+        f"{factor(for_ever)}; at most {sum(protocol.cap for protocol in protocols):.4g} can be "
+        "spent in all."
+    )
 
 
 def _most(campaigns: Collection[Campaign], limit: float | None) -> str:
