@@ -466,6 +466,14 @@ def test_a_state_beyond_what_a_client_can_be_is_refused() -> None:
             Client.from_dict(signed({**state, **change}))
 
 
+@pytest.mark.parametrize("panel", [(2, 2), (1, 0), (0, 0), (3, -1), (3, 1.0)])
+def test_a_state_of_a_panel_that_there_is_not_is_refused(panel: tuple[Any, Any]) -> None:
+    state = PROTOCOL.client().to_dict()
+    assert Client.from_dict(signed({**state, "panel": [3, 2]})).is_due(5)
+    with pytest.raises(StateError, match=r"^state must hold "):
+        Client.from_dict(signed({**state, "panel": [*panel]}))
+
+
 def test_the_state_of_another_protocol_is_refused() -> None:
     state = PROTOCOL.client().to_dict()
     with pytest.raises(StateError, match="it is for another one; a changed protocol needs a new"):

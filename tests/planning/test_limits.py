@@ -163,7 +163,7 @@ def held_or_none(cls: Any, held: dict[str, float], k: int) -> Any:
         return hold(cls, held, {"k": k})
     except ParameterError as refusal:
         said = str(refusal)
-    if "within reach" in said or "keeps a set bit half" in said:
+    if "attainable" in said or "keeps a set bit half" in said:
         return None
     raise AssertionError(said)
 

@@ -12,7 +12,7 @@ import pytest
 import loloha
 from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
-from loloha.server.total import EstimatedRound, _pair_of_symbols
+from loloha.server.total import EstimatedRound, _pair_drawn, _pair_of_hashes, _pair_of_symbols
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
 EXACT = [
@@ -242,3 +242,23 @@ def test_the_variance_of_a_sum_costs_at_most_four_million_hashes(
             estimate.sum(range(4))
         assert sum(hashed) == expected
         hashed.clear()
+
+
+def test_the_covariance_of_two_hashed_values_is_that_over_all_keys() -> None:
+    """Where all users hold one of the two: no third hash is taken as independent."""
+    protocol: Any = loloha.OLOLOHA(k=9, g=3, hash="linear", **BUDGETS)
+    family, shares = protocol.encoding.family, np.zeros(9)
+    shares[[0, 1]] = 0.7, 0.3
+    estimate = with_shares(estimate_of(protocol, (0,) * protocol.encoding.cells, 10), shares)
+    round = EstimatedRound.of(estimate)
+    got = _pair_of_hashes(round, 0) - _pair_drawn(round, 0)
+    p, q = map(float, protocol.chained(protocol.first_channel, protocol.second_channel))
+    chances = np.zeros((2, 3))  # of users of 0 and of 1: of supporting 0, 1, and both
+    keys = range(family.least_key, family.least_key + family.members)
+    for v, key, y in itertools.product(range(2), keys, range(3)):
+        chance = (p if y == family.hash(key, v) else q) / len(keys)
+        supported = [family.hash(key, w) == y for w in range(2)]
+        chances[v] += chance * np.array([*supported, all(supported)])
+    covariance = shares[:2] @ (chances[:, 2] - chances[:, 0] * chances[:, 1])
+    scale = 10 * ((1 - float(family.collision)) * (p - q)) ** 2
+    assert got[1] == pytest.approx(covariance / scale, rel=1e-9)

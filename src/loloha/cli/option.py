@@ -120,7 +120,7 @@ OPTIONS = {
     "html": Option(bool, "One HTML page that loads nothing."),
     "jobs": Option(int, "Processes; one a core by default."),
     "json": Option(bool, "Print JSON, with stable keys."),
-    "key_label": Option(str, "What the key is for, or who has it.", "TEXT"),
+    "key_label": Option(str, "Purpose or holder of the key.", "TEXT"),
     "keep_days": Option(
         int,
         "Days after which the sums of a closed round are deleted; by default never.",
@@ -226,7 +226,7 @@ OPTIONS = {
     "rounds": Option(int, "Number of rounds to simulate; of a table, its first ones.", least=1),
     "runs": Option(int, "Repetitions of each measurement."),
     "seconds": Option(int, "Length of a round.", panel=ROUNDS),
-    "every": Option(int, "A user reports in one round of so many.", panel=ROUNDS),
+    "every": Option(int, "A user reports in one round out of this many.", panel=ROUNDS),
     "seed": Option(
         int,
         "Equal seeds give equal results, for study: no privacy then. Without one and without a "
@@ -303,9 +303,9 @@ OPTIONS = {
     "users": Option(int, "Number of users to simulate; of a table, its first ones.", least=1),
     "value": Option(str, "Column of values, in a long table.", "COLUMN", panel=TABLE),
     "window": Option(
-        int, "Rounds: any so many that follow each other lose at most --loss.", panel=WINDOWS
+        int, "Rounds of a window: any such window loses at most --loss.", panel=WINDOWS
     ),
-    "visible": Option(float, "Wanted frequency that is told from 0.", panel=BACKWARDS),
+    "visible": Option(float, "Frequency to be distinguished from 0.", panel=BACKWARDS),
     "wait": Option(
         bool,
         "With --consent after a withdrawal: leave out rounds that were answered before. Answered "

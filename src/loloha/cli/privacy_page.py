@@ -166,7 +166,7 @@ def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
             _bound(eps_2(explanation.protocol)),
             "loss of any one round, however often values change, all other rounds known",
         ),
-        ("any w rounds", windows or "no bound", "loss of so many rounds, all others known"),
+        ("any w rounds", windows or "no bound", "loss of w rounds, all others known"),
         (
             "cap",
             _bound(explanation.cap),

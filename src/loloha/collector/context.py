@@ -76,9 +76,7 @@ class Context:
         }
         self.deadlines = Deadlines()
         self.bodies = Bodies(settings.largest_held, self.deadlines)
-        self.answers = Shares(
-            settings.largest_held, "answers must be read by who asked, too many wait; come back"
-        )
+        self.answers = Shares(settings.largest_held, "too many answers wait to be read; come back")
         self.once = Once()
         self.prepared = Prepared(MOST_PREPARED)
         self._fingerprints: set[str] = set()
@@ -256,7 +254,7 @@ class Context:
 
 
 def _refused(given: str | None, what: str) -> Problem:
-    detail = f"authorization must be 'Bearer' and {what}; ask whoever runs the collector"
+    detail = f"authorization must be 'Bearer' and {what}; ask its operator"
     if given is None:
         return Problem(401, detail, kind="unauthorized", headers=_CHALLENGE)
     return Problem(403, detail, kind="forbidden")

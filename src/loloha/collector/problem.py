@@ -102,7 +102,7 @@ def unavailable(detail: str) -> Problem:
 
 def fault() -> Problem:
     """The answer to a request over which the collector fails; without a detail of it."""
-    return Problem(500, "the collector has a fault; tell whoever runs it")
+    return Problem(500, "the collector has a fault; tell its operator")
 
 
 def response(error: HTTPException) -> Response:

@@ -85,7 +85,7 @@ def refuse_rounded(role: str, column: Any) -> None:
     if rounded:
         raise DataError(
             f"{role} must be text, integers or floats below {largest}, got {rounded} cells that "
-            "are not told from their neighbours; read the column as integers or as text"
+            "are indistinguishable from their neighbours; read the column as integers or as text"
         )
 
 

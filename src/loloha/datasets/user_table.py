@@ -146,7 +146,7 @@ def table(
     if not is_public:
         warnings.warn(
             "the domain was read off the data: fine for a study, but a deployment needs a public "
-            "list (domain=...), since the labels found in private data leak them",
+            "list (domain=...), since labels read off private data leak them",
             PrivacyWarning,
             stacklevel=2,
         )

@@ -81,7 +81,7 @@ def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
         pass
     elif math.isinf(visible):
         warnings.append(
-            f"With {n} reports a round no frequency at all can be told from 0 with 95 % "
+            f"With {n} reports a round no frequency at all can be distinguished from 0 with 95 % "
             "probability; find more users, fewer labels or a larger eps_1."
         )
     elif error > 1 / protocol.bins:

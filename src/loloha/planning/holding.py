@@ -146,7 +146,7 @@ def _searched(cls: type[Protocol], fixed: dict[str, float], params: dict[str, An
             low, high = (low, middle) if rising else (middle, high)
     if best is None:
         raise ParameterError(
-            f"eps_2 must be within reach of {cls.name} with the other number held, got {target!r}; "
+            f"eps_2 must be attainable by {cls.name} with the other loss fixed, got {target!r}; "
             "raise it"
         )
     return best

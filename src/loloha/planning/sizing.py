@@ -222,7 +222,7 @@ def plan_for(
     error : float, optional
         Wanted half width of the interval of one rare value, in (0, 1). Give this or ``visible``.
     visible : float, optional
-        Frequency, in (0, 1), that is to be told from 0 with probability ``level``.
+        Frequency, in (0, 1), to be distinguished from 0 with probability ``level``.
     all_values : bool
         Want it for all values at once, not for one picked beforehand.
     k, n : int, optional

@@ -54,7 +54,7 @@ class Registry(Mapping[str, type[Protocol]]):
     def _fault(self, name: str, cls: object, classes: Mapping[str, object]) -> str:
         """Why an entry point cannot be used; empty if it can."""
         if not (isinstance(cls, type) and issubclass(cls, Protocol)):
-            return "it is no subclass of loloha.Protocol"
+            return "it is not a subclass of loloha.Protocol"
         if getattr(cls, "name", None) != name or name != name.lower():
             return "its entry point must have the lower-case name of the class"
         return "there is one of that name already" if name in self.own or name in classes else ""

@@ -26,7 +26,7 @@ def explain_all(
     ``after`` are those that the user reported to before, such as the one that they succeed.
     """
     if not campaigns:
-        raise ParameterError("campaigns must hold at least one, got none; name what is asked")
+        raise ParameterError("campaigns must name at least one, got none")
     lines = [_DRAWN, *(_one(campaign) for campaign in campaigns)]
     if len(campaigns) > 1:
         lines.append(_together(campaigns))
