@@ -183,15 +183,15 @@ def guarded(
     @contextmanager
     def spent(self: RateLimit, address: str, but: int = 0) -> Iterator[None]:
         """While nothing is left to an address but so many requests."""
-        before, left = self._hit, [but]
+        before, left = self.allows, [but]
 
-        def hit(scope: Any, kind: str, cost: int) -> bool:
+        def allows(scope: Any, *, kind: str = "", cost: int = 1) -> bool:
             left[0] -= cost
             return left[0] >= 0
 
-        self._hit = hit  # type: ignore[method-assign]
+        self.allows = allows  # type: ignore[method-assign]
         yield
-        self._hit = before  # type: ignore[method-assign]
+        self.allows = before  # type: ignore[method-assign]
 
     monkeypatch.setattr(RateLimit, "spent", spent, raising=False)
     plain = Settings(store=sqlite_url, admin_key=ADMIN_KEY, rate_limit="1000000/second")
