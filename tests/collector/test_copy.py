@@ -16,7 +16,7 @@ from loloha.collector.store import copy as copying
 from loloha.collector.store.admin_key import AdminKeys
 from loloha.collector.store.copy import copy
 from loloha.collector.store.database import Database
-from loloha.collector.store.store import RECENTLY
+from loloha.collector.store.tenure import RECENTLY
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError

@@ -15,7 +15,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.kept_queue import KeptQueue
 from loloha.collector.store.record import Recorder
-from loloha.collector.store.store import RECENTLY
+from loloha.collector.store.tenure import RECENTLY
 from loloha.errors import StoreError
 from serving import Served, create, get
 

@@ -2,6 +2,7 @@
 
 from loloha.collector.store.database import UnfitError
 from loloha.collector.store.round import Round
-from loloha.collector.store.store import Store, TakenOverError
+from loloha.collector.store.store import Store
+from loloha.collector.store.tenure import TakenOverError
 
 __all__ = ["Round", "Store", "TakenOverError", "UnfitError"]
