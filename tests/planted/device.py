@@ -468,7 +468,7 @@ SENDERS = [
     Mutant(
         "a user agrees to what was closed by hand",
         "sender/agreement.py",
-        "has_expired or STATES.get(state) == 'ended'",
+        "has_expired or STATES[state := state_in(summary) or 'open'] == 'ended'",
         "has_expired",
         "sender/test_halted.py -k closed_by_hand",
     ),

@@ -15,6 +15,7 @@ from loloha.sender import Collector, Sender
 from loloha.sender.connection import Answer
 from loloha.sender.receipt import halted
 from sending import ONCE, address, rounds
+from serving import answering
 
 OTHER = campaign("other")
 
@@ -151,6 +152,25 @@ def test_only_the_word_for_it_counts() -> None:
         assert halted(Answer(410, {}, json.dumps({"campaign": told}).encode())) is None
     for body in (b"[]", b"{", b'"ended"'):
         assert halted(Answer(410, {}, body)) is None
+
+
+@pytest.mark.parametrize("said", [[], {}, None, 5, "gone", ["closed"], {"closed": 1}])
+def test_a_state_that_is_none_changes_nothing(tmp_path: Path, clock: Clock, said: object) -> None:
+    one = campaign()
+    plain = (200, {}, json.dumps({"state": said}).encode())
+    paused = {"type": "urn:loloha:problem:late", "status": 410, "title": "", "detail": ""}
+    paused |= {"reason": "late", "campaign": "paused", "reporter": "0" * 32}
+    refused = (410, {"Content-Type": "application/problem+json"}, json.dumps(paused).encode())
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        answering([(200, {}, one.to_json()), plain, refused, plain]) as (url, _),
+        Sender(tmp_path / "state", clock=clock, patience=ONCE) as device,
+    ):
+        patch.setattr("loloha.client.Client.reporter", lambda *_: "0" * 32)
+        device.agree(f"{url}/v1/campaigns/{one.fingerprint}")
+        device.report("a")
+        assert device.deliver().campaign == "paused"
+        assert device.deliver().campaign == "paused"
 
 
 def test_a_state_with_another_word_is_refused(url: str, tmp_path: Path, clock: Clock) -> None:

@@ -48,6 +48,12 @@ STATES = {
 """What the state of a campaign at its collector means to a device."""
 
 
+def state_in(summary: Any) -> str | None:
+    """The state in what a collector says of a campaign; None where it is none of `STATES`."""
+    state = summary.get("state") if isinstance(summary, dict) else None
+    return state if isinstance(state, str) and state in STATES else None
+
+
 @dataclass(frozen=True, repr=False)
 class Enrolment:
     """One user in one campaign."""
@@ -124,13 +130,13 @@ class Enrolment:
 
 
 def refuse_ended(
-    campaigns: Sequence[Campaign], states: Sequence[str], now: Callable[[], float]
+    campaigns: Sequence[Campaign], summaries: Sequence[Any], now: Callable[[], float]
 ) -> None:
     """Nobody agrees to what is over, by its end date or by the state at its collector."""
-    for campaign, state in zip(campaigns, states, strict=True):
+    for campaign, summary in zip(campaigns, summaries, strict=True):
         expires = campaign.schedule.expires
         has_expired = expires is not None and campaign.schedule.has_ended(now())
-        if has_expired or STATES.get(state) == "ended":
+        if has_expired or STATES[state := state_in(summary) or "open"] == "ended":
             how = f"did at {to_text(expires)}" if has_expired and expires else f"is {state}"
             name = campaign.name
             raise CampaignError(

@@ -182,13 +182,6 @@ class Collector:
         )
         return summed
 
-    def state(self) -> str:
-        """Where the campaign is in its life: see `set_state`; "open" where nobody says it."""
-        answer = self._connection.get(self._campaign_path())
-        plain = answer.json() if answer.status == 200 else None
-        state = plain.get("state") if isinstance(plain, dict) else None
-        return state if isinstance(state, str) else "open"
-
     def set_state(self, state: str) -> dict[str, Any]:
         """Pause the campaign, open it again, or end it; its summary.
 

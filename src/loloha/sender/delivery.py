@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from loloha.sender.agreement import STATES, Enrolment
+from loloha.sender.agreement import STATES, Enrolment, state_in
 from loloha.sender.agreement_file import AgreementFile
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
@@ -101,9 +101,8 @@ class Courier:
             return
         with self.connect(enrolment) as connection, suppress(Unreachable):
             answer = connection.get(path_of(enrolment.url))
-            plain = answer.json() if answer.status == 200 else None
-            state = plain.get("state") if isinstance(plain, dict) else None
-            if state in STATES:
+            state = state_in(answer.json() if answer.status == 200 else None)
+            if state is not None:
                 self.state.halt(enrolment, STATES[state])
 
     def _deliver_alone(self, enrolment: Enrolment, fates: _Fates) -> None:

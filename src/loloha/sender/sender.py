@@ -226,7 +226,7 @@ class Sender:
                 for url, token in tokens.items()
             ]
             campaigns = [collector.document() for collector in collectors]
-            refuse_ended(campaigns, [each.state() for each in collectors], self._now)
+            refuse_ended(campaigns, [each.summary() for each in collectors], self._now)
             limit = agreeable(campaigns, limit, ledger)
             for (url, token), collector, campaign in zip(
                 tokens.items(), collectors, campaigns, strict=True
