@@ -602,3 +602,13 @@ def test_bad_surveys_are_refused(changed: dict[str, Any], message: str) -> None:
     survey: dict[str, Any] = {"k": 96, "n": 1000, "eps_inf": 2.0, "eps_1": 1.0}
     with pytest.raises(ParameterError, match=message):
         loloha.plan(**(survey | changed))
+
+
+def test_the_price_of_one_table_is_named_where_it_shows() -> None:
+    def reason(k: int) -> str:
+        protocol = loloha.OLOLOHA(k=k, eps_inf=2.0, eps_1=1.0, g=3, memo="joint")
+        return loloha.plan(k, 5000, 2.0, 1.0, protocols=[protocol]).reason
+
+    assert "can lose up to" in reason(3)
+    # Of two values only one cell is left to exchange one for.
+    assert "can lose up to" not in reason(2)

@@ -21,8 +21,9 @@ def over_time(row: Prospect) -> str:
     once = row.eps_2
     bound = f"loses at most {loss(once)}" if math.isfinite(once) else "has no bound"
     sentences = [f"Any one round of it {bound}."]
-    if row.protocol is not None and row.protocol.joint:
-        price = loss(exchanged(row.protocol))
+    joint = row.protocol is not None and row.protocol.joint
+    price = loss(exchanged(row.protocol)) if joint and row.protocol else ""
+    if joint and price != loss(row.eps_inf):
         sentences.append(
             "Jointly drawn permanent responses lower the cap; in return, exchanging one value for "
             f"another among several can lose up to {price} instead of {loss(row.eps_inf)}."

@@ -171,7 +171,8 @@ class Numbers:
         All values v are in it for which the likelihood, largest under S(j) >= 1 - level up to j = v
         and S(j) <= 1 - level beyond, is not far below the largest of any decreasing S: by what its
         ratio is as a rule (Banerjee and Wellner 2001). docs/numbers.md has the coverage: more than
-        is asked where one value surely holds the quantile.
+        is asked where one value surely holds the quantile, far less where S is flat at it, as
+        between two groups of equal size that lie far apart.
         """
         rest = 1 - checks.level(level)
         most = deviance(checks.level(confidence)) / 2
