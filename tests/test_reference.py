@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import loloha
-from loloha.protocols.parameter_check import published_g
+from loloha.protocols.choice import published_g
 
 N = 10_000
 CLASSES: dict[str, Any] = {

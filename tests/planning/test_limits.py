@@ -17,7 +17,7 @@ from loloha.planning.frontier import frontier, plot
 from loloha.planning.holding import check_fixed, hold, third
 from loloha.privacy import eps_2
 from loloha.protocols import REGISTRY
-from loloha.protocols.parameter_check import published_g
+from loloha.protocols.choice import published_g
 from loloha_lab.tables.frontier import text
 
 # MATH section 14: k, eps_1, OLOLOHA of 0.1.0, L-GRR, L-OSUE, least prime (g), optimum.
