@@ -341,6 +341,8 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
             "ALTER TABLE admin_key DROP COLUMN label, DROP COLUMN created,"
             " DROP COLUMN used, DROP COLUMN expires"
         )
+        connection.exec_driver_sql("DROP VIEW loloha_estimates")
+        connection.exec_driver_sql("DROP TABLE estimated_round, estimate")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
     new = Store(postgresql_url)
     with pytest.raises(StoreError, match="taken it over"):
