@@ -522,3 +522,36 @@ def test_data_sets_by_name(
         assert main(["run", table, *data, *line, str(tmp_path / name)]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told["data_set"].items() >= {"name": name, "source": source, "n": n, "k": k}.items()
+
+
+@pytest.mark.parametrize("rounds", [2, 5])
+def test_the_picture_of_numbers_has_mean_and_quantiles(
+    rounds: int, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+
+    def keep(*_: Any, **given: Any) -> None:
+        drawn.append(given["numbers"])
+
+    monkeypatch.setattr("loloha.population.trial.draw_run", keep)
+    monkeypatch.setattr("loloha.population.trial.save", lambda *_: [])
+    table = tmp_path / "t.csv"
+    values = np.repeat(np.arange(12) * 1.0, 80)
+    head = ",".join(f"r{t}" for t in range(rounds))
+    table.write_text(head + "\n" + "".join(",".join([str(v)] * rounds) + "\n" for v in values))
+    line = ["run", str(table), "--protocol", "onebit", "--eps-inf", "4", "--eps-1", "2"]
+    assert (
+        main([*line, "--range", "0", "12", "--bins", "12", "--seed", "1", "--out", str(out)]) == 0
+    )
+    (lines,) = drawn
+    assert lines.labels == ["mean", "10 % quantile", "50 % quantile", "90 % quantile"]
+    numbers = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["numbers"]
+    for column, name in enumerate(("mean", "quantile_10", "quantile_50", "quantile_90")):
+        assert lines.frequencies[:, column].tolist() == pytest.approx(numbers[name])
+        assert lines.truth[:, column].tolist() == pytest.approx(numbers[f"{name}_truth"])
+        assert lines.lower[:, column].tolist() == pytest.approx(numbers[f"{name}_lower"])
+        assert lines.upper[:, column].tolist() == pytest.approx(numbers[f"{name}_upper"])
+    assert (lines.together is None) == (rounds == 2)
+    if lines.together is not None:
+        assert lines.together.frequencies[:, 0] == pytest.approx(lines.truth[:, 0], abs=1)
+        assert lines.together.truth is None

@@ -64,6 +64,20 @@ def test_panels_show_the_top_values_by_truth() -> None:
         np.testing.assert_allclose(upper, given.upper[:, column])
 
 
+def test_mean_and_quantiles_take_the_place_of_shares() -> None:
+    given = series(labels=["mean", "10 % quantile", "50 % quantile", "90 % quantile", "x"])
+    smooth = replace(given, frequencies=given.frequencies / 2)
+    drawn = draw_run(series(), PROTOCOL, top=2, numbers=replace(given, together=smooth))
+    assert [axes.get_title(loc="left") for axes in panels(drawn)] == given.labels
+    for column, axes in enumerate(panels(drawn)):
+        np.testing.assert_array_equal(
+            line(axes, "single round (ololoha)"), given.frequencies[:, column]
+        )
+        np.testing.assert_array_equal(line(axes, "rounds together"), smooth.frequencies[:, column])
+        assert not any("%" in tick.get_text() for tick in axes.get_yticklabels())
+    assert drawn.axes[-1].get_title(loc="left") == "Users who reach a value in round 3"
+
+
 def test_rounds_together_are_the_line_and_single_rounds_its_points() -> None:
     given, smooth = series(), series(bins=5, tau=4)
     smooth = replace(smooth, frequencies=given.frequencies / 2, lower=given.lower / 2)

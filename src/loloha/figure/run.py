@@ -41,12 +41,15 @@ def draw_run(
     level: float = 0.95,
     top: int = 8,
     row: int | None = None,
+    numbers: Series | None = None,
 ) -> Figure:
-    """Top values over the rounds with bands, and one round's histogram."""
+    """Top values, or ``numbers`` such as a mean, over the rounds with bands; one round's shares."""
     top = checks.integer("top", top, 1, MOST_PANELS, "8 are easy to read")
     last = len(series.rounds) - 1
     row = series.last_round() if row is None else checks.integer("row", row, 0, last, "see rounds")
-    columns = series.top(top) if last else np.empty(0, np.int64)
+    over_rounds = series if numbers is None else numbers
+    columns = series.top(top) if numbers is None else np.arange(len(numbers.labels))
+    columns = columns if last else np.empty(0, np.int64)
     with our_look():
         from matplotlib.figure import Figure
 
@@ -55,12 +58,13 @@ def draw_run(
         if lines:
             heights = [1.75 * lines + 0.55, 3.35]
             above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.0)
-            _draw_panels(above, series, columns, protocol, level)
+            _draw_panels(above, over_rounds, columns, protocol, level, shares=numbers is None)
         else:
             below = figure.subfigures(1, 1)
         axes = below.subplots()
         draw_round(axes, series, row, style(protocol.name)["color"])
-        headline = f"All {len(series.labels)} values in round {one_line(series.rounds[row])}"
+        what = f"All {len(series.labels)} values" if numbers is None else "Users who reach a value"
+        headline = f"{what} in round {one_line(series.rounds[row])}"
         axes.set_title(headline, loc="left", parse_math=False)
         if title:
             figure.suptitle(one_line(title, 120), fontsize=11, fontweight="bold", parse_math=False)
@@ -75,7 +79,7 @@ def draw_run(
 
 
 def _draw_panels(
-    figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float
+    figure: Any, series: Series, columns: Ints, protocol: Protocol, level: float, *, shares: bool
 ) -> None:
     down = -(-len(columns) // COLUMNS)
     across = -(-len(columns) // down)
@@ -126,14 +130,15 @@ def _draw_panels(
                 label="truth",
             )
         panel.set_title(one_line(series.labels[column]), loc="left", parse_math=False)
-        percent(panel)
+        if shares:
+            percent(panel)
         ticks(panel, series.rounds, PANEL_ROOM)
         panel.margins(x=0.02)
     for at in range(len(columns), len(axes)):
         axes[at].set_visible(False)
         axes[at - across].tick_params(labelbottom=True)
     figure.supxlabel("round", fontsize=9)
-    figure.supylabel("frequency", fontsize=9)
+    figure.supylabel("frequency" if shares else "value", fontsize=9)
     handles, names = axes[0].get_legend_handles_labels()
     order = np.argsort([name != "truth" for name in names], kind="stable")
     figure.legend(

@@ -19,6 +19,7 @@ from loloha.population.simulation import Simulation
 from loloha.server.estimate_table import round_columns
 from loloha.server.frame import written
 from loloha.server.number import QUANTILES
+from loloha.server.series import EstimatedSeries
 from loloha.server.series import series as of_rounds
 
 FEWEST_ROUNDS, MOST_TOGETHER = 4, 1 << 20
@@ -166,14 +167,40 @@ class Trial:
             "privacy": privacy.explain(self.protocol, every=self.result.every).to_dict(),
         }
 
-    def _together(self) -> Series | None:
+    @cached_property
+    def _estimated(self) -> EstimatedSeries | None:
         """Rounds estimated together, of domains and runs that are not huge."""
-        single = self.series
-        size = self.result.estimates.size
-        if len(single.rounds) < FEWEST_ROUNDS or size > MOST_TOGETHER or not self.result.n.any():
+        tau, size = len(self.series.rounds), self.result.estimates.size
+        if tau < FEWEST_ROUNDS or size > MOST_TOGETHER or not self.result.n.any():
             return None
-        estimated = of_rounds(self.result, level=self.level)
-        return Series(single.labels, single.rounds, estimated.estimates, *estimated.interval())
+        return of_rounds(self.result, level=self.level)
+
+    def _together(self) -> Series | None:
+        if self._estimated is None:
+            return None
+        ends = self._estimated.interval()
+        return Series(self.series.labels, self.series.rounds, self._estimated.estimates, *ends)
+
+    def _number_lines(self) -> Series | None:
+        """Mean and quantiles over the rounds, where numbers are asked for."""
+        if self.numbers is None:
+            return None
+        names = [name for name in self.numbers if f"{name}_truth" in self.numbers]
+
+        def lines(summary: dict[str, Any], together: Series | None = None) -> Series:
+            columns = [
+                np.stack([np.asarray(summary[f"{name}{end}"]) for name in names], axis=1)
+                for end in ("", "_lower", "_upper", "_truth")
+                if f"mean{end}" in summary
+            ]
+            labels = [f"{name.split('_')[-1]} % quantile" for name in names]
+            labels[0] = "mean"
+            return Series(labels, self.series.rounds, *columns, together=together)
+
+        if self._estimated is None:
+            return lines(self.numbers)
+        summary = self._estimated.numbers.summary(self.level, self.scale)
+        return lines(self.numbers, lines(summary))
 
     def save(self, folder: Path) -> None:
         """Write estimates.parquet and .csv into a folder."""
@@ -196,5 +223,6 @@ class Trial:
             note=self.note,
             level=self.level,
             top=top,
+            numbers=self._number_lines(),
         )
         save(figure, folder / "frequencies")
