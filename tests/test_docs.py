@@ -177,7 +177,11 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", [path for path in RUN if path.name != "client.md"], ids=name_of)
+SERVED = "client.md", "recipes.md"
+"""Pages whose Python needs a collector."""
+
+
+@pytest.mark.parametrize("path", [path for path in RUN if path.name not in SERVED], ids=name_of)
 def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_python(path.read_text(encoding="utf-8"), name_of(path))
@@ -219,6 +223,55 @@ def test_what_an_application_does_runs(
     assert "at most 4 can be spent" in text
     assert "All 2 together" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} >= {"hours.json", "both.json"}
+
+
+def test_the_recipes_give_the_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/recipes.md from its command lines on, with 30 installs of which 4 do not come back."""
+    pytest.importorskip("fastapi", reason="the collector's extra is not installed")
+    from collecting import ADMIN_KEY, START, Clock
+    from loloha.cli import main
+    from loloha.collector.settings import Settings
+    from serving import Served
+
+    page = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+    monkeypatch.setenv("LOLOHA_ADMIN_KEY", ADMIN_KEY)
+    clock, week, texts = Clock(START + 60), 7 * 86_400, []
+    settings = Settings(store=f"sqlite:///{tmp_path}/c.db", admin_key=ADMIN_KEY, rate_limit="")
+    with Served(settings, clock) as url:
+        for _, line in commands(page):
+            if line[:2] == ["campaign", "create"]:
+                start = ["--start", "2026-01-01T00:00:00Z", "--publish-every", "1"]
+                assert main([*line[: line.index("--to") + 1], url, *start]) == 0
+        addresses = capsys.readouterr().out.split()
+        assert len(addresses) == 3
+        known: dict[str, Any] = {"__name__": "__main__", "ADDRESSES": addresses}
+        for block in blocks(page):
+            if block.language in PYTHON:
+                exec(compile(block.text, "docs/recipes.md", "exec"), known)
+        for round in (0, 1):
+            clock.now = START + 60 + round * week
+            for install in range(30 - 4 * round):
+                folder = tmp_path / f"{install}"
+                folder.mkdir(exist_ok=True)
+                agreed = install % 5 > 0
+                known["telemetry"](
+                    folder,
+                    "1.1",
+                    lambda text, agreed=agreed: texts.append(text) or agreed,
+                    clock.now,
+                )
+        version, used, age = addresses
+        assert known["active"](version) == {0: 24, 1: 20}
+        # Everybody is asked once; who declines is counted nowhere.
+        assert len(texts) == 30
+        assert known["shares"](version, 2) == {}
+        # Standard errors of about 0.3: a blunder shows, and chance fails in one of 10^6.
+        for address, round, name in ((version, 1, "1.1"), (used, 0, "today"), (age, 0, "new")):
+            estimate, lower, upper = known["shares"](address, round)[name]
+            assert abs(estimate - 1) < 5 * (upper - lower) / 3.9
+        assert isinstance(known["retained"](age, 1), float)
 
 
 @pytest.mark.parametrize("path", LOOKED_UP, ids=name_of)
