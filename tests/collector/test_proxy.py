@@ -26,7 +26,7 @@ from loloha.collector.settings import Settings
 from loloha.sender.collector import Collector
 from serving import Served, get, running_nginx
 
-DOCS = Path(__file__).parents[2] / "docs" / "collector.md"
+ROOT = Path(__file__).parents[2]
 PREFIX = "/stats/loloha"
 
 
@@ -187,7 +187,9 @@ def test_the_dashboard_shows_itself_under_a_path(chromium: Any, tmp_path: Path) 
 
 
 def samples() -> list[str]:
-    return re.findall(r"```nginx\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    docs = (ROOT / "docs" / "collector.md").read_text()
+    shipped = (ROOT / "deploy" / "nginx.conf").read_text()
+    return [shipped, *re.findall(r"```nginx\n(.*?)```", docs, re.DOTALL)]
 
 
 @contextmanager
@@ -207,6 +209,7 @@ def nginx(sample: str, inside: str, folder: Path) -> Iterator[int]:
     changed = changed.replace("127.0.0.1:8770", inside.removeprefix("http://"))
     changed = re.sub(r"\S*/fullchain.pem", str(certificate), changed)
     changed = re.sub(r"\S*/privkey.pem", str(key), changed)
+    changed = changed.replace("/var/log/nginx", str(folder))
     with running_nginx(changed, port, folder):
         yield port
 
