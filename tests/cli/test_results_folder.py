@@ -7,6 +7,7 @@ import pytest
 
 from loloha import LolohaError
 from loloha.cli.results_folder import new_folder
+from loloha.cli.table_file import new_file
 
 NAMES = ("a.txt", "b.txt")
 
@@ -147,3 +148,21 @@ def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Pa
     with pytest.raises(LolohaError, match="free some"):
         compare._save(Table(), tmp_path)  # type: ignore[arg-type]
     assert contents(tmp_path) == {"comparison.csv": "old"}
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError(104, "reset"), TimeoutError(), OSError(errno.EIO, "disk")]
+)
+def test_a_file_is_not_blamed_for_what_is_read_meanwhile(tmp_path: Path, error: OSError) -> None:
+    out = tmp_path / "above" / "out.csv"
+    with pytest.raises(type(error)) as raised, new_file(out):
+        raise error
+    assert raised.value is error
+    with pytest.raises(FileNotFoundError), new_file(out):
+        (tmp_path / "other").read_text()
+    with pytest.raises(LolohaError, match=r"--out must be writable.*free some"), new_file(out):
+        raise OSError(errno.ENOSPC, "full")
+    out.mkdir()
+    with pytest.raises(LolohaError, match="--out must be writable"), new_file(out) as draft:
+        draft.write_text("whole")
+    assert [*out.parent.iterdir()] == [out]

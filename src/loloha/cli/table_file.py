@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from loloha.address import Address, Location
-from loloha.cli.results_folder import unwritable
+from loloha.cli.results_folder import FULL, unwritable
 from loloha.errors import LolohaError, ParameterError
 
 
@@ -58,10 +58,17 @@ def new_file(out: Location, name: str = "--out") -> Iterator[Path]:
     draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        draft.touch()
+    except OSError as error:
+        raise unwritable(out, error, name) from error
+    try:
         yield draft
         draft.replace(out)
     except OSError as error:
-        raise unwritable(out, error, name) from error
+        # Others are of what is read meanwhile.
+        if error.errno in FULL or error.filename in (draft, str(draft)):
+            raise unwritable(out, error, name) from error
+        raise
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
