@@ -34,13 +34,13 @@ from loloha.collector.admission import LIVE, READY, allow
 from loloha.collector.answer import Json
 from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
+from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
 from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
 from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
 from loloha.collector.timekeeper import steady_seconds
-from loloha.collector.words import explained
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from pydantic_settings import (
 
 from loloha.address import Address, located
 from loloha.campaign import Campaign, Schedule
+from loloha.collector.input_error import explained
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
-from loloha.collector.words import explained
 from loloha.errors import ParameterError
 from loloha.server.alarm_rule import AlarmRule
 
