@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from loloha.distribution import exact_distribution
 from loloha.errors import ParameterError
 from loloha.report import Report
 from loloha.server.estimate import Estimate
-from loloha.server.number import Numbers
+from loloha.server.number import Numbers, mean_scatter
 from loloha.server.quantile_interval import Blocks, deviance
 from loloha.server.variance import Channel
 
@@ -272,3 +272,27 @@ def test_intervals_cover(spread: int) -> None:
     assert (held > 0.91 * rounds).all(), held / rounds
     # The mean's is not wider than it need be; a quantile is a whole bin.
     assert held[0] < 0.99 * rounds
+
+
+@pytest.mark.parametrize("target", ["distribution", "mean"])
+def test_a_summary_is_in_the_units_of_the_range(target: str) -> None:
+    values = np.random.default_rng(3).binomial(30, 0.4, size=(2000, 1))
+    result = loloha.simulate(one_bit(31, target=target), values, rng=3)
+    start, step, half = 10.0, 4.0, 2.0
+    plain, scaled = result.numbers.summary(0.9), result.numbers.summary(0.9, (start, step, half))
+    assert scaled.keys() == plain.keys()
+    assert ("quantile_50" in plain) == (target == "distribution")
+    for name, number in plain.items():
+        end = half * (name.endswith("_upper") - float(name.endswith("_lower")))
+        begin = 0 if name == "mean_standard_error" else start
+        end *= name.startswith("quantile")
+        assert scaled[name] == pytest.approx(begin + step * number + end, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_mean_of_some_of_all_users_errs_as_if_drawn_without_replacement(n: int) -> None:
+    """Beside the noise: of values at the ends of the range, half of them each."""
+    population = (0.0, 0.0, 1.0, 1.0)
+    drawn = [np.mean(some) for some in combinations(population, n)]
+    scatter = mean_scatter(one_bit(5), CHANNEL, float(n), len(population))
+    assert scatter.bend * 0.5 * 0.5 == pytest.approx(np.var(drawn), abs=1e-15)
