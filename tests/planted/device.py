@@ -290,6 +290,20 @@ SENDERS = [
         "sender/test_opt_out.py -k nothing_is_sent",
     ),
     Mutant(
+        "an opt-out is sent again",
+        "sender/connection.py",
+        "1 if once else self._patience.attempts",
+        "self._patience.attempts",
+        "collector/test_opt_outs.py -k never_repeated",
+    ),
+    Mutant(
+        "opt-outs are taken for refusals",
+        "collector/store/store.py",
+        "kinds.pop(OPT_OUTS, 0)",
+        "kinds.get(OPT_OUTS, 0)",
+        "collector/test_opt_outs.py -k counted_by_round",
+    ),
+    Mutant(
         "a preview answers the round",
         "sender/preview.py",
         "round in client.sent_rounds",
