@@ -306,3 +306,14 @@ def test_what_rounding_may_have_moved_is_added_to_what_is_told(
         0 < other - one <= (p + 2 * q) * 2 * error * (n + 1)
         for one, other in zip(true, moved, strict=True)
     )
+
+
+def test_a_loss_that_was_asked_for_is_said_as_it_was_and_none_that_is_infinite() -> None:
+    for protocol in (
+        loloha.BiLOLOHA(k=2, eps_inf=0.3, eps_1=0.1), loloha.OLOLOHA(k=5, eps_inf=5.0, eps_1=4.9),
+        loloha.GRR(k=7, eps=0.7), loloha.RAPPOR(k=4, eps_inf=1.1, eps_1=0.3),
+    ):  # fmt: skip
+        assert privacy.shuffled(protocol, 50).first.local == protocol.asked_first
+    boundless = privacy.shuffled(loloha.OLOLOHA(k=2, eps_inf=700.0, eps_1=350.0), 50)
+    assert "Any one round: no gain is proved, nothing bounds it." in boundless.text
+    assert "inf" not in boundless.text

@@ -19,6 +19,7 @@ from loloha.errors import ParameterError
 from loloha.privacy import blanket
 from loloha.privacy.blanket import Classes, Divergence
 from loloha.privacy.composition import Others, composed
+from loloha.privacy.rounded import as_asked
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import Protocol
 from loloha.protocols.base import speakable
@@ -50,6 +51,10 @@ class Amplified(NamedTuple):
     lower: float
     local: float
     closed: float | None
+
+    def asked(self, eps: float) -> Amplified:
+        """With the loss that was asked for, where it was computed but for rounding."""
+        return self._replace(eps=as_asked(self.eps, eps), local=as_asked(self.local, eps))
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Shuffled:
             lines.append(
                 f"- {what}: eps = {amplified.eps:.4g} instead of {amplified.local:.4g}{attained}."
                 if amplified.eps < amplified.local
-                else f"- {what}: no gain is proved, eps = {amplified.local:.4g}."
+                else f"- {what}: no gain is proved, {_eps(amplified.local)}."
             )
         lines.append(
             "- Not covered: linking over rounds. A key or a fingerprint joins reports of one user "
@@ -104,6 +109,10 @@ class Shuffled:
             for name, amplified in (("first", self.first), ("round", self.round))
         }
         return {"n": self.n, "delta": self.delta, "group": self.group, **plain, "text": self.text}
+
+
+def _eps(eps: float) -> str:
+    return "nothing bounds it" if math.isinf(eps) else f"eps = {eps:.4g}"
 
 
 def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
@@ -137,7 +146,7 @@ def shuffled(protocol: Protocol, n: int, delta: float = 1e-6) -> Shuffled:
         raise ParameterError(f"delta must be in [1e-12, 0.1], got {delta!r}; try 1e-6")
     encoding = protocol.encoding
     keys = encoding.key_count
-    first = _amplified(_first_report(protocol), n, keys, delta)
+    first = _amplified(_first_report(protocol), n, keys, delta).asked(protocol.asked_first)
     if not protocol.longitudinal:
         later = first
     else:
