@@ -271,12 +271,12 @@ def test_plan_backwards(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (row,) = loloha.plan_for(error=0.01, k=96, n=10_000, protocols=["ololoha"]).rows
-    assert found["rows"][0]["found"] == row.found
+    assert found["rows"][0]["found"] == row.solution
     assert found["unknown"] == "eps_inf"
     assert main(asked) == 0
     said = capsys.readouterr().out
     assert "least eps_inf" in said
-    assert str(row.found) in said
+    assert str(row.solution) in said
     assert main(["plan", "--k", "96", "--eps-inf", "4", "--eps-1", "1", "--visible", "0.02"]) == 0
     assert "least n" in capsys.readouterr().out
     assert main(["plan", "--k", "96", "--n", "100", "--eps-1", "1", "--error", "0.1"]) == 2
