@@ -40,22 +40,19 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def large(store: Store, stored: StoredCampaign, tables: list[sql.Table] = TABLES) -> None:
     """Rows for three batches in each table."""
-    texts = {"event": "{}-{}", "kind": "kind {1}", "rule": "rule {1}", "body": "{{}}"}
+    texts = {"event": "{}-{}", "kind": "kind {1}", "rule": "rule {1}"}
     numbers = {"campaign_id": stored.id, "round": 7, "count": 1, "tries": 0, "due": 0}
+
+    def content(column: sql.Column[Any], number: int) -> object:
+        if isinstance(column.type, sql.Text):
+            return texts.get(column.name, "{{}}").format(stored.id, number)
+        if isinstance(column.type, sql.LargeBinary):
+            return b"\0"
+        is_last = column is list(column.table.primary_key)[-1]
+        return number if is_last else numbers.get(column.name, number)
+
     for table in tables:
-        rows = [
-            {
-                column.name: numbers[column.name]
-                if column.name in numbers
-                else texts[column.name].format(stored.id, number)
-                if column.name in texts
-                else b"\0"
-                if isinstance(column.type, sql.LargeBinary)
-                else number
-                for column in table.c
-            }
-            for number in range(MANY)
-        ]
+        rows = [{one.name: content(one, number) for one in table.c} for number in range(MANY)]
         with store.writing() as connection:
             connection.execute(sql.insert(table), rows)
 
