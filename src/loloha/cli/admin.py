@@ -67,14 +67,14 @@ def list_keys(
         console.show("no admin keys")
         return
     console.show_table(
-        ("name", "label", "made", "last used", "valid until"),
+        ("name", "label", "made", "last used", "expires"),
         [
             (
                 key["name"],
                 console.visible(key["label"]) or "-",
                 (key["created"] or "unknown")[:10],
                 (key["used"] or ("never" if key["created"] else "unknown"))[:10],
-                (key["expires"] or "revoked")[:10],
+                (key["expires"] or "-")[:10],
             )
             for key in known
         ],
