@@ -1,12 +1,16 @@
 """The page of admins: who gets in and for how long, whose forms count, and what they do."""
 
+import hmac
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from html import unescape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sql
 
 from browsing import browser, listening
 from collecting import ADMIN_KEY, HOUR, START, Clock, become, campaign, clients, created, messages
@@ -14,12 +18,19 @@ from dashboards import hostile
 from loloha.campaign import Schedule
 from loloha.collector.admin.campaign_card import MOST_SHOWN, ago
 from loloha.collector.admin.form_guard import PLAIN, SECURE
-from loloha.collector.admin.session import IDLE_SECONDS, LONGEST_SECONDS, Session
 from loloha.collector.admin.view import POLICY
 from loloha.collector.life import MEANS, following
 from loloha.collector.secret import hashed
-from loloha.collector.store import store
-from loloha.collector.store.admin_key import DAY, LAST, AdminKey, AdminKeys
+from loloha.collector.store import schema, store
+from loloha.collector.store.admin_key import DAY, LAST, AdminKeys
+from loloha.collector.store.admin_session import (
+    IDLE_SECONDS,
+    LONGEST_SECONDS,
+    MOST,
+    AdminSession,
+    AdminSessions,
+)
+from loloha.errors import StoreError
 from loloha.wire import Refusal
 
 Serve = Callable[..., Any]
@@ -46,6 +57,16 @@ def send(client: Any, path: str, **fields: str) -> Any:
 
 def keys_of(client: Any) -> AdminKeys:
     return AdminKeys(client.app.state.context.store)
+
+
+def sessions_of(client: Any) -> AdminSessions:
+    return AdminSessions(client.app.state.context.store)
+
+
+def rows_of(client: Any) -> list[Any]:
+    """What the store has of sessions."""
+    with client.app.state.context.store.database.read() as connection:
+        return list(connection.execute(sql.select(schema.admin_session)))
 
 
 def cookie_of(answer: Any) -> tuple[str, str, set[str]]:
@@ -84,7 +105,8 @@ def test_the_cookie_is_kept_from_scripts_other_sites_and_other_paths(serve: Serv
 
 def test_a_session_ends_when_it_is_idle_and_when_it_is_old(serve: Serve, clock: Clock) -> None:
     client, began = serve(), clock.now
-    value = cookie_of(log_in(client))[1]
+    idle = {"cookie": f"{PLAIN}={cookie_of(log_in(client))[1]}"}
+    log_in(client)
     clock.now += IDLE_SECONDS - 1
     answer = client.get("/admin/")
     assert answer.status_code == 200
@@ -97,10 +119,29 @@ def test_a_session_ends_when_it_is_idle_and_when_it_is_old(serve: Serve, clock: 
     assert ended.status_code == 401
     assert "has ended" in ended.text
     clock.now = began + IDLE_SECONDS
-    assert client.get("/admin/", headers={"cookie": f"{PLAIN}={value}"}).status_code == 401
+    assert client.get("/admin/", headers=idle).status_code == 401
     # Of a clock that has gone back nobody knows how long ago it was.
     clock.now = began - HOUR
-    assert client.get("/admin/", headers={"cookie": f"{PLAIN}={value}"}).status_code == 401
+    assert client.get("/admin/", headers=idle).status_code == 401
+
+
+def test_sessions_that_have_ended_are_deleted_and_the_others_are_bounded(
+    serve: Serve, clock: Clock
+) -> None:
+    client = serve()
+    (key,) = client.portal.call(client.app.state.context.admin_keys)
+    sessions = sessions_of(client)
+    first, *_ = [sessions.begin(key, clock.now) for _ in range(3)]
+    clock.now += IDLE_SECONDS - 1
+    assert sessions.find(first.secret, [key], clock.now) == first
+    clock.now += 1
+    sessions.begin(key, clock.now)
+    assert len(rows_of(client)) == 2
+    clock.now += 1
+    newer = [sessions.begin(key, clock.now) for _ in range(MOST)]
+    assert len(rows_of(client)) == MOST
+    assert sessions.find(first.secret, [key], clock.now) is None
+    assert all(sessions.find(one.secret, [key], clock.now) for one in newer)
 
 
 @pytest.mark.parametrize("how", ["revoked", "rotated", "expired", "unset"])
@@ -128,33 +169,85 @@ def test_a_session_ends_with_its_key(serve: Serve, clock: Clock, how: str) -> No
     assert len(keys_of(client).all()) == before
 
 
-def test_no_cookie_is_valid_that_a_valid_key_has_not_signed(serve: Serve, clock: Clock) -> None:
+def test_no_other_cookie_is_valid(serve: Serve) -> None:
     client = serve()
-    key = AdminKey(hashed(ADMIN_KEY), "", None, None, None)
-    good = Session.begin(key, clock.now)
-    other = AdminKey(hashed("another key"), "", None, None, None)
-    late = Session(key, good.name, good.began, good.seen + 5)
-    body, _, signature = good.cookie.rpartition(".")
-    wrong = [
-        "", ".", "x" * 5000, body, f"{body}.{'0' * 64}", f"{late.cookie[:-64]}{signature}",
-        Session.begin(other, clock.now).cookie, f"{body}.{good.form_token}", good.cookie + "0",
-        good.cookie.upper(), f"{'0' * 32}{good.cookie[32:]}",
-    ]  # fmt: skip
+    good = cookie_of(log_in(client))[1]
+    form = token(client)
+    wrong = ["", ".", "x" * 5000, "ä", good[:-1], good + "0", good.swapcase(), form, '"\\377"']
     for one in wrong:
-        answer = client.get("/admin/", headers={"cookie": f"{PLAIN}={one}"})
+        headers = {"cookie": f"{PLAIN}={one}".encode("latin-1")}
+        answer = client.get("/admin/", headers=headers)
         assert answer.status_code == 401, one
         assert "Administration" not in answer.text
-    assert client.get("/admin/", headers={"cookie": f"{PLAIN}={good.cookie}"}).status_code == 200
+    assert client.get("/admin/", headers={"cookie": f"{PLAIN}={good}"}).status_code == 200
 
 
-def test_a_session_outlives_a_restart_and_a_logout_deletes_it(serve: Serve, clock: Clock) -> None:
+def test_no_session_can_be_made_of_all_that_the_store_has(serve: Serve, clock: Clock) -> None:
+    client = serve()
+    secret, _ = keys_of(client).draw("mine", now=clock.now)
+    cookies = [cookie_of(log_in(client, key))[1] for key in (secret, ADMIN_KEY, ADMIN_KEY)]
+    keys = client.portal.call(client.app.state.context.admin_keys)
+    cells = {cell for row in rows_of(client) for cell in row if isinstance(cell, bytes)}
+    # Two sessions of one key have nothing in common.
+    assert len(cells) == 2 * len(cookies)
+    of_setting = hashed(ADMIN_KEY)
+    assert not cells & {of_setting, hashed(of_setting.hex()), *map(str.encode, cookies)}
+    with client.app.state.context.store.database.read() as connection:
+        tables = (connection.execute(sql.select(one)) for one in schema.metadata.tables.values())
+        cells = {cell for rows in tables for row in rows for cell in row if isinstance(cell, bytes)}
+    cells |= {hmac.digest(*two, "sha256") for two in product(cells, [*cells, b"form", b"key"])}
+    texts = {text for one in cells for text in (one.hex(), one.decode("latin-1"))}
+    texts |= {urlsafe_b64encode(one).rstrip(b"=").decode() for one in cells}
+    find = sessions_of(client).find
+    assert [text for text in texts if find(text, keys, clock.now)] == []
+    assert all(find(cookie, keys, clock.now) for cookie in cookies)
+    assert not [one for one in cookies if one in repr(AdminSession(keys[0], one))]
+
+
+def test_a_session_outlives_a_restart_and_no_copy_of_it_a_logout(serve: Serve) -> None:
     client = serve()
     log_in(client)
     cookie = {"cookie": f"{PLAIN}={client.cookies[PLAIN]}"}
+    other = {"cookie": f"{PLAIN}={cookie_of(log_in(serve()))[1]}"}
     assert serve().get("/admin/", headers=cookie).status_code == 200
+    fields = {"token": token(client), "label": "", "days": ""}
     out = send(client, "logout")
     assert (out.status_code, out.headers["location"]) == (303, "login")
     assert not client.cookies
+    assert client.get("/admin/").status_code == 401
+    assert client.get("/admin/", headers=cookie).status_code == 401
+    assert client.post("/admin/add", data=fields, headers={**OWN, **cookie}).status_code == 401
+    assert keys_of(client).all() == []
+    # Nobody else is logged out.
+    assert client.get("/admin/", headers=other).status_code == 200
+
+
+def test_a_logout_that_fails_says_so(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serve()
+    log_in(client)
+    fields = {"token": token(client)}
+
+    def fail(*_: object) -> None:
+        raise StoreError("store must be reachable")
+
+    monkeypatch.setattr(AdminSessions, "end", fail)
+    out = client.post("/admin/logout", data=fields, headers=OWN, follow_redirects=False)
+    assert (out.status_code, "set-cookie" in out.headers) == (503, False)
+
+
+def test_a_page_is_shown_where_its_use_cannot_be_noted(
+    serve: Serve, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve()
+    log_in(client)
+    clock.now += IDLE_SECONDS - 1
+
+    def fail(*_: object) -> None:
+        raise StoreError("store must be writable")
+
+    monkeypatch.setattr(client.app.state.context.store.database, "write", fail)
+    assert client.get("/admin/").status_code == 200
+    clock.now += 1
     assert client.get("/admin/").status_code == 401
 
 
@@ -179,8 +272,14 @@ def test_collectors_of_one_database_share_sessions(
     assert (done.status_code, done.headers["location"]) == (303, "./?done=paused")
     # What the other has done shows at once.
     assert '<span class="state paused">' in one.get("/admin/").text
+    values = [cookie_of(log_in(one, secret))[1] for _ in range(2)]
+    gone, kept = ({"cookie": f"{PLAIN}={value}"} for value in values)
+    form = {"token": AdminSession(key, values[0]).form_token}
+    assert other.post("/admin/logout", data=form, headers={**OWN, **gone}).status_code == 200
+    assert one.get("/admin/", headers=gone).status_code == 401
+    assert one.get("/admin/", headers=kept).status_code == 200
     keys_of(other).revoke(key.name, now=clock.now)
-    assert one.get("/admin/").status_code == 401
+    assert one.get("/admin/", headers=kept).status_code == 401
 
 
 def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(serve: Serve, clock: Clock) -> None:
@@ -309,11 +408,12 @@ def test_methods_that_are_not_there_are_answered_so(serve: Serve) -> None:
 
 def test_without_sums_it_answers_as_the_api_does(serve: Serve, tmp_path: Path) -> None:
     one = campaign()
-    created(serve(), one)
+    other = serve()
+    created(other, one)
+    log_in(other)
+    fields = {"token": token(other), "fingerprint": one.fingerprint, "to": "paused"}
+    headers = {**OWN, "cookie": f"{PLAIN}={other.cookies[PLAIN]}"}
     client = serve(append_only=str(tmp_path / "log"))
-    value = Session.begin(AdminKey(hashed(ADMIN_KEY), "", None, None, None), START + 60)
-    fields = {"token": value.form_token, "fingerprint": one.fingerprint, "to": "paused"}
-    headers = {**OWN, "cookie": f"{PLAIN}={value.cookie}"}
     for answer in (
         log_in(client),
         client.get("/admin/", headers=headers),

@@ -15,7 +15,6 @@ from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, mess
 from loloha.campaign import Labels
 from loloha.collector import admission, form, together
 from loloha.collector.admin.form_guard import FORM, LARGEST_FORM, LOGIN, PLAIN
-from loloha.collector.admin.session import Session
 from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
 from loloha.collector.body import PAGES
 from loloha.collector.middleware import take_off
@@ -24,6 +23,7 @@ from loloha.collector.secret import hashed
 from loloha.collector.service import Application, create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
+from loloha.collector.store.admin_session import AdminSession, AdminSessions
 from loloha.collector.terms import Terms
 
 JSON = {"content-type": "application/json"}
@@ -130,10 +130,10 @@ def faults(app: Any, context: Any, ways: list[tuple[str, str]]) -> list[str]:
 async def page_faults(app: Any, context: Any, method: str, path: str) -> list[str]:
     """The same for a page of admins: none but its own pages, a session, the session's forms."""
     key = (await context.admin_keys())[0]
-    session = Session.begin(key, context.clock())
+    session = AdminSessions(context.store).begin(key, context.clock())
     good = {
         "content_type": FORM,
-        "cookie": f"{PLAIN}={session.cookie}",
+        "cookie": f"{PLAIN}={session.secret}",
         "origin": "http://127.0.0.1",
     }
     is_login = path == LOGIN
@@ -157,10 +157,10 @@ async def page_faults(app: Any, context: Any, method: str, path: str) -> list[st
     if not is_login:
         ways += [
             (401, b"a=1", {"cookie": ""}),
-            (401, b"a=1", {"cookie": f"{PLAIN}={session.cookie[:-1]}x"}),
+            (401, b"a=1", {"cookie": f"{PLAIN}={session.secret[:-1]}x"}),
             (403, b"a=1", {}),
             (403, b"token=" + b"0" * 64, {}),
-            (403, b"token=" + Session.begin(key, 0).form_token.encode(), {}),
+            (403, b"token=" + AdminSession(key, "another").form_token.encode(), {}),
         ]
     found = []
     for wanted, body, changes in ways:

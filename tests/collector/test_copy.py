@@ -14,6 +14,7 @@ from loloha.cli import main
 from loloha.collector.store import Store, schema
 from loloha.collector.store import copy as copying
 from loloha.collector.store.admin_key import AdminKeys
+from loloha.collector.store.admin_session import AdminSessions
 from loloha.collector.store.copy import copy
 from loloha.collector.store.database import Database
 from loloha.collector.store.tenure import RECENTLY
@@ -49,7 +50,7 @@ def filled(url: str) -> list[bytes]:
             store.record([Submission.of(stored, batch(stored.campaign, sent))], NOW)
     store.close_rounds(NOW)
     for key in (b"\xff" * 32, b"\0" * 32):
-        AdminKeys(store).add(key, now=START)
+        AdminSessions(store).begin(AdminKeys(store).add(key, now=START), NOW)
     store.close()
     return sent
 
@@ -60,7 +61,7 @@ def content(url: str) -> dict[str, list[Any]]:
         found = {
             table.name: sorted(map(tuple, connection.execute(sql.select(table))))
             for table in schema.metadata.sorted_tables
-            if table is not schema.writer
+            if table not in (schema.writer, schema.admin_session)
         }
     database.close()
     return found
@@ -79,6 +80,9 @@ def test_a_copy_has_every_row_and_counts_on(sqlite_url: str, target: str) -> Non
     again = Submission.of(stored, batch(stored.campaign, sent))
     outcome = UploadOutcome.of(store.record([again], NOW)[0].tolist())
     assert (outcome.accepted, outcome.duplicates) == (0, 20)
+    # Admins log in there again.
+    with store.database.read() as connection:
+        assert connection.execute(sql.select(schema.admin_session)).all() == []
     # The next campaign has a number of its own.
     assert store.create(campaign(name="third"), TERMS, token=None, now=NOW)[1]
     store.close()

@@ -342,7 +342,7 @@ def test_a_collector_of_a_release_that_writes_alone_is_stopped(postgresql_url: s
             " DROP COLUMN used, DROP COLUMN expires"
         )
         connection.exec_driver_sql("DROP VIEW loloha_estimates")
-        connection.exec_driver_sql("DROP TABLE estimated_round, estimate")
+        connection.exec_driver_sql("DROP TABLE estimated_round, estimate, admin_session")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
     new = Store(postgresql_url)
     with pytest.raises(StoreError, match="taken it over"):

@@ -13,7 +13,8 @@ def copy(store: str, copy: str, *, accept_losses: bool = False, as_json: bool = 
     """Copy a whole store into another database, of the same kind or the other.
 
     Stop the collector before. What was cut off goes on when the same is asked for again; at the
-    end every row is compared, and only then can a collector start on the copy.
+    end every row is compared, and only then can a collector start on the copy. Sessions of the
+    admin page stay behind.
     """
     from loloha import checks
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope
 
-    from loloha.collector.admin.session import Session
     from loloha.collector.deadline import Deadlines
+    from loloha.collector.store.admin_session import AdminSession
     from loloha.collector.stored_campaign import StoredCampaign
 
 PAGES = "/admin/"
@@ -56,7 +56,7 @@ class Admitted:
         Requests that its body was charged as.
     form : dict of str to str
         Its body, if it is a form.
-    session, cookie : Session or None, str
+    session, cookie : AdminSession or None, str
         Of the admin who is logged in, and the name under which the browser keeps it.
     answer : callable or None
         What answers it past everything that routes and parses other requests.
@@ -83,7 +83,7 @@ class Admitted:
         self.charged = 0.0
         self.hold: Hold | None = None
         self.form: dict[str, str] = {}
-        self.session: Session | None = None
+        self.session: AdminSession | None = None
         self.cookie = ""
         self.answer: Callable[..., Awaitable[Response]] | None = None
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response
 from loloha.collector import shape
 from loloha.collector.admin.campaign_card import SHORT, card, cards
 from loloha.collector.admin.form_guard import LOGIN, PLAIN, SECURE, speaks_tls
-from loloha.collector.admin.session import Session
 from loloha.collector.admin.view import logged_out, moved, page
 from loloha.collector.administration import draw_key, revoke_key, rotate_key
 from loloha.collector.body import PAGES, Admitted
@@ -19,6 +18,7 @@ from loloha.collector.context import Context
 from loloha.collector.life import MEANS, Wanted
 from loloha.collector.problem import Problem
 from loloha.collector.store.admin_key import LAST, AdminKey, AdminKeys
+from loloha.collector.store.admin_session import AdminSessions
 
 _DONE = {
     "open": "The campaign takes reports again.",
@@ -50,13 +50,16 @@ def routes(context: Context) -> APIRouter:
         if key is None:
             # The same, whether it never was one, has expired or is revoked.
             raise Problem(403, "key must be a valid admin key; try another", kind="login")
-        admitted.session = Session.begin(key, context.clock())
+        begin = AdminSessions(context.store).begin
+        admitted.session = await context.read(begin, key, context.clock())
         admitted.cookie = SECURE if speaks_tls(request.scope) else PLAIN
         return moved(admitted, "./")
 
     @router.post(f"{PAGES}logout")
     async def log_out(request: Request) -> Response:
-        return logged_out(_admitted(request))
+        admitted = _admitted(request)
+        await context.read(AdminSessions(context.store).end, request.cookies[admitted.cookie])
+        return logged_out(admitted)
 
     @router.get(PAGES)
     async def show_all(

@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from loloha.collector.admin.session import Session
 from loloha.collector.body import PAGES
 from loloha.collector.problem import Problem
+from loloha.collector.store.admin_session import AdminSessions
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -55,15 +55,16 @@ async def require_session(context: Context, admitted: Admitted) -> None:
                 headers={"Retry-After": "60"},
             )
         return
-    keys, now = await context.admin_keys(), context.clock()
     cookies = Request(admitted.scope).cookies
-    for name in (SECURE, PLAIN):
-        session = Session.read(cookies.get(name, ""), keys, now)
+    names = [name for name in (SECURE, PLAIN) if name in cookies]
+    for name in names:
+        keys, find = await context.admin_keys(), AdminSessions(context.store).find
+        session = await context.read(find, cookies[name], keys, context.clock())
         if session is not None:
             await context.note_use(session.key)
-            admitted.session, admitted.cookie = session.at(now), name
+            admitted.session, admitted.cookie = session, name
             return
-    had_one = admitted.writes or SECURE in cookies or PLAIN in cookies
+    had_one = admitted.writes or names
     raise Problem(
         401,
         "session has ended; log in again" if had_one else FIRST,

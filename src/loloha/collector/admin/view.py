@@ -9,10 +9,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from loloha.collector.admin.form_guard import FIRST, SECURE
-from loloha.collector.admin.session import IDLE_SECONDS
 from loloha.collector.body import PAGES
 from loloha.collector.dashboard import asset
 from loloha.collector.problem import TITLES, response
+from loloha.collector.store.admin_session import IDLE_SECONDS
 
 if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
@@ -101,7 +101,7 @@ def logged_out(admitted: Admitted) -> Response:
 
 def _with_cookie(answer: Response, admitted: Admitted | None) -> Response:
     if admitted is not None and admitted.session is not None:
-        _set_cookie(answer, admitted.cookie, admitted.session.cookie, IDLE_SECONDS)
+        _set_cookie(answer, admitted.cookie, admitted.session.secret, IDLE_SECONDS)
     return answer
 
 

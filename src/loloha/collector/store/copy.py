@@ -24,7 +24,9 @@ from loloha.errors import StoreError
 _BYTES_AT_ONCE = 8 << 20
 _ROWS_AT_ONCE = 1000
 _ROWS_READ = 50
-_TABLES = [table for table in schema.metadata.sorted_tables if table is not schema.writer]
+_LEFT_OUT = (schema.writer, schema.admin_session)
+"""Who writes the copy begins anew; admins log in there again."""
+_TABLES = [table for table in schema.metadata.sorted_tables if table not in _LEFT_OUT]
 """In an order in which rows come after those that they refer to."""
 
 
@@ -37,7 +39,8 @@ def copy(
 ) -> dict[str, int]:
     """Copy a store into another database, of the same kind or the other.
 
-    The source keeps what it has; a collector that had it writes to it no more.
+    The source keeps what it has; a collector that had it writes to it no more. Sessions of the
+    admin page are not copied.
 
     Parameters
     ----------

@@ -44,6 +44,17 @@ admin_key = Table(
     Column("expires", BigInteger),
 )
 
+# Sessions of the admin page, by SHA-256 of the secret that the browser keeps; moments as above.
+admin_session = Table(
+    "admin_session",
+    metadata,
+    Column("sha256", LargeBinary, primary_key=True),
+    # An HMAC of the admin key's hash, keyed by that secret.
+    Column("key", LargeBinary, nullable=False),
+    Column("began", BigInteger, nullable=False),
+    Column("seen", BigInteger, nullable=False),
+)
+
 campaign = Table(
     "campaign",
     metadata,

@@ -1,0 +1,18 @@
+"""Sessions of the admin page."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+
+
+def upgrade() -> None:
+    """Create their table."""
+    op.create_table(
+        "admin_session",
+        sa.Column("sha256", sa.LargeBinary, primary_key=True),
+        sa.Column("key", sa.LargeBinary, nullable=False),
+        sa.Column("began", sa.BigInteger, nullable=False),
+        sa.Column("seen", sa.BigInteger, nullable=False),
+    )
