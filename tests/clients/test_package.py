@@ -15,7 +15,7 @@ from javascript import CLIENT, node
 from loloha.collector.settings import Settings
 from serving import Served, create, get
 
-LARGEST = 16_590
+LARGEST = 16_640
 """Bytes: what docs/javascript.md says."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "javascript.md"
 

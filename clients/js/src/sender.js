@@ -17,7 +17,7 @@ import { SILENCED, isOptedOut, isSilenced } from "./optout.js";
 import { outbox } from "./outbox.js";
 import { post } from "./post.js";
 import { previewOf } from "./preview.js";
-import { assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, reader, remainsOf, textOf } from "./state.js";
+import { agreed, assigned, committedOf, fingerprintOf, haveNames, ledgerAfter, lossOf, only, reader, remainsOf, sameIn, textOf } from "./state.js";
 
 /** So many answers in a row that settle nothing: what answers is no collector that works. */
 const FRUITLESS = 3;
@@ -33,6 +33,7 @@ export class Sender {
   #clock;
   #post;
   #outbox;
+  #withdrawals = 0;
 
   /**
    * @param storage where the state is: `indexedDbStorage`, `fileStorage`, `memoryStorage`
@@ -81,18 +82,22 @@ export class Sender {
    *   answered yet; if not, a round that is answered again counts this user twice
    * @returns {Promise<Campaign | null>} the first one; null, with nothing kept or sent, where DO_NOT_TRACK is
    *   set, or the browser says that its user wants none of this, and had not agreed before
+   * @throws {StateError} if the user withdraws before it is kept
    */
   async agree(url, { token = null, limit = null, wait = true } = {}) {
     const urls = [url].flat();
     const wanted = new Set(urls.map(fingerprintOf));
     must(wanted.size && wanted.size === urls.length, "url must be one campaign, or several different ones; name each once");
     if (isSilenced()) return null;
+    const withdrawals = this.#withdrawals;
     const known = await this.#read();
     if (!known.enrolments.length && isOptedOut()) return null;
     const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
-    return this.#change((state) => {
+    return this.#change(async (state) => {
       const isNew = !state.enrolments.length;
-      // Another tab may have answered rounds meanwhile.
+      // A collector may be slow: the user's last word counts, here and in other tabs.
+      const isLast = !isNew || (withdrawals === this.#withdrawals && (await textOf(known)) === (await textOf(state)));
+      must(isLast, "consent must not be withdrawn before it is kept; ask the user", StateError);
       if (isNew) state.enrolments = found.map((one) => enrolled(one, state.answered, wait));
       const { enrolments } = state;
       must(
@@ -152,6 +157,7 @@ export class Sender {
    * rounds were answered.
    */
   async withdraw() {
+    this.#withdrawals += 1;
     let lost = "";
     const mend = (text) => {
       // Even a state that nobody can read is deleted; what was spent before it is kept, if that can be read.
@@ -338,8 +344,10 @@ export class Sender {
       const dropped = [];
       for (const { enrolment, message, halted, isOver } of reports) {
         const one = sameIn(state, enrolment);
-        if (!one.queue) continue;
-        one.queue = one.queue.filter(([, text]) => text !== message);
+        const left = one.queue?.filter(([, text]) => text !== message);
+        // What a late answer says of a deleted report is older than all that waits now.
+        if (!left || (!isOver && left.length === one.queue.length)) continue;
+        one.queue = left;
         // An end is for ever, whoever is told of a pause after it.
         if (!isOver && (!halted || one.halted === "ended")) continue;
         dropped.push(...one.queue.map(roundOf));
@@ -423,9 +431,6 @@ export class Sender {
 
 const roundOf = ([round]) => round;
 
-/** The same enrolment in another state; nothing if it is there no more. */
-const sameIn = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url) ?? {};
-
 /** A new enrolment, which goes on in its panel and may leave out rounds that were answered. */
 function enrolled({ key, ...one }, known, wait) {
   const { protocol, fingerprint, schedule: { every } } = one.campaign;
@@ -444,15 +449,4 @@ function agreeTo(limit, state) {
   checkLimit(limit, sum(clients.map(({ committedBefore }) => committedBefore), committed), clients.map(({ claim }) => claim));
   for (const client of clients) client.setLimit(null);
   Object.assign(state, { limit: bound(limit), committed });
-}
-
-function agreed({ enrolments }) {
-  must(enrolments.length, "consent must be given before anything is reported; ask the user", StateError);
-  return enrolments;
-}
-
-function only(state) {
-  const [enrolment, another] = agreed(state);
-  must(!another, "campaign must be the only one; use reportAll, deliverAll", StateError);
-  return enrolment;
 }

@@ -161,6 +161,22 @@ export const lossOf = ({ enrolments, spent }) => sum(enrolments.map(({ client })
 /** Everything committed so far, NaN if it is not known. */
 export const committedOf = ({ enrolments, committed }) => sum(enrolments.map(({ client }) => client.committed), committed);
 
+/** The same enrolment in another state; nothing if it is there no more. */
+export const sameIn = ({ enrolments }, { url }) => enrolments.find((one) => one.url === url) ?? {};
+
+/** The enrolments of a state, of which there must be some. */
+export function agreed({ enrolments }) {
+  must(enrolments.length, "consent must be given before anything is reported; ask the user", StateError);
+  return enrolments;
+}
+
+/** The only enrolment of a state. */
+export function only(state) {
+  const [enrolment, another] = agreed(state);
+  must(!another, "campaign must be the only one; use reportAll, deliverAll", StateError);
+  return enrolment;
+}
+
 /** Whether each campaign has a name of its own. */
 export const haveNames = (enrolments) =>
   new Set(enrolments.map(({ campaign }) => campaign.name)).size === enrolments.length;

@@ -203,3 +203,22 @@ test("from its end date on it draws nothing, sends nothing, and drops what waits
   clock.now = expires;
   await assert.rejects(sender.agree(collector.url), CampaignError);
 });
+
+test("a late answer to what was deleted drops nothing of who agreed again", async () => {
+  const { sender, collector, open } = await made();
+  await sender.report("a");
+  const other = open();
+  collector.answers = [
+    async (message) => {
+      await other.withdraw();
+      await other.agree(collector.url);
+      await other.report("b", { round: 1 });
+      return halt("paused")(message);
+    },
+    receipt,
+  ];
+  await sender.deliver();
+  const [{ waiting }] = (await other.status()).campaigns;
+  assert.deepEqual(waiting, [1]);
+  assert.deepEqual((await other.deliver()).sent, [1]);
+});

@@ -730,10 +730,38 @@ test("who agrees in two pages at once answers no round twice", async () => {
       return answer;
     },
   });
+  // The withdrawal came after this consent.
+  await assert.rejects(other.agree(collector.url), StateError);
+  await sender.agree(collector.url);
   await other.agree(collector.url);
   assert.equal(await other.report("b"), 0);
   assert.deepEqual((await other.status()).campaigns[0].waiting, []);
   assert.equal(collector.messages.length, 1);
+});
+
+test("who withdraws while a collector is asked is not enrolled", async () => {
+  const { sender, collector, storage } = await made({ agree: false });
+  const { fetch } = collector;
+  const withdrawn = async (url, init) => {
+    await slow.withdraw();
+    return fetch(url, init);
+  };
+  // Nothing is there yet, so that the state itself shows nothing.
+  const slow = new Sender(storage, { fetch: withdrawn });
+  await assert.rejects(slow.agree(collector.url), StateError);
+  assert.equal(await storage.read(), null);
+  // Who agrees again, to what another page ends meanwhile.
+  await sender.agree(collector.url);
+  const { change } = storage;
+  const ended = new Sender({
+    ...storage,
+    change: async (next) => {
+      await sender.withdraw();
+      return change(next);
+    },
+  });
+  await assert.rejects(ended.agree(collector.url), StateError);
+  assert.equal((await sender.status()).consent, false);
 });
 
 test("a page that goes away asks for little, and not again while the collector wants rest", async () => {
