@@ -356,6 +356,27 @@ def test_a_tab_whose_copy_is_stale_sends_what_is_queued_now(
     assert (first["n"], first["conflicts"]) == (1, 0)
 
 
+SLOW = """
+const begun = new Promise((asked) => {
+  const waits = new Promise((go) => { window.go = go; });
+  const slow = async (...request) => { asked(); await waits; return fetch(...request); };
+  window.work = make({ fetch: slow }).agree(address).catch(name);
+});
+await begun;
+"""
+
+
+def test_a_withdrawal_ends_a_consent_that_another_tab_still_asks_for(
+    tab: Tab, context: Any, world: World
+) -> None:
+    other = Tab(context, world)
+    other.run(SLOW)
+    tab.run(f"{AGREE} await sender.report('a'); await sender.deliver(); await sender.withdraw()")
+    assert other.run("window.go(); return window.work") == "StateError"
+    assert tab.run("return (await make().status()).consent") is False
+    assert [one["n"] for one in world.rounds()] == [1]
+
+
 def test_many_that_wait_leave_in_one_request_within_the_browser_s_bound(tab: Tab) -> None:
     tab.run(
         f"{AGREE} for (let round = 0; round < 120; round++) await sender.report('a', {{ round }})"
