@@ -17,7 +17,7 @@ from loloha.distribution import exact_distribution, log_of
 from loloha.errors import ParameterError
 from loloha.hashing import modular
 from loloha.protocols import REGISTRY, Protocol, protocol_from_dict
-from loloha.protocols.parameter_check import LARGEST_G, least_variance_g, published_g
+from loloha.protocols.choice import LARGEST_G, least_variance_g, published_g
 
 EPS = [1e-6, 1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 36.0, 37.0, 100.0, 700.0]
 LOW_SHARE = [1e-6, 0.01, 0.4, 0.6, 0.999]

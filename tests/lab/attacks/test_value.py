@@ -16,7 +16,7 @@ from loloha.protocols import REGISTRY, Protocol
 from loloha_lab import attacks
 from loloha_lab.attacks import filtering
 from loloha_lab.attacks.memo import BitMemos, SymbolMemos
-from loloha_lab.attacks.value import _cell_prior, _cells, _judged, _values
+from loloha_lab.attacks.value import _cell_prior, _judged, _values
 
 BUDGETS: dict[str, Any] = {"eps": 1.0, "eps_inf": 2.0, "eps_1": 1.0}
 
@@ -123,7 +123,8 @@ def test_particles_agree_with_the_exact_filter(protocol: Protocol) -> None:
     sent = list(sample_reports(protocol, History(values, protocol.k), Draws(1)))
     ys = np.stack([np.asarray(one.ys) for one in sent], axis=1)
     memos: Any = (SymbolMemos if protocol.encoding.symbols else BitMemos).of(protocol)
-    weight = _cell_prior(_cells(protocol, sent[0].keys, n), prior, len(memos.blind))
+    cells = protocol.encoding.memo_indices(sent[0].keys, np.arange(protocol.k), n)
+    weight = _cell_prior(cells, prior, len(memos.blind))
     found, optimal = (
         np.stack(list(run(memos, weight, 0.1, ys, np.random.default_rng(2))))[rounds // 2 :]
         for run in (filtering.particles, filtering.exact)

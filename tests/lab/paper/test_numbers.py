@@ -161,13 +161,49 @@ def test_uniform_errors(page: Tables, small: Small, runs: dict[Key, list[dict[st
         # sum (f - 1/m)^2 = sum f^2 - 1/m
         uniform[key] = float(np.mean((truth**2).sum(axis=1) - 1 / bins) / bins)
         assert float(row[head.index("mse_uniform")]) == pytest.approx(uniform[key], rel=6e-4)
-    for workload, label, least in page.found["uniform"][1:]:
+    together = rounds_together(small)
+    columns = {
+        "α = 0.5": lambda key: means(runs[key], "mse_clipped"),
+        "α = 0.5, projected": lambda key: together[key]["mse_projected"],
+        "α = 0.5, filter": lambda key: together[key]["mse_filtered"],
+        "α = 0.5, smoother": lambda key: together[key]["mse_smoothed"],
+    }
+    assert page.found["uniform"][0] == ["data_set", "protocol", *columns]
+    for workload, label, *least in page.found["uniform"][1:]:
         curve = sorted(key for key in runs if key[:2] == (workload, LABELS[label]))
         if any(key[2] == "published" for key in curve):
             curve = [key for key in curve if key[2] == "published"]
-        good = [means(runs[key], "mse_clipped") < uniform[key] for key in curve]
-        since = [key[3] for place, key in enumerate(curve) if all(good[place:])]
-        assert least == (f"{since[0]:g}" if since else "never")
+        for told, error in zip(least, columns.values(), strict=True):
+            good = [error(key) < uniform[key] for key in curve]
+            since = [key[3] for place, key in enumerate(curve) if all(good[place:])]
+            assert told == (f"{since[0]:g}" if since else "never")
+
+
+def rounds_together(small: Small) -> dict[Key, dict[str, Any]]:
+    """The kept cells whose rounds were estimated together."""
+    kept = archive.Archive(small[1] / archive.FILE)
+    names = ("data_set", "protocol", "calibration", "eps_inf", "alpha")
+    return {
+        tuple(row[name] for name in names): row  # type: ignore[misc]
+        for _, row in kept._lines.values()
+        if "mse_smoothed" in row
+    }
+
+
+def test_rounds_together(page: Tables, small: Small) -> None:
+    head, *rows = page.found["series"]
+    together = rounds_together(small)
+    assert len(rows) == len(together)
+    for row in rows:
+        own = together[key_of(*row[:5])]
+        told = dict(zip(head, row, strict=True))
+        single = own["mse_projected"]
+        assert told["mse_projected"] == shown(single)
+        for name in ("filter", "smoother"):
+            error = own["mse_smoothed" if name == "smoother" else "mse_filtered"]
+            assert told[f"gain of the {name}"] == shown(single / error)
+        assert told["coverage"] == shown(own["coverage"])
+        assert 0.5 < own["coverage"] <= 1
 
 
 def test_agreement(
@@ -442,7 +478,7 @@ def test_printed_numbers(page: Tables, small: Small, runs: dict[Key, list[dict[s
 
 def test_every_table_of_the_page_is_looked_at(page: Tables) -> None:
     assert set(page.found) == {
-        "agreement", "beyond", "gains", "points", "printed", "symbols", "table1", "table2",
-        "table2-attack", "table2-best", "table2-grid", "uniform",
+        "agreement", "beyond", "gains", "points", "printed", "series", "symbols", "table1",
+        "table2", "table2-attack", "table2-best", "table2-grid", "uniform",
     }  # fmt: skip
     assert page.tiles.keys() >= {"points with |z| > 3", "so many or more by chance"}

@@ -66,7 +66,7 @@ def test_every_figure_is_shown_described_and_kept_as_files(
 ) -> None:
     stems = {path.stem for path in (small[1] / "figures").iterdir()}
     assert stems == {
-        "fig1", "fig2", "fig2-relative", "fig3a-unbiased", "fig3b-clipped", "fig4",
+        "fig1", "fig2", "fig2-relative", "fig3a-unbiased", "fig3b-clipped", "fig3c-series", "fig4",
         "agreement", "patterns", "beyond", "eps2", "table2-areas",
     }  # fmt: skip
     assert len(page.alternatives) == len(stems)
@@ -78,7 +78,7 @@ def test_every_figure_is_shown_described_and_kept_as_files(
 def test_every_table_is_kept_as_csv(small: tuple[Reproduction, Path]) -> None:
     assert {path.stem for path in (small[1] / "tables").iterdir()} == {
         "table1", "table2", "table2-attack", "agreement", "points", "gains", "symbols", "uniform",
-        "beyond", "printed", "table2-best", "table2-grid",
+        "beyond", "printed", "series", "table2-best", "table2-grid",
     }  # fmt: skip
 
 
