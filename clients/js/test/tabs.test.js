@@ -30,9 +30,9 @@ class Network {
   /** What a tab fetches: the request leaves at once, its answer comes when both are told. */
   fetchOf = (who) => async (url, { body }) => {
     const { tab } = who;
-    this.world.agreeing.forEach((one) => {
-      if (one.who === who) one.known ??= { text: this.world.browser.text };
-    });
+    const own = [...this.world.agreeing].filter((one) => one.who === who);
+    // Of several that one sender has under way nobody knows whose request it is.
+    if (own.length === 1 && url.endsWith("/document")) own[0].hasRead = true;
     const text = this.#begin(url, body, tab);
     await this.wire.gate();
     const answer = text();
@@ -87,7 +87,7 @@ class World {
   gone = new Set();
   pausedFor = new Set();
   now = 0;
-  /** Agreements that are under way: whose, and the state when they began to ask a collector. */
+  /** Agreements that are under way: whose, and the states that they may have begun with. */
   agreeing = new Set();
   failed = [];
 
@@ -134,8 +134,10 @@ class World {
   #written(text, before) {
     this.texts.push(text);
     const [old, made] = [before, text].map((one) => JSON.parse(one ?? "{}").enrolments ?? []);
-    const isAsked = [...this.agreeing].some(({ known, isOff }) => known?.text === before && !isOff);
+    // An agreement that spent nothing may leave the state as it was before: nobody can see that it is over.
+    const isAsked = [...this.agreeing].some(({ known, isOff }) => known.has(before) && !isOff);
     this.check(old.length || !made.length || isAsked, "nobody is enrolled by a consent that a withdrawal came after");
+    for (const one of this.agreeing) if (!one.hasRead) one.known.add(text);
     for (const { client: { secret }, queue } of made) for (const [, message] of queue) this.owners.set(message, secret);
     for (const { client: { secret }, queue } of old) {
       const now = made.find(({ client }) => client.secret === secret);
@@ -185,7 +187,7 @@ class World {
   }
 
   async agree(who) {
-    const asked = { who };
+    const asked = { who, known: new Set([this.browser.text]) };
     this.agreeing.add(asked);
     await who.sender.agree(urls).finally(() => this.agreeing.delete(asked));
   }
