@@ -181,7 +181,15 @@ SERVED = "client.md", "recipes.md"
 """Pages whose Python needs a collector."""
 
 
-@pytest.mark.parametrize("path", [path for path in RUN if path.name not in SERVED], ids=name_of)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.long] * (path.name == "which-protocol.md"))
+        for path in RUN
+        if path.name not in SERVED
+    ],
+    ids=name_of,
+)
 def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_python(path.read_text(encoding="utf-8"), name_of(path))

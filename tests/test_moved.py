@@ -72,6 +72,7 @@ def test_every_name_of_0_2_0_is_still_found() -> None:
         assert found(path) is not None, path
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_old_import_changes_nothing_in_the_package_of_today() -> None:
     """A package may have a function and a module of one name: it offers the function."""

@@ -114,6 +114,7 @@ def test_demo_stays_up_on_demand_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["loloha-demo"]
 
 
+@pytest.mark.long
 def test_offline_demo_needs_no_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,6 +148,7 @@ def test_no_error_of_a_command_names_an_argument(
         assert not any(f"{name}=" in said for name in ("layout", "round", "domain", "on_unknown"))
 
 
+@pytest.mark.long
 def test_a_terminal_without_the_characters_shows_escapes_and_keeps_the_results(
     there: Path,
 ) -> None:

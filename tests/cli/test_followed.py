@@ -279,6 +279,7 @@ def test_what_came_too_late_is_left_out_however_late_it_is_looked_at(there: Path
     assert [row["n"] for row in summary["rounds"]] == [60, 25]
 
 
+@pytest.mark.long
 def test_only_what_it_counted_itself_is_gone_on_with(there: Path) -> None:
     log = ReportLog("log", CAMPAIGN)
     add(log, segments()[0])

@@ -205,6 +205,7 @@ def test_metrics_say_what_was_done_and_how_well(
     assert told.err.startswith("warning: the domain was read off the data")
 
 
+@pytest.mark.long
 def test_a_seed_repeats_a_run_and_without_one_none_is_kept(
     pages: Path,
     tmp_path: Path,
@@ -507,6 +508,7 @@ def test_noise_that_swamps_everything_is_said(
     assert "noise swamps the frequencies" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_picture")
 def test_data_sets_by_name(
     tmp_path: Path, real_data: Path, capsys: pytest.CaptureFixture[str]

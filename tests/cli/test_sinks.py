@@ -33,6 +33,7 @@ def ended(*line: str, stdout: Any = subprocess.PIPE, **environment: str) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_loses_nothing(there: Path) -> None:
     lines = (["--version"], ["protocols"], ["run", "t.csv", *RUN, "--out", "out", "--json"])
@@ -47,6 +48,7 @@ def test_a_full_disk_behind_stdout_loses_nothing(there: Path) -> None:
     assert {path.name for path in Path("out").iterdir()} == set(FILES)
 
 
+@pytest.mark.long
 def test_settings_of_the_environment_are_no_matter(there: Path) -> None:
     odd = {"MPLBACKEND": "xx", "COLUMNS": "1", "NO_COLOR": "1", "LANG": "C", "LC_ALL": "C",
            "TZ": "No/Where", "TERM": "odd", "PYTHONIOENCODING": "ascii"}  # fmt: skip

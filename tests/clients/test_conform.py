@@ -28,7 +28,10 @@ def command(folder: Path = CLIENT) -> list[str]:
 
 @pytest.mark.parametrize(
     "group",
-    [pytest.param(group, marks=[pytest.mark.long] * (group == "draws")) for group in GROUPS],
+    [
+        pytest.param(group, marks=[pytest.mark.long] * (group in ("draws", "distributions")))
+        for group in GROUPS
+    ],
 )
 def test_the_javascript_client_conforms(group: str) -> None:
     (result,) = conform(command(), only=[group], patience=120)

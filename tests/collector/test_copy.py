@@ -145,6 +145,7 @@ def test_what_was_begun_from_another_state_begins_again(
     assert content(target) == content(source)
 
 
+@pytest.mark.long
 def test_a_key_that_is_added_meanwhile_is_not_lost(
     source: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

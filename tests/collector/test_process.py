@@ -122,6 +122,7 @@ def test_what_takes_too_long_is_given_up(
         process.call(linger)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process held")
 def test_a_process_that_held_much_makes_room_for_another(process: Process) -> None:
     first = process.call(hold, 1 << 20)

@@ -230,6 +230,7 @@ def test_a_receipt_stays_small_however_many_are_refused(serve: Any) -> None:
     assert len(receipt.content) < 50_000
 
 
+@pytest.mark.long
 def test_ten_million_reports_of_no_bytes_are_refused(serve: Any) -> None:
     # 400 bytes of Arrow made an answer of 459 MB; 65 KB of gzip held 33 million zeros.
     client = serve(apart=True)

@@ -96,6 +96,7 @@ def test_every_engine_counts_the_same(protocol, messy, guard, engine):
     assert got[7][1:] == (0, 0, 0, 0)
 
 
+@pytest.mark.long
 def test_a_round_in_a_query_of_its_own_is_the_same(kind, messy, monkeypatch):
     monkeypatch.setattr("loloha.engines.duckdb.ROWS_A_QUERY", 1)
     monkeypatch.setattr("loloha.engines.duckdb.SHARE_ROWS", 20)

@@ -377,6 +377,7 @@ STAYING = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", STAYING, ids=repr)
 def test_users_who_stay_are_seldom_taken_for_ones_who_change(case: Any) -> None:
     """Seeds 0..39, reports missing at random, of a quarter of the values more often.

@@ -59,6 +59,7 @@ def test_every_registered_protocol_has_its_rows(survey: Any) -> None:
             assert f"spends {plan.eps_1:g} every round" in row.note
 
 
+@pytest.mark.long
 def test_the_reason_says_why_no_more_symbols_compete() -> None:
     """Where e^eps_1 + 1 is above the least prime of k symbols; V* does rise beyond it."""
     for k, most, eps_1, said in ((10, 11, 3.0, True), (10, 11, 2.0, False), (96, 97, 4.5, False)):

@@ -100,6 +100,7 @@ def test_what_cannot_be_solved_is_refused(given: dict[str, Any], says: str) -> N
         loloha.plan_for(**given)
 
 
+@pytest.mark.long
 def test_plans_sizings_and_sweeps_are_frames_pages_and_pictures() -> None:
     plan = loloha.plan(16, 10_000, 4.0, 2.0)
     frame = plan.to_frame(backend="pandas")

@@ -535,6 +535,7 @@ def test_scores_that_are_none_are_refused(scores: Any) -> None:
         Roc(*scores)
 
 
+@pytest.mark.long
 def test_every_size_has_an_area_and_no_number_is_refused_but_rubbish() -> None:
     protocol = loloha.BiLOLOHA(k=4, **BUDGETS)
     for reports in (0, 1_000_001, 1.5):

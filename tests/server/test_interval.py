@@ -107,6 +107,7 @@ def test_intervals_of_sampled_buckets_know_who_sampled_them(
     must_cover(protocol, n, 0.95, range(n + 1) if n < 100 else grid(n), eligible)
 
 
+@pytest.mark.long
 def test_the_table_of_the_docs_is_what_it_says() -> None:
     """``python -m loloha_lab.tables.coverage > docs/coverage-table.md`` writes it again."""
     assert (DOCS / "coverage-table.md").read_text() == text()

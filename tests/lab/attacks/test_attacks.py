@@ -49,6 +49,7 @@ def test_a_population_is_linked_as_the_formula_says(protocol: Protocol) -> None:
     assert (found.users, found.targets) == (1000, 200)
 
 
+@pytest.mark.long
 def test_one_user_is_found_among_many_by_fingerprint_or_key() -> None:
     bits = attacks.linking(example("rappor", k=300), 3, n=1000, rng=1)
     assert bits.top_one > 0.95

@@ -126,6 +126,7 @@ def test_the_uniform_line_of_buckets_is_drawn_where_they_are_fewer(
     assert flat == [1, 1, 2]
 
 
+@pytest.mark.long
 def test_every_figure_says_which_data_were_used(small: tuple[Reproduction, Path]) -> None:
     results = small[0].results
     assert results is not None
@@ -172,6 +173,7 @@ AREAS = {
 }
 
 
+@pytest.mark.long
 def test_the_figure_of_areas_is_the_table_of_the_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_figures, "STRETCHES", (1, 2, 10, 30))
     figure = exact_figures.draw_areas()
