@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from loloha.campaign import Schedule
 from loloha.cli import main
 from loloha.errors import CampaignError, StateError
 from loloha.sender import Collector, Sender
-from loloha.sender.connection import Answer
+from loloha.sender.connection import Answer, Connection
 from loloha.sender.receipt import halted
 from sending import ONCE, address, rounds
 from serving import answering
@@ -88,6 +89,30 @@ def test_an_end_is_for_ever(url: str, tmp_path: Path, clock: Clock) -> None:
         for late in ("paused", None):
             assert one._state.halt(before, late) == ()
             assert one.deliver().campaign == "ended"
+
+
+def test_a_late_answer_to_a_deleted_report_drops_nothing_that_came_after_it(
+    url: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Sender(tmp_path / "state", clock=clock, patience=ONCE) as one:
+        where = address(url)
+        one.agree(where)
+        one.report("a", round=0)
+        become(where, "paused")
+        post = Connection.post
+
+        def answered_late(self: Connection, *arguments: Any, **options: Any) -> Answer:
+            answer = post(self, *arguments, **options)
+            monkeypatch.undo()
+            one.reset()
+            assert one.report("b", round=1) == 1
+            become(where, "open")
+            return answer
+
+        monkeypatch.setattr(Connection, "post", answered_late)
+        assert set(one.deliver().refused) == {0}
+        clock.now = START + HOUR + 60
+        assert one.deliver().sent == (1,)
 
 
 def test_others_of_the_agreement_go_on(url: str, tmp_path: Path, clock: Clock) -> None:

@@ -175,15 +175,17 @@ class AgreementFile:
         now = self.same(enrolment)
         return now is not None and now.queue.get(round) == message
 
-    def settle(self, enrolment: Enrolment, round: int, message: str) -> None:
-        """Take this message out of the queue, if it is still there."""
+    def settle(self, enrolment: Enrolment, round: int, message: str) -> bool:
+        """Take this message out of the queue; whether it was still there."""
 
-        def step() -> None:
+        def step() -> bool:
             now = self._same(enrolment)
-            if now is not None and now.queue.get(round) == message:
-                self.adopt(self.agreed().changed(now, now.without(round)))
+            if now is None or now.queue.get(round) != message:
+                return False
+            self.adopt(self.agreed().changed(now, now.without(round)))
+            return True
 
-        self.alone(step)
+        return self.alone(step)
 
     def halt(self, enrolment: Enrolment, halted: str | None) -> tuple[int, ...]:
         """Note that a campaign is paused or has ended, or goes on; the rounds that are dropped."""

@@ -185,12 +185,13 @@ class Courier:
         if outcome is Fate.WAITING:
             fates.reason = why
             return False
-        self.state.settle(enrolment, round, message)
+        is_newest = self.state.settle(enrolment, round, message)
         if outcome is Fate.COUNTED:
             fates.sent.append(round)
         else:
             fates.refused[round] = why
-            if (state := halted(answer)) is not None:
+            # What a late answer says of a deleted report is older than all that waits now.
+            if is_newest and (state := halted(answer)) is not None:
                 dropped = self.state.halt(enrolment, state)
                 fates.refused |= dict.fromkeys(dropped, why)
         return True
