@@ -111,6 +111,13 @@ def test_silence_at_a_limit_would_lose_everything(protocol: Protocol) -> None:
     assert worst_round(protocol, 2, Falling) == math.inf
 
 
+@pytest.mark.parametrize("protocol", [one for one, _ in SMALL], ids=str)
+def test_only_who_would_fall_silent_by_value_is_told_so(protocol: Protocol) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        protocol.client(limit=protocol.asked_memo / 2)
+    assert ("its user moved" in str(refusal.value)) == protocol.longitudinal
+
+
 MOVES: list[Callable[[Client], Any]] = [
     lambda client: client.set_limit(client.committed),
     lambda client: client.set_limit(None),

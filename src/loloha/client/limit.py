@@ -60,10 +60,15 @@ def agreed(
         number = math.nan
     if number > 0 and covers(number, need):
         return None if number == math.inf else number
+    why = "one report must fit"
+    if any(protocol.longitudinal for protocol in protocols):
+        why = (
+            "a client that refused at its limit would show when its user moved, so the limit must "
+            "cover all that can ever be spent"
+        )
     raise ParameterError(
-        f"limit must be a number in [{upward(need)}, inf], got {checks.shown(limit)}; a client "
-        "that refused at its limit would show when its user moved, so the limit must cover all "
-        f"that can ever be spent{_earlier(before)}. {_fitting(protocols)}"
+        f"limit must be a number in [{upward(need)}, inf], got {checks.shown(limit)}; {why}"
+        f"{_earlier(before)}. {_fitting(protocols)}"
     )
 
 
