@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 import loloha
 from loloha import privacy
+from loloha.privacy import blanket
 from loloha.protocols import Protocol
 
 ONE_ROUND = (loloha.GRR, loloha.BLH, loloha.OLH, loloha.SUE, loloha.OUE)
@@ -111,3 +112,20 @@ def test_more_users_and_more_delta_never_cost(kind: Any, eps: float) -> None:
     for falling in (users, deltas):
         assert all(a >= b * (1 - 2e-4) for a, b in itertools.pairwise(falling))
         assert all(math.isfinite(one) for one in falling)
+
+
+@pytest.mark.parametrize("local", [0.4, 2.0, 5.0])
+@pytest.mark.parametrize("n", [2, 9, 40])
+def test_two_symbols_are_compared_as_all_counts_say(n: int, local: float) -> None:
+    p = 1 / (1 + math.exp(-local))
+    divergence = blanket.of_two_symbols(p, 1 - p, n, 1.0)
+    sent = {
+        chance: binom.pmf(np.arange(n + 1)[:, None], np.arange(n), chance) for chance in (p, 1 - p)
+    }
+    for eps in (0.0, 0.3 * local, 0.8 * local):
+        worst = 0.0
+        for ones in range(n):
+            others = np.convolve(sent[p][:, ones], sent[1 - p][:, n - 1 - ones])[:n]
+            one, two = (np.convolve(others, [1 - chance, chance]) for chance in (p, 1 - p))
+            worst = max(worst, float(np.maximum(one - math.exp(eps) * two, 0).sum()))
+        assert worst <= divergence(eps) <= worst * (1 + 1e-8) + 1e-12
