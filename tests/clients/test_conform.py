@@ -281,7 +281,6 @@ def test_a_port_that_is_asked_to_be_audited_and_answers_something_else() -> None
         conform([sys.executable, "-c", NO_AUDIT], only=["draws"])
 
 
-@pytest.mark.long
 def test_the_shipped_audit_asks_the_javascript_client() -> None:
     """Its memo is kept, its rounds are answered once; one without a second round is told."""
     words = "k=3 eps_inf=2 eps_1=1 calibration=tight"
