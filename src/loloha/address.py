@@ -247,14 +247,7 @@ Location = Path | Address
 
 
 def located(given: str | os.PathLike[str] | Address) -> Location:
-    """The file or folder of a path or an address ``scheme://...``.
-
-    Raises
-    ------
-    ParameterError
-        If an address has a password or unknown options, or is written as a path; what it holds is
-        not shown.
-    """
+    """The file or folder of a path, or of an address that no message shows: ``scheme://...``."""
     if isinstance(given, Address):
         return given
     text = os.fspath(given)

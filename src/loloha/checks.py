@@ -45,10 +45,8 @@ def integer(name: str, value: Any, low: int, high: int, advice: str) -> int:
 
 
 def real(name: str, value: Any, low: float, high: float, advice: str) -> float:
-    """``value`` as a float in [low, high]; accepts NumPy numbers, refuses bool, strings, nan.
-
-    A float of less precision stands for its shortest decimal: ``numpy.float32(0.3)`` for 0.3.
-    """
+    """``value`` as a float in [low, high]; accepts NumPy numbers, refuses bool, strings, nan."""
+    # A float of less precision stands for its shortest decimal: ``numpy.float32(0.3)`` for 0.3.
     try:
         plain = isinstance(value, (float, Rational))
         number = float(value if plain else str(value)) if _is_real(value) else math.nan

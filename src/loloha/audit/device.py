@@ -113,10 +113,9 @@ class Program:
                 left = max(0, left - len(data))
 
     def _catch(self) -> None:
-        """Let a request to end unwind the stack, and so close this, unless somebody handles it.
-
-        What is ignored, as a hang-up under nohup, stays so: the work goes on, and the program too.
-        """
+        """Let a request to end unwind the stack, and so close this, unless somebody handles it."""
+        # What is ignored, as a hang-up under nohup, stays so: the work goes on, and the program
+        # too.
         if threading.current_thread() is not threading.main_thread():
             return
         for number in _ENDINGS:

@@ -43,11 +43,9 @@ def clean(text: str) -> str:
 
 
 def identity(value: Any) -> Hashable:
-    """What is equal for two spellings of one label, user or round, and for nothing else.
-
-    Text is cleaned; numbers are equal as `exact` reads them, and True is not 1; moments with a zone
-    are instants: an hour that the clock shows twice is two.
-    """
+    """What is equal for two spellings of one label, user or round, and for nothing else."""
+    # Text is cleaned; numbers are equal as `exact` reads them, and True is not 1; moments with a
+    # zone are instants: an hour that the clock shows twice is two.
     # Text first: most values are, and many.
     if isinstance(value, str):
         return clean(str.__str__(value)) or None
@@ -106,11 +104,9 @@ def unboxed(value: Any) -> Any:
 
 
 def exact(value: Any) -> Fraction | None:
-    """The number that a value stands for, None if it stands for none.
-
-    A float stands for its shortest decimal, in its own precision: 0.3 for three tenths. Text is a
-    decimal in ASCII digits. True and False are no numbers.
-    """
+    """The number that a value stands for, None if it stands for none."""
+    # A float stands for its shortest decimal, in its own precision: 0.3 for three tenths. Text is a
+    # decimal in ASCII digits. True and False are no numbers.
     value = unboxed(value)
     if isinstance(value, bool):
         return None

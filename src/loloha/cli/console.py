@@ -113,11 +113,9 @@ def to_json(content: Any) -> str:
 def show_table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", keys: int = 1
 ) -> None:
-    """Print rows below a header; numbers to the right, text to the left.
-
-    No number is broken: what is too wide for COLUMNS, the terminal, or else 80 columns, follows
-    below as another table of the same rows, which begins with the same ``keys`` first columns.
-    """
+    """Print rows below a header; numbers to the right, text to the left."""
+    # No number is broken: what is too wide for COLUMNS, the terminal, or else 80 columns, follows
+    # below as another table of the same rows, which begins with the same ``keys`` first columns.
     to = _console()
     made = [
         _PrintedColumn(name, [row[place] for row in rows]) for place, name in enumerate(columns)
@@ -218,11 +216,9 @@ def visible(text: str) -> str:
 
 @contextmanager
 def working(task: str) -> Iterator[Callable[[float], None]]:
-    """Show on stderr what takes its time, while it does.
-
-    In a terminal a bar shows the share that is done; elsewhere a line says what took a second or
-    more.
-    """
+    """Show on stderr what takes its time, while it does."""
+    # In a terminal a bar shows the share that is done; elsewhere a line says what took a second or
+    # more.
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.monotonic()

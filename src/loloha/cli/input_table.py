@@ -69,10 +69,8 @@ def scale_of(dataset: Dataset, reading: Mapping[str, Any]) -> Scale | None:
 
 
 def load_for(campaign: Campaign, table: str, reading: Mapping[str, Any]) -> Any:
-    """The values of a table as indices of a campaign's, int[n, tau].
-
-    A file's cells are read as a device reads them, unless labels are given for it.
-    """
+    """The values of a table as indices of a campaign's, int[n, tau]."""
+    # A file's cells are read as a device reads them, unless labels are given for it.
     import numpy as np
 
     dataset = load(table, reading, campaign)

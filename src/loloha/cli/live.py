@@ -156,10 +156,8 @@ def report_all(url: str, campaign: Campaign, dataset: Dataset, seed: int | None)
 
 
 def collected(url: str, campaign: Campaign, dataset: Dataset, level: float) -> Simulation:
-    """What the collector shows of each round, in the form of a simulated run.
-
-    Users' losses are left out: only devices know them.
-    """
+    """What the collector shows of each round, in the form of a simulated run."""
+    # Users' losses are left out: only devices know them.
     from loloha.population.simulation import Simulation
     from loloha.sender.collector import Collector
 

@@ -240,11 +240,9 @@ def _needed(row: Requirement) -> tuple[Any, ...]:
 
 
 def _show_rows(plan: Plan, wide: bool, way: str = "", of_a_user: int | None = None) -> None:
-    """Print what each protocol can see with these users, and what it costs.
-
-    ``of_a_user``: how many attributes each user reports, where there are several; losses and bytes
-    are then those of one attribute and those of the user.
-    """
+    """Print what each protocol can see with these users, and what it costs."""
+    # ``of_a_user``: how many attributes each user reports, where there are several; losses and
+    # bytes are then those of one attribute and those of the user.
     from loloha.planning.creation import parameters
     from loloha.planning.reason import users_of_a_key
     from loloha.privacy import rounded

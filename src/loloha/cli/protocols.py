@@ -37,11 +37,9 @@ def protocols(*, as_json: bool = False) -> None:
 
 
 def describe(cls: type[Protocol]) -> dict[str, Any]:
-    """One protocol as JSON data.
-
-    Keys: name, report (kind, None where an example needs other parameters), rounds of noise,
-    memoised, required and all parameters, summary.
-    """
+    """One protocol as JSON data."""
+    # Keys: name, report (kind, None where an example needs other parameters), rounds of noise,
+    # memoised, required and all parameters, summary.
     needed = required(cls)
     example = (
         cls.from_params({name: EXAMPLE[name] for name in needed})

@@ -30,10 +30,8 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def new_folder(
     out: Location, names: Collection[str], *, force: bool = False, last: str = ""
 ) -> Iterator[Path]:
-    """A draft folder that takes the place of ``out`` if all goes well, and else vanishes.
-
-    Folders of a store cannot be renamed: readers there wait for the file ``last``.
-    """
+    """A draft folder that takes the place of ``out`` if all goes well, and else vanishes."""
+    # Folders of a store cannot be renamed: readers there wait for the file ``last``.
     if isinstance(out, Address):
         _check(out, names, force)
         with TemporaryDirectory(prefix="loloha-") as near:

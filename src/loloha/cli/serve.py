@@ -86,11 +86,9 @@ def serve(
 
 
 def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
-    """Bring the store up to date, and make sure that somebody can create campaigns.
-
-    A collector that runs on it goes on: an SQLite file is taken over once everything else is in
-    order, and PostgreSQL is shared.
-    """
+    """Bring the store up to date, and make sure that somebody can create campaigns."""
+    # A collector that runs on it goes on: an SQLite file is taken over once everything else is in
+    # order, and PostgreSQL is shared.
     from loloha.collector.open_collector import kept_reports
     from loloha.collector.store import Store
     from loloha.collector.store.admin_key import AdminKeys

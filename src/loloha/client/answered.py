@@ -18,12 +18,10 @@ def holds(rounds: Rounds, round: int) -> bool:
 
 
 def including(rounds: Rounds, more: Rounds) -> Rounds:
-    """The rounds of both, perhaps with some that lie between.
-
-    Beyond `MOST_INTERVALS` the shortest gap is closed: its rounds count as answered, which is safe.
-    So a clock that was years ahead for a while leaves a gap of years, which stays open: the device
-    goes on reporting once the clock is mended.
-    """
+    """The rounds of both, perhaps with some that lie between."""
+    # Beyond `MOST_INTERVALS` the shortest gap is closed: its rounds count as answered, which is
+    # safe. So a clock that was years ahead for a while leaves a gap of years, which stays open: the
+    # device goes on reporting once the clock is mended.
     merged: list[tuple[int, int]] = []
     for first, last in sorted((*rounds, *more)):
         if merged and first <= merged[-1][1] + 1:

@@ -33,10 +33,8 @@ def covers(limit: float | None, amount: float) -> bool:
 
 
 def total(amounts: Iterable[float], first: float = 0.0) -> float:
-    """Their sum in their order, to the last bit what other languages and releases of Python find.
-
-    From Python 3.12 on `sum` compensates: a limit could cover what a port finds too much.
-    """
+    """Their sum in their order, to the last bit that of other languages and releases of Python."""
+    # From Python 3.12 on `sum` compensates: a limit could cover what a port finds too much.
     for amount in amounts:
         first += amount
     return first

@@ -269,10 +269,8 @@ def _panel(plain: Any) -> tuple[int, int]:
 
 
 def implied(spent: float, bounded: bool) -> float | None:
-    """What was committed, where a state says only what was spent, as those of release 0.2.0 do.
-
-    None, unknown, where there is a limit and it depends on values: caps, of which some was spent.
-    """
+    """What was committed, where a state says only what was spent, as those of release 0.2.0 do."""
+    # None, unknown, where there is a limit and it depends on values: caps, of which some was spent.
     return None if bounded and spent else spent
 
 

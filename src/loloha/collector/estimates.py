@@ -188,10 +188,8 @@ def all_at_once(stored: StoredCampaign, estimate: Estimate, level: float) -> dic
 
 
 def most_frequent(shown: Iterable[Estimate], top: int) -> list[int]:
-    """The ``top`` values that are most frequent over the rounds shown, in ascending order.
-
-    Of all rounds but one at a time only a sum is held.
-    """
+    """The ``top`` values that are most frequent over the rounds shown, in ascending order."""
+    # Of all rounds but one at a time only a sum is held.
     rounds: Any = 0
     total: Any = 0.0
     for estimate in shown:

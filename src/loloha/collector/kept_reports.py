@@ -124,10 +124,8 @@ class KeptReports:
         self._write(campaign, round, pa.Table.from_batches([batch]))
 
     def deliver(self, stored: StoredCampaign, round: int, packed: Sequence[bytes]) -> None:
-        """Write one file with the reports of ``packed``, durable when this returns.
-
-        They are in the order of their pseudonyms, which are random: not in that of their arrival.
-        """
+        """Write one file with the reports of ``packed``, durable when this returns."""
+        # They are in the order of their pseudonyms, which are random: not in that of their arrival.
         import pyarrow as pa
 
         form = reportlog.schema(stored.campaign, round=round)

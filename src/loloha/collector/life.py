@@ -79,13 +79,7 @@ NEW = Life()
 
 
 def require_next(state: State, wanted: Wanted) -> None:
-    """Refuse a state that cannot follow; the same again can.
-
-    Raises
-    ------
-    CampaignError
-        If it cannot.
-    """
+    """Refuse a state that cannot follow; the same again can."""
     before = _FOLLOWS[wanted]
     if wanted != state and state not in before:
         raise CampaignError(

@@ -52,11 +52,9 @@ class Appender:
             raise _refused(error) from None
 
     def record(self, submissions: Sequence[Submission], now: float) -> list[Any]:
-        """Append the reports of open rounds, a segment a round; as `Store.record`.
-
-        Each segment appears whole or not at all, and all are durable when this returns. Where it
-        fails some may be there: sending the same again is safe.
-        """
+        """Append the reports of open rounds, a segment a round; as `Store.record`."""
+        # Each segment appears whole or not at all, and all are durable when this returns. Where it
+        # fails some may be there: sending the same again is safe.
         codes = [submission.batch.codes.copy() for submission in submissions]
         segments = []
         for mine, here in by_campaign(submissions, codes):
@@ -80,13 +78,7 @@ def _refused(error: OSError) -> StoreError:
 
 
 class OpenAppender:
-    """In place of `OpenCollector`; it writes nothing to the store, so others may run beside it.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read, or the log cannot be written.
-    """
+    """In place of `OpenCollector`; it writes nothing to the store, so others may run beside it."""
 
     alarms = None
 

@@ -32,13 +32,7 @@ SECONDS_TO_DROP = 3600.0
 
 
 class OpenCollector:
-    """Opens the store, checks everything, then takes it over and begins to write.
-
-    Raises
-    ------
-    StoreError
-        If the store, or the log of reports, cannot be used: the store is then given back.
-    """
+    """Opens the store, checks everything, takes it over and begins to write; or gives it back."""
 
     def __init__(
         self,

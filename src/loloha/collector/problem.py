@@ -80,10 +80,8 @@ def refused(reason: Refusal, whose: dict[str, str]) -> Problem:
 
 
 def ended(state: State, whose: dict[str, str]) -> Problem:
-    """The answer to reports of a campaign that takes none, for now or for ever.
-
-    A device that knows no more than 0.2 takes it for a round that is closed, and drops them.
-    """
+    """The answer to reports of a campaign that takes none, for now or for ever."""
+    # A device that knows no more than 0.2 takes it for a round that is closed, and drops them.
     extra = {"reason": str(Refusal.LATE), "campaign": "ended" if state in ENDED else "paused"}
     detail = f"campaign is {extra['campaign']}, it takes no reports; drop them, and send no more"
     return Problem(410, detail, kind=Refusal.LATE, extra=extra | whose)

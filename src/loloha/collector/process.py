@@ -170,10 +170,8 @@ def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: An
 
 
 def _memory() -> int:
-    """Most bytes that this process has held at once; 0 where the system does not say.
-
-    Not what `getrusage` says: that begins with what the parent held when this process began.
-    """
+    """Most bytes that this process has held at once; 0 where the system does not say."""
+    # Not what `getrusage` says: that begins with what the parent held when this process began.
     with suppress(OSError, ValueError, IndexError):
         status = Path("/proc/self/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) << 10

@@ -62,11 +62,9 @@ def by_round(rounds: Ints, rows: Ints) -> list[tuple[int, Ints]]:
 
 
 def cut(encoding: Encoding, rounds: Ints, most: int) -> Iterator[tuple[Any, Ints]]:
-    """Rows of an upload, as many at a time as are committed together, each with a name.
-
-    A commit has ``most`` of work, or one round. Rows of several uploads under one name are of the
-    same rounds: together they cost little more than one of them.
-    """
+    """Rows of an upload, as many at a time as are committed together, each with a name."""
+    # A commit has ``most`` of work, or one round. Rows of several uploads under one name are of the
+    # same rounds: together they cost little more than one of them.
     window = max(1, most // int(round_work(encoding, encoding.cells)))
     step = max(1, most // report_work(encoding))
     for number, rows in by_round(rounds // window, np.arange(len(rounds))):

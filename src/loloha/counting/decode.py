@@ -20,39 +20,14 @@ AT_ONCE = 1 << 18
 
 
 def table_support(counts: Ints, family: HashFamily) -> Ints:
-    """How many reports support each value, from the table that the family counts in.
-
-    Parameters
-    ----------
-    counts : int64[..., rows * g]
-        N, row by row; one table, or one for each round.
-    family : HashFamily
-        One that has a table.
-
-    Returns
-    -------
-    int64[..., k]
-    """
+    """Reports that support each value, int64[..., k], of N, row by row: int64[..., rows * g]."""
     return _DECODERS[type(family)](counts, family)
 
 
 def prime_support(counts: Ints, family: PrimeHash) -> Ints:
-    """C(v) = sum over a of S_a(a v mod P), in one pass over the cells (MATH section 14).
-
-    S_a(t) = sum over y, and s = y mod g below P, of N[a, (s - t) mod P, y]: for each symbol the
-    sum of a window of residues that lie g apart, and t + g moves the window by one of them.
-
-    Parameters
-    ----------
-    counts : int64[..., P (P - 1) g]
-        N, row by row; one table, or one for each round.
-    family : PrimeHash
-
-    Returns
-    -------
-    int64[..., k]
-        Exact: integers only.
-    """
+    """C(v) = sum over a of S_a(a v mod P), in one pass over N, row by row (MATH section 14)."""
+    # S_a(t) = sum over y, and s = y mod g below P, of N[a, (s - t) mod P, y]: for each symbol the
+    # sum of a window of residues that lie g apart, and t + g moves the window by one of them.
     modulus, g = family.modulus, family.g
     tables = counts.reshape(-1, modulus - 1, modulus, g)
     support = np.zeros((len(tables), family.k), dtype=np.int64)
@@ -115,37 +90,16 @@ class Windows:
 
 
 def linear_support(counts: Ints, family: LinearHash) -> Ints:
-    """C(v) = sum_s N[s, <s, v>] for v in 0..k-1, by one transform over Z_g^m (MATH section 4).
-
-    Parameters
-    ----------
-    counts : int64[..., g^m * g]
-        N, row by row; one table, or one for each round.
-    family : LinearHash
-
-    Returns
-    -------
-    int64[..., k]
-        Exact. For g = 2 because the arithmetic is one of integers; for g > 2 because the rounding
-        error of the transform, about 1e-15 n, is far below the one half that would matter.
-    """
+    """C(v) = sum_s N[s, <s, v>] for v in 0..k-1, by one transform over Z_g^m (MATH section 4)."""
+    # N is int64[..., g^m * g], row by row. Exact: for g = 2 because the arithmetic is one of
+    # integers; for g > 2 because the rounding error of the transform, about 1e-15 n, is far below
+    # one half.
     support = _linear(counts.reshape(-1, family.size, family.g), family)
     return support.reshape(*counts.shape[:-1], family.k)
 
 
 def line_support(counts: Ints, family: LinearHash) -> Ints:
-    """The same from N[line, symbol], where the reports of a line are counted as one seed's.
-
-    Parameters
-    ----------
-    counts : int64[rounds, lines, g]
-        See `LinearHash.lines`.
-    family : LinearHash
-
-    Returns
-    -------
-    int64[rounds, k]
-    """
+    """The same from N[round, line, symbol] of `LinearHash.lines`, a line counted as one seed."""
     return _linear(counts, family)
 
 
@@ -164,10 +118,8 @@ def _linear(tables: Ints, family: LinearHash) -> Ints:
 
 
 def walsh_hadamard(values: Ints) -> Ints:
-    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m].
-
-    Integers below 2^53 are exact in floating point, which has the fast matrix product.
-    """
+    """sum_s values[s] (-1)^(<s, v>) for all v; int64[2^m]."""
+    # Integers below 2^53 are exact in floating point, which has the fast matrix product.
     return signed_sums(values.astype(np.float64)).astype(np.int64)
 
 
@@ -190,10 +142,8 @@ def _binary(table: Ints, family: LinearHash) -> Ints:
 
 
 def _odd(table: Ints, family: LinearHash) -> Ints:
-    """C = (n + the transform of A) / g.
-
-    With A[s] = sum_j sum_x N[s / j, x] w^(jx), j = 1..g-1: one transform serves all characters.
-    """
+    """C = (n + the transform of A) / g."""
+    # With A[s] = sum_j sum_x N[s / j, x] w^(jx), j = 1..g-1: one transform serves all characters.
     g, m = family.g, family.m
     spectrum = _spectrum(table, family)
     re = np.fft.fftn(spectrum.reshape((g,) * m)).real.reshape(-1)
@@ -202,11 +152,9 @@ def _odd(table: Ints, family: LinearHash) -> Ints:
 
 
 def _spectrum(table: Ints, family: LinearHash) -> Any:
-    """A of `_odd`, complex128[g^m], from a row for each seed, or each line.
-
-    All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
-    So they are added up first, and one short transform serves the whole line.
-    """
+    """A of `_odd`, complex128[g^m], from a row for each seed, or each line."""
+    # All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
+    # So they are added up first, and one short transform serves the whole line.
     g, digits = family.g, np.arange(family.g)
     is_folded = len(table) < family.size
     values = np.empty(family.size, dtype=np.complex128)

@@ -15,14 +15,7 @@ _COUNTING, _ROWS = "counting", "rows"
 
 
 def count_symbols(counts: Ints, ys: Ints) -> bool:
-    """counts[y] += 1 for each y; nothing, and False, if one is out of range.
-
-    Parameters
-    ----------
-    counts : int64[cells]
-        Added to in place.
-    ys : int64[n]
-    """
+    """counts[y] += 1 for each y; nothing, and False, if one is out of range."""
     loops = compiled(_COUNTING, len(ys))
     if loops:
         return bool(loops.count_symbols(counts, ys))
@@ -33,18 +26,7 @@ def count_symbols(counts: Ints, ys: Ints) -> bool:
 
 
 def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
-    """counts[key * g + y] += 1 for each report; nothing, and False, if one is out of range.
-
-    Parameters
-    ----------
-    counts : int64[rows * g]
-        Added to in place.
-    keys, ys : int64[n]
-    g : int
-        Symbols.
-    least : int
-        The least key.
-    """
+    """counts[key * g + y] += 1 for each report; nothing, and False, if one is out of range."""
     loops = compiled(_COUNTING, len(ys))
     if loops:
         return bool(loops.count_pairs(counts, keys, ys, g, least))
@@ -55,19 +37,7 @@ def count_pairs(counts: Ints, keys: Ints, ys: Ints, g: int, least: int) -> bool:
 
 
 def count_rounds(counts: Ints, keys: Ints | None, ys: Array, g: int) -> None:
-    """counts[t, key * g + y] += 1 for the valid reports of many rounds at once.
-
-    Parameters
-    ----------
-    counts : int64[tau, cells]
-        Added to in place.
-    keys : int64[n] or None
-        One for each user; without keys the cell is y.
-    ys : int[tau, n]
-        Negative where a user sent nothing.
-    g : int
-        Symbols.
-    """
+    """counts[t, key * g + y] += 1 for each y >= 0 of int[tau, n]; without keys [t, y]."""
     starts = np.zeros(0, dtype=np.int64) if keys is None else keys
     loops = compiled(_COUNTING, ys.size)
     if loops:
@@ -80,17 +50,7 @@ def count_rounds(counts: Ints, keys: Ints | None, ys: Array, g: int) -> None:
 
 
 def count_lines(counts: Ints, lines: Ints, factors: Ints, ys: Array) -> None:
-    """counts[t, line, factor * y mod g] += 1 for the valid reports of many rounds at once.
-
-    Parameters
-    ----------
-    counts : int64[tau, lines, g]
-        Added to in place.
-    lines, factors : int64[n]
-        Of each user's key: see `LinearHash.lines`.
-    ys : int[tau, n]
-        Negative where a user sent nothing.
-    """
+    """counts[t, line, factor * y mod g] += 1 for each y >= 0 of int[tau, n]."""
     loops = compiled(_COUNTING, ys.size)
     if loops:
         loops.count_lines(counts, lines, factors, ys)
@@ -103,15 +63,7 @@ def count_lines(counts: Ints, lines: Ints, factors: Ints, ys: Array) -> None:
 
 
 def count_preimages(counts: Ints, family: HashFamily, keys: Ints, ys: Ints) -> None:
-    """counts[v] += 1 for each valid report and each v that its hash maps to its symbol.
-
-    Parameters
-    ----------
-    counts : int64[k]
-        Added to in place.
-    family : HashFamily
-    keys, ys : int64[n]
-    """
+    """counts[v] += 1 for each valid report and each v that its hash maps to its symbol."""
     loops = compiled(_COUNTING, len(keys) * family.k)
     if loops and isinstance(family, ModularHash):
         loops.count_modular(counts, *family.split(keys), ys, family.modulus, family.g)
@@ -125,15 +77,7 @@ def count_preimages(counts: Ints, family: HashFamily, keys: Ints, ys: Ints) -> N
 
 
 def count_bits(counts: Ints, ys: Bytes) -> None:
-    """counts[v] += bit v of each valid packed row.
-
-    Parameters
-    ----------
-    counts : int64[k]
-        Added to in place.
-    ys : uint8[n, ceil(k / 8)]
-        Bits eight to a byte, first bit lowest.
-    """
+    """counts[v] += bit v of each valid row, packed eight to a byte, first bit lowest."""
     bins, width = len(counts), (len(counts) + 63) // 64
     step = max(1, AT_ONCE // bins)
     for start in range(0, len(ys), step):
@@ -144,15 +88,7 @@ def count_bits(counts: Ints, ys: Bytes) -> None:
 
 
 def count_buckets(ones: Ints, buckets: Ints, ys: Bytes) -> None:
-    """ones[buckets[i, l]] += bit l of each valid packed row.
-
-    Parameters
-    ----------
-    ones : int64[b]
-        Added to in place.
-    buckets : int64[n, d]
-    ys : uint8[n, ceil(d / 8)]
-    """
+    """ones[buckets[i, l]] += bit l of each valid row, packed as for `count_bits`."""
     loops = compiled(_COUNTING, buckets.size)
     if loops:
         loops.count_buckets(ones, buckets, ys)
@@ -165,17 +101,8 @@ def count_buckets(ones: Ints, buckets: Ints, ys: Bytes) -> None:
 
 
 def add_rows(sums: Ints, rows: Words, row_of: Array, slots: Array) -> None:
-    """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all u; -1 means none in both.
-
-    Parameters
-    ----------
-    sums : int64[tau, bins]
-        Added to in place.
-    rows : uint64[any, ceil(bins / 64)]
-        Bits 64 to a word, first bit lowest.
-    row_of : int32[any]
-    slots : int32[tau, n]
-    """
+    """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all u; -1 means none in both."""
+    # Rows are uint64[any, ceil(bins / 64)], first bit lowest.
     loops = compiled(_ROWS, slots.size * rows.shape[1])
     if loops:
         loops.add_rows(sums, rows, row_of, slots)

@@ -115,10 +115,9 @@ def _looks(cells: Cells, names: Sequence[str]) -> tuple[list[_Column], int]:
 
 
 def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> bool:
-    """Whether a column's cells are ids beside others that come again.
-
-    Cells that all differ can be values, where there are many of them; other rounds then do so too.
-    """
+    """Whether a column's cells are ids beside others that come again."""
+    # Cells that all differ can be values, where there are many of them; other rounds then do so
+    # too.
     differ = 1 < column.distinct == column.reports
     is_named = _NAME.search(column.name.strip()) is not None
     is_unlikely = differ and _log_chance_of_none(column.reports, labels) < _CHANCE
@@ -138,11 +137,9 @@ def _stands_out(column: _Column, columns: Sequence[_Column], labels: int) -> boo
 
 
 def _log_chance(column: _Column, k: int) -> float:
-    """That no more cells come again than do, for values out of k at equal frequencies, or less.
-
-    As a logarithm: of no repeat exactly, of some by the law of rare events; 0 for so many, or so
-    few reports, that they say nothing.
-    """
+    """That no more cells come again than do, for values out of k at equal frequencies, or less."""
+    # As a logarithm: of no repeat exactly, of some by the law of rare events; 0 for so many, or so
+    # few reports, that they say nothing.
     n, repeats = column.reports, column.reports - column.distinct
     if n < FEWEST_REPORTS or column.ratio < _NEARLY:
         return 0.0
@@ -159,10 +156,8 @@ def _log_chance_of_none(n: int, k: int) -> float:
 
 
 def _plain_numbers(cells: Cells, columns: Sequence[_Column]) -> set[str]:
-    """Names of columns, beside others that repeat, of nothing but integers: no measurements.
-
-    Measurements of any round may all differ, and then do so in the other rounds as well.
-    """
+    """Names of columns, beside others that repeat, of nothing but integers: no measurements."""
+    # Measurements of any round may all differ, and then do so in the other rounds as well.
     repeats = [column for column in columns if column.ratio < _HALF]
     whole = np.array([*(isinstance(content, int) for content in typed(cells)), True])
     return {

@@ -186,11 +186,9 @@ def typed(cells: Cells) -> list[Any]:
 
 
 def _numbers(cells: Cells) -> list[Any] | None:
-    """Contents of a CSV as numbers, None where one of them is text.
-
-    Two texts for one number, 2 and 2.0, are numbers only where no column holds both: one column
-    was written with gaps, as floats. In one column they are two versions.
-    """
+    """Contents of a CSV as numbers, None where one of them is text."""
+    # Two texts for one number, 2 and 2.0, are numbers only where no column holds both: one column
+    # was written with gaps, as floats. In one column they are two versions.
     read = [None if not text or text in GAPS else number(text) for text in cells.seen]
     if any(isinstance(content, str) for content in read):
         return None

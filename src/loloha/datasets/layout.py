@@ -105,10 +105,8 @@ def _long_roles(names: list[str], asked: dict[str, str | None]) -> Roles:
 
 
 def number_users(column: Any, field: Any, is_text: bool, once: bool) -> tuple[Symbols, int]:
-    """Number the users in order of appearance, and count them.
-
-    Users are told apart as values are: text without blanks around and with its accents composed.
-    """
+    """Number the users in order of appearance, and count them."""
+    # Users are told apart as values are: text without blanks around and with its accents composed.
     refuse_rounded("user", column)
     cells = read_cells([column], is_text, [field])
     is_gap = [is_missing(content) for content in cells.seen]

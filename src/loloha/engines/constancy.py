@@ -66,12 +66,11 @@ def at_share(ends: tuple[float, float], f: Floats) -> Floats:
 
 
 def exponents(lengths: Sequence[Length], k: int) -> Floats:
-    """Functions of s of every length, [functions, sum of T + 1], whose sums are `evidence`.
-
-    The exponential of each has a mean of at most 1 over a user who keeps a value, the one looked at
-    or another one: `rate` times `apart`, less a tilt of `likely` at which both means are the same,
-    less their logarithm. So has the product over users, whoever holds what and reports how often.
-    """
+    """Functions of s of every length, [functions, sum of T + 1], whose sums are `evidence`."""
+    # The exponential of each has a mean of at most 1 over a user who keeps a value, the one looked
+    # at or another one: `rate` times `apart`, less a tilt of `likely` at which both means are the
+    # same, less their logarithm. So has the product over users, whoever holds what and reports how
+    # often.
     level = 2 * math.log(2 * k / FALSE_ALARM)
     low, high = sorted(
         math.sqrt(variance) for variance in variances(lengths, lambda score: score.apart)
@@ -88,22 +87,18 @@ def exponents(lengths: Sequence[Length], k: int) -> Floats:
 
 
 def evidence(sums: Floats) -> float:
-    """Logarithm of a number whose mean is at most 1 if users keep their values.
-
-    The mean of the exponentials of all sums over users, [functions, k]: by Markov's inequality it
-    reaches 1/FALSE_ALARM with at most that probability.
-    """
+    """Logarithm of a number whose mean is at most 1 if users keep their values."""
+    # The mean of the exponentials of all sums over users, [functions, k]: by Markov's inequality it
+    # reaches 1/FALSE_ALARM with at most that probability.
     largest = float(sums.max())
     return largest + math.log(float(np.exp(sums - largest).mean()))
 
 
 def spread(lengths: Sequence[Length], k: int, g: int, f: Floats) -> float:
-    """Standard deviation of the estimated difference of squared errors, if nobody changes.
-
-    Of pairs of users: 2 sum of the squared variances of what moves each value. Of users by
-    themselves: the square of `likely` less that of `plain`, over all values. Those of one of g
-    cells go together, and those of two cells in part; for g = 2 twice k/g is as if they all did.
-    """
+    """Standard deviation of the estimated difference of squared errors, if nobody changes."""
+    # Of pairs of users: 2 sum of the squared variances of what moves each value. Of users by
+    # themselves: the square of `likely` less that of `plain`, over all values. Those of one of g
+    # cells go together, and those of two cells in part; for g = 2 twice k/g is as if they all did.
     moved = at_share(variances(lengths, lambda score: score.apart), f)
     own, other = variances(lengths, lambda score: score.likely**2 - score.plain**2)
     alone = 2 * max(1.0, k / g) * (own + (k - 1) * other)

@@ -85,12 +85,10 @@ class DuckDB(Engine):
 
 
 def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]]:
-    """Parts of a round, no reporter in two of them, and whether each needs the guard.
-
-    Pseudonyms that come once need none, and in an honest log that is all of them: so the memory is
-    that of one share of the pseudonyms' hashes, however many they are. Equal hashes of different
-    pseudonyms only mean a closer look.
-    """
+    """Parts of a round, no reporter in two of them, and whether each needs the guard."""
+    # Pseudonyms that come once need none, and in an honest log that is all of them: so the memory
+    # is that of one share of the pseudonyms' hashes, however many they are. Equal hashes of
+    # different pseudonyms only mean a closer look.
     shares = 1 + rows // SHARE_ROWS
     connection.execute("CREATE OR REPLACE TEMP TABLE repeated (hash UBIGINT)")
     hashed = f"SELECT hash(reporter) AS hash FROM {source}"
@@ -131,11 +129,9 @@ def _source(connection: Any, round: int, files: Sequence[Location]) -> str:
 
 
 def _parts(rounds: Mapping[int, Sequence[LogFile]]) -> Iterator[dict[int, Sequence[LogFile]]]:
-    """Rounds that are worth a query of their own, and small ones together.
-
-    A group for each round and symbol takes twice the time of one for each symbol, and the guard
-    holds every pseudonym that a query looks at.
-    """
+    """Rounds that are worth a query of their own, and small ones together."""
+    # A group for each round and symbol takes twice the time of one for each symbol, and the guard
+    # holds every pseudonym that a query looks at.
     part: dict[int, Sequence[LogFile]] = {}
     rows = 0
     for round, files in rounds.items():

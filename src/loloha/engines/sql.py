@@ -73,18 +73,13 @@ def statement(
     total: bool = False,
     tasks: int | None = None,
 ) -> str:
-    """The SQL that tallies all rounds of a campaign.
-
-    ``tasks`` is for Spark: all rows of a reporter go to one of that many tasks first. Nearly each
-    row has a reporter of its own, so that adding up before would only fill memory.
-
-    Notes
-    -----
-    Of a reporter's contradicting reports the smallest counts if the pseudonym starts with a zero
-    bit, else the largest: a fair coin that every engine tosses alike, in whatever order rows come.
-    A client that by mistake draws twice then adds noise but no bias; the smallest alone would
-    favour small symbols.
-    """
+    """The SQL that tallies all rounds of a campaign."""
+    # ``tasks`` is for Spark: all rows of a reporter go to one of that many tasks first. Nearly each
+    # row has a reporter of its own, so that adding up before would only fill memory. Of a
+    # reporter's contradicting reports the smallest counts if the pseudonym starts with a zero bit,
+    # else the largest: a fair coin that every engine tosses alike, in whatever order rows come. A
+    # client that by mistake draws twice then adds noise but no bias; the smallest alone would
+    # favour small symbols.
     speech = DIALECTS[checks.choice("dialect", dialect, DIALECTS)]
     recipe = SQL.required(protocol.encoding).recipe(protocol.encoding, speech)
     hint = "" if tasks is None else f"/*+ REPARTITION({tasks}, reporter) */ "
@@ -115,12 +110,10 @@ def statement(
 
 
 def files_of(protocol: Protocol, dialect: str, files: Mapping[int, Sequence[Location]]) -> str:
-    """What stands after FROM for the files of each round of a log.
-
-    Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found. Columns
-    are those of the files, and the round is written beside them: a folder called ``y=1`` or
-    ``round=9`` is only a folder.
-    """
+    """What stands after FROM for the files of each round of a log."""
+    # Every file is named, none is matched by a pattern: read is what `ReportLog.scan` found.
+    # Columns are those of the files, and the round is written beside them: a folder called ``y=1``
+    # or ``round=9`` is only a folder.
     if not any(files.values()):
         raise ParameterError("LOG must hold files of the campaign, got none; check the folder")
     if dialect not in ("duckdb", "spark"):
@@ -269,14 +262,7 @@ def _sampled(encoding: SampledBuckets, speech: Dialect) -> _Recipe:
 
 
 def counts_of(protocol: Protocol, places: Ints, n: Ints) -> tuple[Ints, int]:
-    """Counts of one round, int64[cells], and how many reports they hold.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    places, n : int64[rows]
-        Those of one round in the result of `statement`; a place may come several times.
-    """
+    """Counts of one round, int64[cells], and their reports; a place may come several times."""
     encoding = protocol.encoding
     counts: Ints = np.zeros(encoding.cells, dtype=np.int64)
     all_of_them = places == EVERY_REPORT

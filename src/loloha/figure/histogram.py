@@ -15,10 +15,8 @@ MOST_BARS = 64
 def draw_round(
     axes: Any, series: Series, row: int, colour: str, room: int = HISTOGRAM_ROOM
 ) -> None:
-    """All values of one round: estimates with intervals, and the truth where it is known.
-
-    ``room`` is how many characters of labels fit below the axes.
-    """
+    """All values of one round: estimates with intervals, and the truth where it is known."""
+    # ``room`` is how many characters of labels fit below the axes.
     places = np.arange(len(series.labels))
     estimate, lower, upper = (
         numbers[row] for numbers in (series.frequencies, series.lower, series.upper)

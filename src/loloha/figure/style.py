@@ -53,10 +53,8 @@ PANEL_ROOM, HISTOGRAM_ROOM = 24, 130
 
 
 def style(name: str) -> dict[str, str]:
-    """How the protocol ``name`` looks in every figure: color, marker and linestyle.
-
-    The place in the registry decides, so a protocol added at its end changes no other.
-    """
+    """How the protocol ``name`` looks in every figure: color, marker and linestyle."""
+    # The place in the registry decides, so a protocol added at its end changes no other.
     place = list(REGISTRY).index(checks.choice("name", name, REGISTRY))
     return {
         "color": COLOURS[place % len(COLOURS)],
@@ -79,10 +77,9 @@ def our_look() -> Iterator[None]:
 
 
 def lay_out(figure: Figure) -> None:
-    """Find places for everything, once and not again for each file, the same every time.
-
-    The solver takes its unknowns by their places in memory, so its last digits vary: they are cut.
-    """
+    """Find places for everything, once and not again for each file, the same every time."""
+    # The solver takes its unknowns by their places in memory, so its last digits vary: they are
+    # cut.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     boxes: list[Any] = [part.bbox_relative for part in figure.subfigs]

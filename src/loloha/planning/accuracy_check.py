@@ -103,10 +103,8 @@ def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
 
 
 def weaknesses(protocol: Protocol) -> tuple[str, ...]:
-    """Why a protocol's privacy is weak, in plain words; empty if it is within the stated limit.
-
-    The limit is eps_inf <= 5, and answers that are memoised.
-    """
+    """Why a protocol's privacy is weak, in plain words; empty if it is within the stated limit."""
+    # The limit is eps_inf <= 5, and answers that are memoised.
     reasons = []
     if protocol.asked_memo > LARGEST_EPS:
         name = "eps_inf" if protocol.longitudinal else "eps"
@@ -123,11 +121,9 @@ def weaknesses(protocol: Protocol) -> tuple[str, ...]:
 
 
 def require_fit_keys(campaign: Campaign) -> None:
-    """Refuse to assign keys of a family some of which put all values in one cell.
-
-    To leave these out would bias the estimates: the others' collision probability depends on the
-    pair of values.
-    """
+    """Refuse to assign keys of a family some of which put all values in one cell."""
+    # To leave these out would bias the estimates: the others' collision probability depends on the
+    # pair of values.
     encoding = campaign.protocol.encoding
     if campaign.keys != "assigned" or type(encoding) is not Hashed or encoding.family.separates:
         return

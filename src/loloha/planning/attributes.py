@@ -70,17 +70,13 @@ class AttributesPlan:
 def plan_attributes(
     k: int, n: int, eps_inf: float, eps_1: float, *, attributes: int, **options: Any
 ) -> AttributesPlan:
-    """Compare the two ways to ask about several attributes, of k values each.
-
-    Notes
-    -----
-    Losses of one user's attributes add up, however the attributes depend on each other: d reports
-    of loss eps/d each reveal at most eps. Source: the paper, section 2, for both ways. That the
-    m = n/d users of a drawn attribute are a sample adds f(1-f) (n - m)/((n - 1) m) to the variance:
-    nothing for a rare value, most at equal frequencies, where the mean squared error of drawing is
-    largest. That of sharing is the same for every truth. Errors are those of n/d users, who
-    draw an attribute on average: since their number varies, the variance is larger by some d/n.
-    """
+    """Compare the two ways to ask about several attributes, of k values each."""
+    # Losses of one user's attributes add up, however the attributes depend on each other: d reports
+    # of loss eps/d each reveal at most eps. Source: the paper, section 2, for both ways. That the m
+    # = n/d users of a drawn attribute are a sample adds f(1-f) (n - m)/((n - 1) m) to the variance:
+    # nothing for a rare value, most at equal frequencies, where the mean squared error of drawing
+    # is largest. That of sharing is the same for every truth. Errors are those of n/d users, who
+    # draw an attribute on average: since their number varies, the variance is larger by some d/n.
     d = checks.integer(
         "attributes", attributes, 2, MOST_ATTRIBUTES, "for one attribute use loloha.plan"
     )

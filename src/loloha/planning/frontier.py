@@ -42,13 +42,9 @@ class Point(NamedTuple):
 def frontier(
     k: int, eps_inf: float, *, eps_2: Sequence[float] | None = None, hash: str | None = None
 ) -> tuple[Point, ...]:
-    """For each eps_2 the most accurate OLOLOHA that holds it and eps_inf.
-
-    Notes
-    -----
-    Without a second round, as eps_2 goes to infinity, eps_1 is eps_inf: V* falls all the way. A
-    given pair of budgets needs at least ``limits.eps_2``. Source: MATH section 16.
-    """
+    """For each eps_2 the most accurate OLOLOHA that holds it and eps_inf."""
+    # Without a second round, as eps_2 goes to infinity, eps_1 is eps_inf: V* falls all the way. A
+    # given pair of budgets needs at least ``limits.eps_2``. Source: MATH section 16.
     k, eps_inf = limits.checked_k(k), checks.eps("eps_inf", eps_inf)
     if eps_2 is not None:
         if not len(eps_2):

@@ -53,15 +53,9 @@ def hold(cls: type[Protocol], fixed: Mapping[str, float], params: Mapping[str, A
 
 
 def hold_chain(cls: type[Kind], fixed: Mapping[str, float], params: Mapping[str, Any]) -> Kind:
-    """The LOLOHA of least V* that holds eps_2 and another number; g is searched for.
-
-    Parameters, returns and errors are those of `hold`.
-
-    Notes
-    -----
-    A chain over g symbols multiplies lambda(eps) = (e^eps - 1)/(e^eps + g - 1), so
-    lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
-    """
+    """The LOLOHA of least V* that holds eps_2 and another number, as `hold`; g is searched for."""
+    # A chain over g symbols multiplies lambda(eps) = (e^eps - 1)/(e^eps + g - 1), so
+    # lambda(eps_1) = lambda(eps_2) lambda(eps_inf). Source: MATH section 16.
     tried = [(third(g, **fixed), rest) for g, rest in _candidates(cls, params)]
     if not tried:
         raise ParameterError("g must leave something to choose from, got nothing; leave it out")
@@ -108,11 +102,9 @@ def symbols_tried(family: str, k: int) -> Iterable[int]:
 
 
 def third(g: int, **fixed: float) -> dict[str, float]:
-    """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf.
-
-    With u = e^-eps, lambda_1 = lambda_2 lambda_inf solved for e^eps - 1: neither side cancels or
-    overflows for eps in 1e-6..700. Source: MATH section 16.
-    """
+    """eps_1 and eps_inf of a chain over g symbols, from two of eps_1, eps_2, eps_inf."""
+    # With u = e^-eps, lambda_1 = lambda_2 lambda_inf solved for e^eps - 1: neither side cancels or
+    # overflows for eps in 1e-6..700. Source: MATH section 16.
     # Rounded towards less loss: what is held is never passed.
     if "eps_inf" in fixed:
         u, v = math.exp(-fixed["eps_2"]), math.exp(-fixed["eps_inf"])

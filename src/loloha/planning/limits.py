@@ -14,14 +14,10 @@ _NEIGHBOURS = 2
 
 
 def variance(k: int, eps_1: float) -> float:
-    """n V* of subset selection: the least that any eps_1-private report allows.
-
-    Notes
-    -----
-    A report is a set of d values that holds the own value with probability
-    p = d b / (d b + k - d), b = e^eps_1; q = (d - p) / (k - 1) is the chance of holding another
-    one. Source: MATH section 14, with the exact integer d.
-    """
+    """n V* of subset selection: the least that any eps_1-private report allows."""
+    # A report is a set of d values that holds the own value with probability
+    # p = d b / (d b + k - d), b = e^eps_1; q = (d - p) / (k - 1) is the chance of holding another
+    # one. Source: MATH section 14, with the exact integer d.
     return _noise(checked_k(k), checks.eps("eps_1", eps_1))[0]
 
 
@@ -51,13 +47,10 @@ def _noise(k: int, eps: float) -> tuple[float, int]:
 
 
 def eps_2(eps_inf: float, eps_1: float) -> float:
-    """The least loss of one round, all others known, at full accuracy for these two budgets.
-
-    Notes
-    -----
-    ln((ab - 1)/(a - b)), a = e^eps_inf, b = e^eps_1: an a-private step followed by a c-private one
-    is at most (ac + 1)/(a + c)-private. Two symbols attain it (BiLOLOHA). Source: MATH section 16.
-    """
+    """The least loss of one round, all others known, at full accuracy for these two budgets."""
+    # ln((ab - 1)/(a - b)), a = e^eps_inf, b = e^eps_1: an a-private step followed by a c-private
+    # one is at most (ac + 1)/(a + c)-private. Two symbols attain it (BiLOLOHA). Source: MATH
+    # section 16.
     eps_inf, eps_1 = checks.eps("eps_inf", eps_inf), checks.eps("eps_1", eps_1)
     if eps_1 >= eps_inf:
         raise ParameterError(f"eps_1 must be below eps_inf = {eps_inf!r}, got {eps_1!r}; lower it")

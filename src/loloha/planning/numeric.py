@@ -36,20 +36,16 @@ class MeanPlan(NamedTuple):
 
 
 def mean_error(protocol: Protocol, n: int, level: float = 0.95, every: int = 1) -> float:
-    """Half-width, at most, of the interval of a mean by `OneBit`, as a share of the range.
-
-    Of all users, where those who report are one panel of ``every``.
-    """
+    """Half-width, at most, of the interval of a mean by `OneBit`, as a share of the range."""
+    # Of all users, where those who report are one panel of ``every``.
     scatter = mean_scatter(protocol, Channel.formula(protocol), float(n), n * every)
     return normal_quantile((1 + level) / 2) * math.sqrt(scatter.at(0.5))
 
 
 def histogram_noise(protocol: Protocol) -> float:
-    """n times the variance of the mean of unbiased frequencies, in squared ranges.
-
-    Their errors are nearly uncorrelated; values count from the middle, which costs nothing as
-    frequencies sum to 1. So it is V* (k+1) k / (12 (k-1)).
-    """
+    """n times the variance of the mean of unbiased frequencies, in squared ranges."""
+    # Their errors are nearly uncorrelated; values count from the middle, which costs nothing as
+    # frequencies sum to 1. So it is V* (k+1) k / (12 (k-1)).
     k = protocol.bins
     return float(variance(protocol, 1)) * k * (k + 1) / (12 * (k - 1))
 

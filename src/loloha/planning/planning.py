@@ -169,10 +169,8 @@ def prospects(
     protocols: Iterable[str | Protocol] | None = None,
     population: int | None = None,
 ) -> tuple[Prospect, ...]:
-    """The rows of `plan`, without its recommendation: what to compare many budgets by.
-
-    With ``compete`` a protocol whose hash family is chosen by n has a row for the linear one too.
-    """
+    """The rows of `plan`, without its recommendation: what to compare many budgets by."""
+    # With ``compete`` a protocol whose hash family is chosen by n has a row for the linear one too.
     k = checks.integer("k", k, 2, LARGEST_K, "count the labels of the domain")
     n = checks.integer("n", n, 1, MOST_REPORTS, "give the reports you expect in a round")
     checks.choice("calibration", calibration, CALIBRATIONS)

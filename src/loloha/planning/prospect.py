@@ -104,11 +104,9 @@ class Prospect:
 
     @property
     def change(self) -> float | None:
-        """How surely a change shows to the best test of 10 reports before and 10 after it, at most.
-
-        Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_auc` says which);
-        None where that is not computed.
-        """
+        """How surely a change shows to the best test of 10 reports before and after it, at most."""
+        # Area under its ROC curve, or an upper bound of it (`loloha.privacy.change_auc` says
+        # which).
         shown = None if self.protocol is None else change_auc(self.protocol, REPORTS_OF_A_CHANGE)
         return None if shown is None else shown.auc
 
@@ -146,15 +144,11 @@ def prospect(
     label: str | None = None,
     population: int | None = None,
 ) -> Prospect:
-    """What the protocol can see with n reports a round, what it costs, and whether within budgets.
-
-    Notes
-    -----
-    A sample of m of N users adds f(1-f) (N - m) / ((N - 1) m) to the variance: see
-    `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
-    draws without replacement as well (W. Hoeffding 1963, theorem 4). Of sampled buckets the numbers
-    are those of a bucket that some user samples, with its `harmonic_eligible`.
-    """
+    """What the protocol can see with n reports a round, what it costs, if it is within budgets."""
+    # A sample of m of N users adds f(1-f) (N - m) / ((N - 1) m) to the variance: see
+    # `loloha.variance`. At f = 0 it adds nothing, and Hoeffding's bound of all values holds for
+    # draws without replacement as well (W. Hoeffding 1963, theorem 4). Of sampled buckets the
+    # numbers are those of a bucket that some user samples, with its `harmonic_eligible`.
     level = checks.level(level)
     interval, power = normal_quantile((1 + level) / 2), normal_quantile(level)
     encoding = protocol.encoding
@@ -214,11 +208,9 @@ def _outside(protocol: Protocol, eps_inf: float, eps_1: float, eps_2: float) -> 
 
 
 def _margins(protocol: Protocol, n: int, eligible: Any, level: float) -> tuple[float, float]:
-    """How far a frequency must be above its own noise to pass the test of one value, and of all.
-
-    The least count that passes, with the continuity correction of a half, and the third order of
-    Cornish and Fisher at the frequency where that is least.
-    """
+    """How far a frequency must be above its own noise to pass the test of one value, and of all."""
+    # The least count that passes, with the continuity correction of a half, and the third order of
+    # Cornish and Fisher at the frequency where that is least.
     test = inversion(protocol, n, np.zeros(1), np.array([eligible]))
     p, q = float(protocol.realised.p_star), float(protocol.realised.q_star)
     unit, by_noise = float(np.ravel(test.unit)[0]), float(eligible) * q
@@ -234,10 +226,8 @@ def _margins(protocol: Protocol, n: int, eligible: Any, level: float) -> tuple[f
 
 
 def _visible(at_0: float, at_1: float, sampled: float, margin: float, quantile: float) -> float:
-    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none.
-
-    The variance is at_0 + (at_1 - at_0) f + sampled f (1-f).
-    """
+    """The f in [0, 1] with f = margin + quantile sqrt(variance at f); inf if there is none."""
+    # The variance is at_0 + (at_1 - at_0) f + sampled f (1-f).
     if margin + quantile * math.sqrt(at_1) > 1:
         # The variance is concave in f, so the noise stays above f all the way.
         return math.inf

@@ -52,11 +52,9 @@ def _upwards(area: float) -> str:
 
 
 def warning(row: Prospect, n: int, level: float) -> str | None:
-    """What can still be seen, where noise hides a value of average frequency; None if it does not.
-
-    Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
-    most sqrt(bins - 1)/bins: where one value holds everything.
-    """
+    """What can still be seen, where noise hides a value of average frequency; else None."""
+    # Always answering "uniform" errs by the standard deviation of the true frequencies, which is at
+    # most sqrt(bins - 1)/bins: where one value holds everything.
     bins = row.protocol.bins if row.protocol else 1
     single, every = row.error_one, row.error_all
     average, widest = 1 / bins, math.sqrt(bins - 1) / bins

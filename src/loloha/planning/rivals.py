@@ -89,12 +89,10 @@ def rivals(
 
 
 def _fewest(near: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each family the fewest symbols, and the fewest from three on, of rows in their order.
-
-    Where eps_1 and eps_inf are the same for all, more symbols spend more: the cap is g eps_inf or,
-    of one table and from three symbols on, ln(1 + (a-1) g! / (g - 2 + g/(a+g-1))), which rises with
-    g; and e^eps_2 is linear in g. A change shows more as well, as far as was tried.
-    """
+    """Of each family the fewest symbols, and the fewest from three on, of rows in their order."""
+    # Where eps_1 and eps_inf are the same for all, more symbols spend more: the cap is g eps_inf
+    # or, of one table and from three symbols on, ln(1 + (a-1) g! / (g - 2 + g/(a+g-1))), which
+    # rises with g; and e^eps_2 is linear in g. A change shows more as well, as far as was tried.
     fewest: dict[tuple[str, bool], dict[str, Any]] = {}
     for params in near:
         fewest.setdefault((params["hash"], params["g"] > 2), params)

@@ -82,14 +82,10 @@ def windowed(
 
 
 def ways(protocol: Protocol, n: int, window: int, eps_inf: float, loss: float) -> tuple[Way, ...]:
-    """What n users tell in panels under ``protocol``, beside the other ways to keep the loss.
-
-    Notes
-    -----
-    Population division (LPU) and budget division (LBU) are those of X. Ren, L. Shi, W. Yu, S. Yang,
-    C. Zhao, Z. Xu, "LDP-IDS" (arXiv 2204.00526), with fresh OLH. The last way is the protocol as
-    it would be without panels: it keeps no such loss.
-    """
+    """What n users tell in panels under ``protocol``, beside the other ways to keep the loss."""
+    # Population division (LPU) and budget division (LBU) are those of X. Ren, L. Shi, W. Yu, S.
+    # Yang, C. Zhao, Z. Xu, "LDP-IDS" (arXiv 2204.00526), with fresh OLH. The last way is the
+    # protocol as it would be without panels: it keeps no such loss.
     return tuple(_ways(protocol, n, window, eps_inf, loss))
 
 

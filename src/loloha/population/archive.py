@@ -53,10 +53,8 @@ class Archive:
         return name in self._lines
 
     def find(self, name: str, identity: str) -> Row | None:
-        """The measurement of that name, if all that decides it has this identity.
-
-        None if there is none, it is damaged, or it is that of other data, rules or seeds.
-        """
+        """The measurement of that name, if all that decides it has this identity."""
+        # None if there is none, it is damaged, or it is that of other data, rules or seeds.
         seal, row = self._lines.get(name, ("", {}))
         if seal != _seal(row, identity):
             return None
@@ -80,11 +78,9 @@ def _seal(row: Mapping[str, Any], identity: str) -> str:
 def measure_each(
     measure: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
 ) -> Iterator[Result]:
-    """Results as they come, from ``jobs`` processes with one thread each.
-
-    One measures in this process, in order; more need joblib, and a ``measure`` that can be pickled
-    and says in its result which task it is of.
-    """
+    """Results as they come, from ``jobs`` processes with one thread each."""
+    # One measures in this process, in order; more need joblib, and a ``measure`` that can be
+    # pickled and says in its result which task it is of.
     alone = tasks if jobs == 1 else tasks[:1]
     # Compiled once, here: the processes then read the compiler's cache instead of racing for it.
     yield from map(measure, alone)

@@ -220,10 +220,8 @@ def exposed(encoding: SampledBuckets, channel: BitChannel, visits: Distinct, dra
 def _exposed_by_sample(
     visits: Distinct, encoding: SampledBuckets, channel: BitChannel, draws: Draws
 ) -> int:
-    """The same where only d buckets are sampled.
-
-    All buckets outside the sample share one answer: a user who visits two of them is safe.
-    """
+    """The same where only d buckets are sampled."""
+    # All buckets outside the sample share one answer: a user who visits two of them is safe.
     starts = np.searchsorted(visits.users, np.arange(visits.n + 1))
     few = np.flatnonzero(np.diff(starts) <= encoding.d + 1)
     exposed, step = 0, max(1, CELLS_AT_ONCE // encoding.b)
@@ -245,11 +243,9 @@ def _exposed_by_sample(
 
 
 def _colliding(visits: Distinct, b: int, channel: BitChannel, draws: Draws) -> Ints:
-    """Users with two equal answers among those to their visited buckets, b bits each.
-
-    Answers are drawn a word at a time, and on only for rows that are equal so far: those of one
-    class.
-    """
+    """Users with two equal answers among those to their visited buckets, b bits each."""
+    # Answers are drawn a word at a time, and on only for rows that are equal so far: those of one
+    # class.
     rows, classes, start = np.arange(len(visits.users)), visits.users, 0
     while len(rows) and start < b:
         # Classes are numbered from 0: one word holds a row's class and its next bits.

@@ -70,31 +70,10 @@ class Evaluation:
 def evaluate(
     protocol: Protocol, estimates: Floats, truth: Floats, n: Ints, loss: Floats, every: int = 1
 ) -> Evaluation:
-    """Compare the estimates of a run with the truth of the same rounds.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    estimates : float64[tau, bins]
-        Unbiased; nan where nobody's report could support the bin, which is then left out.
-    truth : float64[tau, bins]
-        Of the same reports, or of all panels; see `binned` for protocols that estimate buckets.
-    n : int64[tau]
-        Reports of each round; 0 where there were none.
-    loss : float64[users]
-        Budget that each user spent.
-    every : int
-        Panels, of which one reports in each round.
-
-    Raises
-    ------
-    ParameterError
-        If the shapes do not fit each other.
-
-    Notes
-    -----
-    Source: MATH section 10; each round is held against the truth of that round.
-    """
+    """Compare the estimates of a run, float64[tau, bins], with the truth of the same rounds."""
+    # NaN where nobody's report could support the bin, which is then left out. The truth is that of
+    # the same reports, or of all of ``every`` panels; n are the reports of each round, ``loss`` the
+    # budget that each user spent. Source: MATH section 10.
     shape = (len(n), protocol.bins)
     if np.shape(estimates) != shape or np.shape(truth) != shape:
         raise ParameterError(

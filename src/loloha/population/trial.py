@@ -81,10 +81,8 @@ class Trial:
 
     @cached_property
     def windows(self) -> dict[str, float]:
-        """Of the means of ``every`` rounds, if that is not 1: their mean squared error, coverage.
-
-        Of windows that are full. Their truth is the mean frequency over the window.
-        """
+        """Mean squared error and coverage of the means of full windows of ``every`` rounds."""
+        # Their truth is the mean frequency over the window.
         every = self.result.every
         if every == 1 or len(self.truth) < every:
             return {}

@@ -53,10 +53,8 @@ class Classes(NamedTuple):
 
 
 def hidden(classes: Classes, n: int, keys: float) -> Divergence:
-    """At least the divergence of any data set of others who send with ``others`` or more.
-
-    Values are split between their neighbours on a lattice: (.)+ is convex.
-    """
+    """At least the divergence of any data set of others who send with ``others`` or more."""
+    # Values are split between their neighbours on a lattice: (.)+ is convex.
     one, two, others = (np.asarray(part, dtype=np.float64) for part in classes)
     chances = others / keys * (1 - ROUNDED)
 
@@ -72,10 +70,9 @@ def hidden(classes: Classes, n: int, keys: float) -> Divergence:
 
 
 def attained(classes: Classes, n: int, keys: float) -> Divergence:
-    """At most the divergence of the data set of which the others send with ``others``.
-
-    The test adds up whole numbers near the best weights of answers, and compares with a threshold.
-    """
+    """At most the divergence of the data set of which the others send with ``others``."""
+    # The test adds up whole numbers near the best weights of answers, and compares with a
+    # threshold.
     one, two, others = (np.asarray(part, dtype=np.float64) for part in classes)
     chances = others / keys
 
@@ -91,11 +88,9 @@ def attained(classes: Classes, n: int, keys: float) -> Divergence:
 
 
 def of_two_symbols(p: float, q: float, n: int, keys: float) -> Divergence:
-    """At least the divergence of any data set of others who send one of two symbols, p + q = 1.
-
-    With j others of one value the count is Bin(j, p) + Bin(m - j, q): all j and m are gone through,
-    in parts, each with the users that all of a part have.
-    """
+    """At least the divergence of any data set of others who send one of two symbols, p + q = 1."""
+    # With j others of one value the count is Bin(j, p) + Bin(m - j, q): all j and m are gone
+    # through, in parts, each with the users that all of a part have.
     weights, rows = [], []
     for weight, m in _sizes(n, keys):
         part = 1 + m // _PART
@@ -129,10 +124,8 @@ def meeting(divergences: list[Divergence], local: float, delta: float, *, above:
 
 
 def _meeting(falling: Divergence, local: float, delta: float, *, above: bool) -> float:
-    """The same for one.
-
-    Its logarithm is nearly linear in eps^2: a secant, which halves what is kept too long.
-    """
+    """The same for one."""
+    # Its logarithm is nearly linear in eps^2: a secant, which halves what is kept too long.
 
     def excess(eps: float) -> float:
         return math.log(max(1e-9, falling(eps) / delta))
@@ -172,10 +165,7 @@ def _sizes(n: int, keys: float) -> list[tuple[float, int]]:
 
 
 def _sums_of_two(ones: Any, others: Any, p: float, q: float) -> tuple[Any, Any]:
-    """Laws of Bin(ones, p) + Bin(others, q), modulo more points than they have, and their errors.
-
-    One a row.
-    """
+    """Laws of Bin(ones, p) + Bin(others, q), one a row, modulo more points; their errors."""
     m = int((ones + others).max())
     points = fast_size(min(m + 2, 2 * math.ceil(stray(m * p * q, 1.0)) + 2))
     half = np.pi * np.arange(points // 2 + 1) / points

@@ -96,11 +96,10 @@ def composed(others: Others, n: int, keys: float, otherwise: Divergence) -> Dive
 
 
 def _exchanged(alike: _Part, kinds: list[_Part], n: int, share: float, tilt: float) -> float:
-    """At most what n others can lose, in steps, if all that is not ``alike`` is of the first kind.
-
-    Each exchange costs the mean of Delta(-Y), Y the sum of the rest and Delta the difference of the
-    stop-loss transforms. Tilted, Y is e^(raised) times a law; so many draws in it are of one kind.
-    """
+    """At most what n others can lose, in steps, if what is not ``alike`` is of the first kind."""
+    # Each exchange costs the mean of Delta(-Y), Y the sum of the rest and Delta the difference of
+    # the stop-loss transforms. Tilted, Y is e^(raised) times a law; so many draws in it are of one
+    # kind.
     third, *own = kinds
     widest = max(float(np.abs(kind.values).max()) for kind in kinds)
     places = np.arange(-math.ceil(widest) - 1, math.ceil(widest) + 2)

@@ -36,10 +36,8 @@ class Sum(NamedTuple):
 
     @classmethod
     def of(cls, places: Any, chances: Any, n: int, tilt: float, room: int = 0) -> Sum:
-        """Of draws from ``places`` with these chances, else 0; up to n of them.
-
-        ``room``: points, on either side of the window, that stay empty.
-        """
+        """Of draws from ``places`` with these chances, else 0; up to n of them."""
+        # ``room``: points, on either side of the window, that stay empty.
         # Too much of it, if anything: what adds nothing may but come more often.
         rest = max(0.0, 1 - float(chances.sum())) + ROUNDED * math.sqrt(len(chances))
         tilted = chances * np.exp(tilt * places)
@@ -71,10 +69,8 @@ class Sum(NamedTuple):
         return total * (1 + drift(n))
 
     def best_threshold(self, n: int, places: Any, apart: Any, size: Any) -> float:
-        """At most what the best threshold on n draws and another one, of weights ``apart``, tells.
-
-        ``size``: what the weights are differences of.
-        """
+        """At most what the best threshold on n draws and another, of weights ``apart``, tells."""
+        # ``size``: what the weights are differences of.
         # Far below the middle the law is not known as well, and no threshold any good.
         known = self.tilt * (self.places - self.middle) > -8
         back = n * math.log(self.scale) - self.tilt * self.places[known]
@@ -90,10 +86,8 @@ class Sum(NamedTuple):
         return float(thresholds.max(initial=0.0))
 
     def highest(self, n: int, places: Any, weights: Any) -> float:
-        """At least the mean of weights[x + sum of n tilted draws], for the x where it is largest.
-
-        ``places``, where the weights stand, must have room; elsewhere they are 0.
-        """
+        """At least the mean of weights[x + sum of n tilted draws], for the x of the largest."""
+        # ``places``, where the weights stand, must have room; elsewhere they are 0.
         power = self.of_one**n
         size = float(np.abs(weights) @ np.exp(self.tilt * places))
         likeliest = min(1.0, 2 * float(np.abs(power).sum()) / len(self.places))
@@ -106,11 +100,10 @@ class Sum(NamedTuple):
         return np.roll(np.fft.irfft(transformed, points), -(int(self.places[0]) % points))
 
     def _error(self, power: Any, n: int) -> float:
-        """How far each of the tilted chances of n draws may be off, by rounding.
-
-        A transform errs by log2(points) units of the root of the sum of squares; a power by n times
-        what its base does, times the power of n - 1 (of which Hoelder's inequality has the mean).
-        """
+        """How far each of the tilted chances of n draws may be off, by rounding."""
+        # A transform errs by log2(points) units of the root of the sum of squares; a power by n
+        # times what its base does, times the power of n - 1 (of which Hoelder's inequality has the
+        # mean).
         points, size = len(self.places), np.abs(power)
         mean = min(1.0, 2 * float(size.sum()) / points)
         root = math.sqrt(2 * float(size @ size) / points)
@@ -136,10 +129,8 @@ def balance(values: Any, chances: Any) -> float:
 
 
 def split(values: Any, chances: Any) -> tuple[Any, Any]:
-    """Places and chances on the whole numbers, each value's between its neighbours.
-
-    That keeps the mean; of a convex function the mean can but grow.
-    """
+    """Places and chances on the whole numbers, each value's between its neighbours."""
+    # That keeps the mean; of a convex function the mean can but grow.
     below = np.floor(values)
     places = np.concatenate([below, below + 1]).astype(np.int64)
     # As exact as the value, however near to 0: what is tiny may be what balances the rest.

@@ -42,11 +42,9 @@ def scores_of_bits(protocol: Protocol, before: Array, after: Array, reports: int
 
 
 def log_own(stayed: Array, moved_from: Array, moved_to: Array, times: Any = 1) -> Any:
-    """What the bits of the values themselves add to the score of a change.
-
-    The value is unknown: average over where it stood, and over where it went. Numbers of
-    `BitTables`, of each bit or of ``times`` bits along the last axis.
-    """
+    """What the bits of the values themselves add to the score of a change."""
+    # The value is unknown: average over where it stood, and over where it went. Numbers of
+    # `BitTables`, of each bit or of ``times`` bits along the last axis.
     # One stretch may stand against many: then it is the same in every piece.
     stayed, moved_from, moved_to = np.broadcast_arrays(stayed, moved_from, moved_to)
     step = max(1, AT_ONCE // max(1, stayed.shape[-1]))

@@ -120,10 +120,8 @@ class _Question(NamedTuple):
     log_ratio: float
 
     def loss(self, t: Floats) -> Floats:
-        """ln (p + (1-p) r)/(q + (1-q) r), where all t reports show it; r = e^(-t log_ratio).
-
-        With p = q + contrast it is log1p(contrast (1-r) / (q + (1-q) r)): nothing cancels.
-        """
+        """ln (p + (1-p) r)/(q + (1-q) r), where all t reports show it; r = e^(-t log_ratio)."""
+        # With p = q + contrast it is log1p(contrast (1-r) / (q + (1-q) r)): nothing cancels.
         ratio = np.exp(-t * self.log_ratio)
         odds: Floats = self.contrast * -np.expm1(-t * self.log_ratio)
         loss: Floats = np.log1p(odds / (self.low + (1 - self.low) * ratio))
@@ -135,12 +133,10 @@ _Shown = Callable[[Any, Any, Any], Any]
 
 
 def _memoised_loss(protocol: Protocol, t: Floats, realised: bool) -> Floats:
-    """eps_t where answers are memoised.
-
-    Symbols: the likeliest sign of x is t reports of x, and p1 + (g-2) q1 = 1 - q1 makes MATH's
-    formula that of one bit. Bits: two of them differ between two values, are randomised
-    independently, and each shows most when all t reports agree, so the two losses add up.
-    """
+    """eps_t where answers are memoised."""
+    # Symbols: the likeliest sign of x is t reports of x, and p1 + (g-2) q1 = 1 - q1 makes MATH's
+    # formula that of one bit. Bits: two of them differ between two values, are randomised
+    # independently, and each shows most when all t reports agree, so the two losses add up.
     p1, q1, p2, q2 = _channels(protocol, realised)
     ones = _Question(float(p1 - q1), float(q1), _log_ratio(p2, q2))
     encoding = protocol.encoding

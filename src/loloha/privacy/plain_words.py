@@ -173,11 +173,9 @@ def worst(area: Area, drawn: bool) -> str:
 
 
 def exchanged(protocol: Protocol) -> float:
-    """What tells two histories apart, at most, that differ in one cell and not in their pattern.
-
-    eps_inf where answers are drawn independently, ``inf`` for one-round protocols. With
-    joint ones B_m, m the cells that are visited; one more is left to exchange one for. MATH 15.
-    """
+    """What tells two histories apart, at most, that differ in one cell and not in their pattern."""
+    # eps_inf where answers are drawn independently, ``inf`` for one-round protocols. With joint
+    # ones B_m, m the cells that are visited; one more is left to exchange one for. MATH 15.
     if not protocol.longitudinal:
         return math.inf
     if not protocol.joint:

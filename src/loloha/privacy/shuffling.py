@@ -227,11 +227,9 @@ def _of_symbols(p: float, q: float, g: int, values: int) -> _Answers:
 
 
 def _of_bits(p: float, q: float, bits: int, *, nowhere: bool) -> _Answers:
-    """Answers: the bits of one value, of the other, and of a third; and all bits at once.
-
-    Of all values the least likely to send an answer has a 0 for its own bit; if there is none, a 1,
-    or, ``nowhere``, no bit at all.
-    """
+    """Answers: the bits of one value, of the other, and of a third; and all bits at once."""
+    # Of all values the least likely to send an answer has a 0 for its own bit; if there is none, a
+    # 1, or, ``nowhere``, no bit at all.
     likelier, rarer, named = p / q, (1 - p) / (1 - q), min(bits, 3)
     rows = [(*row, False) for row in itertools.product((True, False), repeat=named)]
     full = (True,) * (named + 1)

@@ -229,20 +229,16 @@ def worst_loss(protocol: Protocol, rounds: int, changes: int) -> WorstLoss:
 
 
 def _attained(protocol: Protocol, rounds: int, changes: int) -> float:
-    """The most that is found with 1, 2, 4, ... changes, or one in each round, as far as allowed.
-
-    These numbers are the same for every limit, so that a higher one never finds less.
-    """
+    """The most that is found with 1, 2, 4, ... changes, or one in each round, as far as allowed."""
+    # These numbers are the same for every limit, so that a higher one never finds less.
     rounds = min(rounds, _ROUNDS_AT_MOST)
     tried = [*(1 << i for i in range((rounds - 1).bit_length())), rounds - 1]
     return max(_away(protocol, rounds, number) for number in {*tried} if number <= changes)
 
 
 def _away(protocol: Protocol, rounds: int, changes: int) -> float:
-    """The most that staying, or moving half a stretch later, is away from moving to and fro.
-
-    Where enumeration is too much, of the first rounds: the rest can only add to it.
-    """
+    """The most that staying, or moving half a stretch later, is away from moving to and fro."""
+    # Where enumeration is too much, of the first rounds: the rest can only add to it.
     worst = 0.0
     while rounds > 1 and not worst:
         stretch = -(-rounds // (changes + 1))
@@ -278,10 +274,8 @@ def _histories(protocol: Protocol, history: Any, other: Any) -> tuple[Ints, Ints
 
 
 def _bound(protocol: Protocol, pairs: Pairs, once: float) -> float:
-    """The assignment's least sum, over permutations of the cells that either history visits.
-
-    A cell that neither visits costs nothing and saves nothing: it may stay where it is.
-    """
+    """The assignment's least sum, over permutations of the cells that either history visits."""
+    # A cell that neither visits costs nothing and saves nothing: it may stay where it is.
     if math.isinf(once):
         # One round in which the permuted cells differ costs all: only one pattern has none.
         moved = pairs.times[pairs.one != pairs.two]

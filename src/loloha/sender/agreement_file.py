@@ -98,10 +98,8 @@ class AgreementFile:
 
     @staticmethod
     def erase(path: str | os.PathLike[str]) -> str:
-        """Delete a damaged state and what was left beside it, for a user who withdraws.
-
-        The ledger of what was spent before stays, unless it is damaged itself.
-        """
+        """Delete a damaged state and what was left beside it, for a user who withdraws."""
+        # The ledger of what was spent before stays, unless it is damaged itself.
         place = resolved(path)
         ledger = place + LEDGER
         if os.path.lexists(place):

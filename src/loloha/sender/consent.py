@@ -21,10 +21,8 @@ def explain_all(
     limit: float | None = None,
     after: Collection[Campaign] = (),
 ) -> str:
-    """What reporting to all these campaigns together reveals, to be shown before a user agrees.
-
-    ``after`` are those that the user reported to before, such as the one that they succeed.
-    """
+    """What reporting to all these campaigns together reveals, to be shown before a user agrees."""
+    # ``after`` are those that the user reported to before, such as the one that they succeed.
     if not campaigns:
         raise ParameterError("campaigns must name at least one, got none")
     lines = [_DRAWN, *(_one(campaign) for campaign in campaigns)]

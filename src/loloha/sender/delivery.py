@@ -84,10 +84,8 @@ class Courier:
         return fates.delivery(self.state.same(enrolment))
 
     def _look(self, enrolment: Enrolment, fates: _Fates) -> None:
-        """Drop what waits for a campaign whose end date has passed; ask about one that is paused.
-
-        The end is not noted: a clock that was ahead may be set right.
-        """
+        """Drop what waits for a campaign whose end date has passed; ask about a paused one."""
+        # The end is not noted: a clock that was ahead may be set right.
         schedule = enrolment.campaign.schedule
         if schedule.expires is not None and schedule.has_ended(self.now()):
             fates.has_ended = True

@@ -179,12 +179,11 @@ _CELLS: dict[type[HashFamily], Callable[[Any], _LinearCells | _PrimeCells]] = {
 
 
 def _answers(protocol: Protocol) -> _Values | _LinearCells | _PrimeCells:
-    """What the counts of the protocol are counts of; refused where a likelihood needs more.
-
-    Hash families without a table keep supports only. Bits are answers of k (or d) bits at once,
-    whose likelihood is a function of the joint pattern: the support of each bit does not determine
-    it, and updating each bit on its own would be another estimator, with a wrong channel.
-    """
+    """What the counts of the protocol are counts of; refused where a likelihood needs more."""
+    # Hash families without a table keep supports only. Bits are answers of k (or d) bits at once,
+    # whose likelihood is a function of the joint pattern: the support of each bit does not
+    # determine it, and updating each bit on its own would be another estimator, with a wrong
+    # channel.
     cells = CELLS.required(protocol.encoding)(protocol.encoding)
     if cells is None:
         raise ParameterError(

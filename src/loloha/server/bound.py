@@ -76,10 +76,8 @@ def _beta(level: float) -> float:
 
 
 def farthest(exponent: float, eligible: Any, share: Any) -> Any:
-    """How far above the observed ``share`` its expectation s can lie by Bernstein's bound.
-
-    The largest x with n x^2 <= 2 L (s (1-s) + x/3), s = share + x: a quadratic in x.
-    """
+    """How far above the observed ``share`` its expectation s can lie by Bernstein's bound."""
+    # The largest x with n x^2 <= 2 L (s (1-s) + x/3), s = share + x: a quadratic in x.
     half = exponent * (4 / 3 - 2 * share)
     total = eligible + 2 * exponent
     return (half + np.sqrt(half**2 + 2 * exponent * total * share * (1 - share))) / total

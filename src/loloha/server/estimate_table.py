@@ -124,13 +124,7 @@ class EstimateTable:
 
     @classmethod
     def from_rows(cls, rows: Any) -> EstimateTable:
-        """The table of rows as `to_frame` makes them, an Arrow table in any order.
-
-        Raises
-        ------
-        ParameterError
-            If columns are missing, or there are not all values in each of the rounds.
-        """
+        """The table of rows as `to_frame` makes them, an Arrow table in any order."""
         if lacking := sorted({*COLUMNS} - {*rows.column_names}):
             raise ParameterError(
                 f"estimates must have {', '.join(COLUMNS)}, they lack {', '.join(lacking)}; "

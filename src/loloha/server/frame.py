@@ -76,12 +76,10 @@ class Framed(ABC):
 
 
 def write_csv(table: Any, to: Any, *, header: bool = True) -> None:
-    """Write an Arrow table as CSV in which no text is a formula.
-
-    A text that begins with =, +, -, @, a tab or a carriage return, after apostrophes or none, gets
-    one more apostrophe in front: a spreadsheet shows it, and runs nothing. Texts that are numbers,
-    and numbers, stay. Parquet and JSON hold texts as they are.
-    """
+    """Write an Arrow table as CSV in which no text is a formula."""
+    # A text that begins with =, +, -, @, a tab or a carriage return, after apostrophes or none,
+    # gets one more apostrophe in front: a spreadsheet shows it, and runs nothing. Texts that are
+    # numbers, and numbers, stay. Parquet and JSON hold texts as they are.
     import pyarrow as pa
     from pyarrow import compute, csv
 

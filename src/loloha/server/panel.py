@@ -88,10 +88,9 @@ def rolling(source: Any, every: int, *, population: int | None = None) -> dict[i
 
 
 def panel_windows(source: Any, every: int) -> dict[int, Mean]:
-    """The windows of panels as `rolling` has them, if there are panels and any reports.
-
-    Each round is taken for a panel of the users, and errors for those of the mean over all of them.
-    """
+    """The windows of panels as `rolling` has them, if there are panels and any reports."""
+    # Each round is taken for a panel of the users, and errors for those of the mean over all of
+    # them.
     if every == 1:
         return {}
     given = Observations.of(source)
@@ -107,10 +106,8 @@ def window_columns(
     bins: Any = slice(None),
     simultaneous: bool = False,
 ) -> dict[str, list[Any]]:
-    """Columns of a table of estimates with the windows that end with these rounds, if any.
-
-    Rounds without a window hold NaN.
-    """
+    """Columns of a table of estimates with the windows that end with these rounds, if any."""
+    # Rounds without a window hold NaN.
     if not means:
         return {}
     unknown = np.full(next(iter(means.values())).protocol.bins, np.nan)[bins]

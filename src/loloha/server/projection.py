@@ -48,19 +48,7 @@ def project_simplex(frequencies: Any) -> Floats:
 
 
 def decreasing(shares: Any, weights: Any = 1.0) -> Floats:
-    """The nearest shares in [0, 1] that never rise along the last axis (isotonic regression).
-
-    Parameters
-    ----------
-    shares : float64[..., m]
-        Unbiased estimates, all finite.
-    weights : float64[..., m] or float
-        Of their squared distances, > 0.
-
-    Returns
-    -------
-    float64[..., m]
-    """
+    """The nearest shares in [0, 1] that never rise along the last axis (isotonic regression)."""
     unbiased = finite(shares)
     each = np.broadcast_to(weights, unbiased.shape)
     rows = unbiased.reshape(-1, unbiased.shape[-1])

@@ -179,13 +179,9 @@ def total(
 
 
 def ranks(estimate: Any, count: int = 10, level: float = 0.95) -> EstimatedRanks:
-    """The ``count`` most frequent values and the ranks that noise could exchange.
-
-    Notes
-    -----
-    Each pair of values is tested for a difference, all pairs together by Bonferroni: so it does
-    not matter that the values shown are picked by their estimates.
-    """
+    """The ``count`` most frequent values and the ranks that noise could exchange."""
+    # Each pair of values is tested for a difference, all pairs together by Bonferroni: so it does
+    # not matter that the values shown are picked by their estimates.
     joint: Joint = JOINT.required(estimate.protocol.encoding)
     known = np.flatnonzero(np.isfinite(estimate.frequencies))
     if not len(known):
@@ -260,21 +256,17 @@ def _pair_of_buckets(round: EstimatedRound, v: int) -> Floats:
 
 
 def _exchanged(round: EstimatedRound) -> float:
-    """Covariance of two buckets' samples over the product of their frequencies.
-
-    ``overlap`` is the chance that who samples one bucket samples another, over that of anybody.
-    """
+    """Covariance of two buckets' samples over the product of their frequencies."""
+    # ``overlap`` is the chance that who samples one bucket samples another, over that of anybody.
     encoding: Any = round.protocol.encoding
     overlap = (encoding.d - 1) * encoding.b / (encoding.d * (encoding.b - 1))
     return float((1 - overlap * round.users / round.n) / max(round.users - 1, 1))
 
 
 def _of_hashes(round: EstimatedRound, group: Bools) -> Callable[[float], float]:
-    """Of a report, how many values of the group it supports: those in its cell of the user's key.
-
-    With N_c values of the group in cell c, E N^2 is that of the user's own cell and of the others;
-    the latter needs collisions of pairs alone, the former of triples, which are counted.
-    """
+    """Of a report, how many values of the group it supports: those in its cell of the key."""
+    # With N_c values of the group in cell c, E N^2 is that of the user's own cell and of the
+    # others; the latter needs collisions of pairs alone, the former of triples, which are counted.
     p, q = _symbol_channel(round)
     size, c0 = int(group.sum()), float(round.protocol.encoding.collision)
     all_cells = size + size * (size - 1) * c0

@@ -31,19 +31,7 @@ def inversion(
 
 
 def unbiased(protocol: Protocol, support: Ints, eligible: Ints) -> Floats:
-    """Unbiased frequencies of one round, or of many at once.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    support, eligible : int64[..., bins]
-        Reports that support each bin, and that could support it.
-
-    Returns
-    -------
-    float64[..., bins]
-        Possibly negative; NaN where no user is eligible. Source: MATH section 1.
-    """
+    """Unbiased frequencies, float64[..., bins], NaN where no user is eligible (MATH section 1)."""
     channel = Channel.realised(protocol)
     with np.errstate(invalid="ignore", divide="ignore"):
         shares: Floats = support / eligible
@@ -51,22 +39,8 @@ def unbiased(protocol: Protocol, support: Ints, eligible: Ints) -> Floats:
 
 
 def standard_errors(protocol: Protocol, n: Any, frequencies: Floats, eligible: Ints) -> Floats:
-    """Standard errors of the estimates of one round, or of many at once.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    n : int or int64[..., 1]
-        Reports of the round, or users of whom they were drawn; see `spread`.
-    frequencies : float64[..., bins]
-        As `unbiased` gives them.
-    eligible : int64[..., bins]
-
-    Returns
-    -------
-    float64[..., bins]
-        Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
-    """
+    """Standard errors of estimates as `unbiased` gives them, of the n of `spread`."""
+    # Of a fixed population, with f replaced by the estimate clipped to [0, 1]; see `variance`.
     with np.errstate(invalid="ignore", divide="ignore"):
         variances = spread(Channel.realised(protocol), n, eligible, np.clip(frequencies, 0, 1))
     errors: Floats = np.sqrt(variances)

@@ -111,14 +111,10 @@ def expected_eligible(protocol: Protocol, n: int) -> float:
 
 
 def harmonic_eligible(protocol: Protocol, n: int) -> float:
-    """The number of eligible users at which `variance` is its mean over their number m, if m > 0.
-
-    Notes
-    -----
-    1 / E[1/m | m > 0], since the variance is linear in 1/m. Each user samples a bucket with chance
-    d/b, so m is binomial. A bucket that nobody samples, of chance (1 - d/b)^n, has no estimate
-    (NaN) and no error: measured and expected errors are those of the others.
-    """
+    """The number of eligible users at which `variance` is its mean over their number m > 0."""
+    # 1 / E[1/m | m > 0], since the variance is linear in 1/m. Each user samples a bucket with
+    # chance d/b, so m is binomial. A bucket that nobody samples, of chance (1 - d/b)^n, has no
+    # estimate (NaN) and no error: measured and expected errors are those of the others.
     mean = expected_eligible(protocol, n)
     if mean == n:
         return mean
@@ -145,10 +141,8 @@ def drawn_from(population: Any, n: int) -> int:
 
 
 def spread(channel: Channel, n: Any, eligible: Any, f: Any) -> Any:
-    """See the notes of `variance`; frequencies of NaN stay NaN.
-
-    Where only some of n users report at all, drawn at random, it is the variance for all n.
-    """
+    """See the notes of `variance`; frequencies of NaN stay NaN."""
+    # Where only some of n users report at all, drawn at random, it is the variance for all n.
     p, q, contrast = channel
     scatter = (f * (p * (1 - p)) + (1 - f) * (q * (1 - q))) / contrast**2
     everyone = isinstance(channel, Fractional)
@@ -157,10 +151,8 @@ def spread(channel: Channel, n: Any, eligible: Any, f: Any) -> Any:
 
 
 def eligible_of(protocol: Protocol, n: Any, frequencies: Any, errors: Any) -> Any:
-    """Eligible users, int64[..., bins], of estimates with these errors: `spread` turned round.
-
-    All n where every report can support every bin; 0 where nothing is known.
-    """
+    """Eligible users, int64[..., bins], of estimates with these errors: `spread` turned round."""
+    # All n where every report can support every bin; 0 where nothing is known.
     if expected_eligible(protocol, 1) == 1:
         return np.broadcast_to(n, np.shape(frequencies)).astype(np.int64)
     f = np.clip(frequencies, 0, 1)

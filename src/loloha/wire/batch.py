@@ -186,10 +186,8 @@ def _row(text: str) -> bytes | None:
 
 
 def _numbers(raw: Array) -> Ints:
-    """Numbers from rows of bytes, most significant first; uint8[n, 0..8] to int64[n].
-
-    A number beyond int64 becomes negative, which no range check lets pass.
-    """
+    """Numbers from rows of bytes, most significant first; uint8[n, 0..8] to int64[n]."""
+    # A number beyond int64 becomes negative, which no range check lets pass.
     padded = np.zeros((len(raw), 8), dtype=np.uint8)
     padded[:, 8 - raw.shape[1] :] = raw
     numbers: Ints = padded.view(">i8").reshape(-1).astype(np.int64)

@@ -30,23 +30,7 @@ _MOST_BATCHES, _MOST_COLUMNS = 1_000, 16
 def encode_many(
     campaign: Campaign, reporters: Any, keys: Any, ys: Any, *, rounds: Any, tickets: Any = None
 ) -> bytes:
-    """The Arrow IPC stream of n reports.
-
-    Parameters
-    ----------
-    campaign : Campaign
-    reporters : uint8[n, 16]
-    keys, ys : arrays
-        In the array form of the protocol's encoding.
-    rounds : int or int64[n]
-    tickets : uint8[n, 16], optional
-        Where the collector assigns keys.
-
-    Raises
-    ------
-    WireError
-        If a report is out of range.
-    """
+    """The Arrow IPC stream of n reports, their keys and ys in the array form of the encoding."""
     import pyarrow as pa
 
     batch = reportlog.to_arrow(campaign, reporters, keys, ys, rounds=rounds)
@@ -162,11 +146,9 @@ def _must_be_plain(messages: Any) -> None:
 
 
 def _is_compressed(metadata: bytes) -> bool:
-    """Whether a record batch names a compression: the fourth field of its flatbuffer table.
-
-    Message is (version, header type, header, body length), RecordBatch (length, nodes, buffers,
-    compression); a field is absent if its place in the vtable is zero or missing.
-    """
+    """Whether a record batch names a compression: the fourth field of its flatbuffer table."""
+    # Message is (version, header type, header, body length), RecordBatch (length, nodes, buffers,
+    # compression); a field is absent if its place in the vtable is zero or missing.
     root: int = struct.unpack_from("<I", metadata, 0)[0]
     header_field = _field(metadata, root, 2)
     header = header_field + struct.unpack_from("<I", metadata, header_field)[0]

@@ -123,10 +123,8 @@ def charts_path() -> str:
 
 
 def _inline_styles() -> list[str]:
-    """Style sheets that plotly's parts add for themselves unless an element has their id.
-
-    They belong to geographic maps, which the dashboard has none of, and its policy forbids them.
-    """
+    """Style sheets that plotly's parts add for themselves unless an element has their id."""
+    # They belong to geographic maps, which the dashboard has none of, and its policy forbids them.
     try:
         return sorted(set(_STYLE_ID.findall(charts().body.decode())))
     except StoreError:

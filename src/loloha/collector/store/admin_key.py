@@ -86,13 +86,7 @@ class AdminKeys:
         return sorted(keys, key=lambda key: (key.created or 0, key.sha256))
 
     def draw(self, label: str = "", *, now: float, days: int | None = None) -> tuple[str, AdminKey]:
-        """Draw a key and accept it, for so many days or for ever; the key itself is kept nowhere.
-
-        Raises
-        ------
-        CampaignError, ParameterError
-            If the label is too long or does not print, or the days are out of range.
-        """
+        """Draw a key and accept it, for so many days or for ever; itself it is kept nowhere."""
         if label:
             check_text("label", label, _LONGEST_LABEL)
         if days is not None:
@@ -112,13 +106,7 @@ class AdminKeys:
         return key
 
     def rotate(self, name: str, *, now: float) -> tuple[str, AdminKey]:
-        """Draw a key in place of another, which is revoked at once: same label, as long a life.
-
-        Raises
-        ------
-        ParameterError
-            If no key has this name.
-        """
+        """Draw a key in place of another, which is revoked at once: same label, as long a life."""
         with self._database.write() as connection:
             old = _delete(connection, name, _keys(connection, alone=True))[0]
             life = None if old.expires is None or old.created is None else old.expires - old.created
@@ -127,15 +115,7 @@ class AdminKeys:
         return secret, key
 
     def revoke(self, name: str, *, now: float, even_last: bool = False) -> None:
-        """Accept a key no longer, at once.
-
-        Raises
-        ------
-        LastKeyError
-            If no valid one is left then, unless ``even_last``; says what that means.
-        ParameterError
-            If no key has this name.
-        """
+        """Accept a key no longer, at once; the last valid one only if ``even_last``."""
         with self._database.write() as connection:
             keys = _keys(connection, alone=True)
             _delete(connection, name, keys)

@@ -59,10 +59,8 @@ class AdminSessions:
         return session
 
     def find(self, secret: str, keys: Iterable[AdminKey], now: float) -> AdminSession | None:
-        """The one of a cookie, used now; None unless it lasts, and one of the valid keys began it.
-
-        Where its use cannot be noted it ends earlier.
-        """
+        """The one of a cookie, used now; None unless it lasts, and a valid key began it."""
+        # Where its use cannot be noted it ends earlier.
         mine = _table.c.sha256 == hashed(secret)
         with self._database.read() as connection:
             lasting = sql.select(_table.c.key, _table.c.seen).where(mine, _lasts(now))

@@ -41,10 +41,8 @@ class AlarmStore:
     def add(
         self, campaign_id: int, marks: dict[str, int], events: Iterable[Event], due: int | None
     ) -> None:
-        """Note that rules were tried up to these rounds, and what alarmed; all of it or nothing.
-
-        Nothing of a campaign that is deleted.
-        """
+        """Note that rules were tried up to these rounds, and what alarmed; all of it or nothing."""
+        # Nothing of a campaign that is deleted.
         mark, alarm, dialect = schema.alarm_mark, schema.alarm, self._store.database.dialect
         places = [
             {"campaign_id": campaign_id, "rule": rule, "round": round}

@@ -37,31 +37,10 @@ def copy(
     accept_losses: bool = False,
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, int]:
-    """Copy a store into another database, of the same kind or the other.
-
-    The source keeps what it has; a collector that had it writes to it no more. Sessions of the
-    admin page are not copied.
-
-    Parameters
-    ----------
-    source, target : str
-        Addresses, as of `Settings.store`. The target is new, or an earlier copy that was cut off.
-    accept_losses : bool
-        As of `Settings`, for the target.
-    progress : callable
-        Is called with the share of the rows that are copied.
-
-    Returns
-    -------
-    dict
-        How many rows each table has.
-
-    Raises
-    ------
-    StoreError
-        If a collector runs on the source, the target holds anything else, either fails, or the two
-        differ at the end. The target can be used only once all of it is there.
-    """
+    """Copy a store into a database of the same kind or the other; the rows of each table."""
+    # The source keeps what it has; a collector that had it writes to it no more. Sessions of the
+    # admin page are not copied. The target is new, or an earlier copy that was cut off: it can be
+    # used only once all of it is there, and was compared.
     if is_missing(source):
         raise StoreError("store must exist, there is no such file; correct its address")
     opened = Store(source, take_over=False, accept_losses=True)

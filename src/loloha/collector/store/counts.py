@@ -90,10 +90,8 @@ class Counts:
     def add(
         self, connection: sql.Connection, stored: StoredCampaign, table: sql.Table, news: list[News]
     ) -> None:
-        """Add valid reports of several rounds to what is published, or to what waits.
-
-        Only the parts that hold a cell they add to are read and written.
-        """
+        """Add valid reports of several rounds to what is published, or to what waits."""
+        # Only the parts that hold a cell they add to are read and written.
         encoding = stored.campaign.protocol.encoding
         pieces = [
             ((round, number), cells, added)

@@ -138,10 +138,8 @@ class Database:
             yield connection
 
     def must_be_in_place(self) -> None:
-        """Refuse to go on where the path names another file than the one that is open, or none.
-
-        What is written to a file that was deleted, or replaced by a copy, is gone with it.
-        """
+        """Refuse to go on where the path names another file than the one that is open, or none."""
+        # What is written to a file that was deleted, or replaced by a copy, is gone with it.
         if self._identity is None:
             return
         try:

@@ -29,11 +29,9 @@ class KeptQueue:
         return dropped
 
     def take(self, deliver: Callable[[StoredCampaign, int, list[bytes]], None]) -> bool:
-        """Hand over reports that wait for the log, round by round, then forget them.
-
-        Segments that go out get negative numbers before they do. Where that is as far as it got,
-        the next time hands over the same ones, and none that came since.
-        """
+        """Hand over reports that wait for the log, round by round, then forget them."""
+        # Segments that go out get negative numbers before they do. Where that is as far as it got,
+        # the next time hands over the same ones, and none that came since.
         database = self._store.database
         with database.read() as connection:
             if connection.execute(statement.KEPT_SIZES.limit(1)).first() is None:

@@ -21,15 +21,8 @@ if TYPE_CHECKING:
 
 
 def put(store: Store, stored: StoredCampaign, tallied: RoundTally, now: float) -> None:
-    """Replace what is known of a round by its tally; by the terms, as of a collector's own counts.
-
-    Fewer reports than are published together are noted, and shown with those that follow.
-
-    Raises
-    ------
-    StoreError
-        If a collector counted reports of the round itself: nothing was changed.
-    """
+    """Replace what is known of a round by its tally, by the terms, as a collector's own counts."""
+    # Fewer reports than are published together are noted, and shown with those that follow.
     place = {"entry": stored.id, "at": tallied.round}
     with store.database.write() as connection:
         if connection.scalar(IS_SHOWN.with_for_update(key_share=True), place) is None:

@@ -79,10 +79,8 @@ class Tenure:
             connection.execute(sql.update(writer).where(mine).values(seen=seen + 1))
 
     def see(self, now: float, *, even_earlier: bool = False) -> None:
-        """Remember the newest time, by a clock that is believed; an earlier one on demand.
-
-        It is an even second while the store is in use, an odd one once it was left in order.
-        """
+        """Remember the newest time, by a clock that is believed; an earlier one on demand."""
+        # It is an even second while the store is in use, an odd one once it was left in order.
         seen, moment = schema.writer.c.seen, int(now) // 2 * 2
         is_later = sql.true() if even_earlier else seen < moment
         newest = sql.case((is_later, moment), else_=seen - seen % 2)

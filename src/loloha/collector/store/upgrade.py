@@ -18,10 +18,8 @@ _ALONE = sql.text("SELECT pg_advisory_xact_lock(current_schema()::regnamespace::
 
 
 def upgrade(database: Database) -> None:
-    """Run the migrations that the database has not seen, in one transaction.
-
-    A database that is refused is only read.
-    """
+    """Run the migrations that the database has not seen, in one transaction."""
+    # A database that is refused is only read.
     config = Config()
     config.set_main_option("script_location", MIGRATIONS)
     with database.read() as connection:

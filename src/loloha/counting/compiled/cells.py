@@ -18,12 +18,10 @@ def number_visits(
     rounds: Array,
     visits: Array,
 ) -> int:
-    """Number the distinct (user, value) pairs in the order of their first visit.
-
-    ``slots`` gets the number of the pair of each report, -1 where there is none; ``users``,
-    ``held``, ``rounds`` and ``visits`` the user, value, first round and number of reports of each
-    pair. Returns how many.
-    """
+    """Number the distinct (user, value) pairs in the order of their first visit."""
+    # ``slots`` gets the number of the pair of each report, -1 where there is none; ``users``,
+    # ``held``, ``rounds`` and ``visits`` the user, value, first round and number of reports of each
+    # pair. Returns how many.
     newest = np.full(size, -1, dtype=np.int32)
     count = 0
     for u in range(values.shape[0]):
@@ -46,10 +44,9 @@ def number_visits(
 
 @njit
 def merge(users: Array, symbols: Array, size: int, merged: Array, firsts: Array) -> int:
-    """Number the distinct (user, symbol) pairs in order; ``users`` ascends.
-
-    ``merged`` gets the number of each pair, ``firsts`` where each was met first. Returns how many.
-    """
+    """Number the distinct (user, symbol) pairs in order; ``users`` ascends."""
+    # ``merged`` gets the number of each pair, ``firsts`` where each was met first. Returns how
+    # many.
     newest = np.full(size, -1, dtype=np.int32)
     count = first = 0
     for i in range(len(users)):
@@ -85,11 +82,9 @@ def hash_linear(
     low_of: Array,
     symbols: Array,
 ) -> None:
-    """<s, v> mod g of each user's values; ``users`` ascends.
-
-    Values are cut in two, v = high_of[v] * low + low_of[v]: a user needs two small tables of
-    partial sums only.
-    """
+    """<s, v> mod g of each user's values; ``users`` ascends."""
+    # Values are cut in two, v = high_of[v] * low + low_of[v]: a user needs two small tables of
+    # partial sums only.
     lows, highs = np.zeros(low, dtype=np.int32), np.zeros(high_of[-1] + 1, dtype=np.int32)
     for i in range(len(users)):
         if i == 0 or users[i] != users[i - 1]:

@@ -23,10 +23,9 @@ _NONE, _ALL = np.uint64(0), np.uint64((1 << 64) - 1)
 
 @njit
 def compare(state: Words, levels: Words, below: Words, equal: Words) -> None:
-    """Compare 64 random numbers a word with a threshold, as far as its first bits tell.
-
-    ``below`` gets the lanes that are below the threshold already, ``equal`` those still undecided.
-    """
+    """Compare 64 random numbers a word with a threshold, as far as its first bits tell."""
+    # ``below`` gets the lanes that are below the threshold already, ``equal`` those still
+    # undecided.
     for start in range(0, len(below), state.shape[1]):
         # Slices, because an index that might be negative keeps a loop from becoming vector code.
         less, same = below[start : start + state.shape[1]], equal[start : start + state.shape[1]]

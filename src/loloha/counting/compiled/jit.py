@@ -9,10 +9,8 @@ import numba
 
 
 def njit(function: Callable[..., Any]) -> Any:
-    """Compile on first use, outside the interpreter lock, and keep the machine code on disk.
-
-    Where no folder can be written to, it is compiled anew in every process.
-    """
+    """Compile on first use, outside the interpreter lock, and keep the machine code on disk."""
+    # Where no folder can be written to, it is compiled anew in every process.
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **options)(function)
@@ -23,10 +21,8 @@ def njit(function: Callable[..., Any]) -> Any:
 
 @njit
 def reciprocal(g: int) -> tuple[int, int]:
-    """s and f such that r // g == r * f >> s for 0 <= r < 2^31, all within int64.
-
-    f is 2^s / g rounded up; its error times r stays below 1/g (Granlund and Montgomery 1994).
-    """
+    """s and f such that r // g == r * f >> s for 0 <= r < 2^31, all within int64."""
+    # f is 2^s / g rounded up; its error times r stays below 1/g (Granlund and Montgomery 1994).
     bits = 0
     while 1 << bits < g:
         bits += 1

@@ -16,11 +16,9 @@ _DIGITS = 32
 
 @njit
 def add_rows(sums: Ints, rows: Words, row_of: Array, slots: Array) -> None:
-    """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all users; -1 means none in both.
-
-    Carry-save adders: 16 rows go into a binary number a lane, held as one word a digit, by some
-    five operations a word of 64 bits (R. Harley, W. Seal).
-    """
+    """sums[t, v] += bit v of rows[row_of[slots[t, u]]], over all users; -1 means none in both."""
+    # Carry-save adders: 16 rows go into a binary number a lane, held as one word a digit, by some
+    # five operations a word of 64 bits (R. Harley, W. Seal).
     bins, width = sums.shape[1], rows.shape[1]
     words = rows.reshape(-1)
     # Unsigned positions: NumPy's rule for negative ones costs a test each.
@@ -130,10 +128,8 @@ def place(rows: Array, symbols: Array, width: int, bits: Array) -> None:
 def modular_preimages(
     rows: Array, a: Any, b: Any, users: Array, symbols: Array, k: int, modulus: int, g: int
 ) -> None:
-    """Bit v of rows[i]: whether the modular hash of user ``users[i]`` maps v to ``symbols[i]``.
-
-    ``users`` ascends, so each (user, value) is hashed once.
-    """
+    """Bit v of rows[i]: whether the modular hash of user ``users[i]`` maps v to ``symbols[i]``."""
+    # ``users`` ascends, so each (user, value) is hashed once.
     row_of = np.full(g, -1, dtype=np.int64)
     shift, factor = reciprocal(g)
     start = 0

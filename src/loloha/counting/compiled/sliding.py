@@ -26,11 +26,9 @@ def prime_support(tables: Ints, support: Ints) -> None:
 
 @njit
 def _slide(cells: Ints, modulus: int, g: int, sums: Ints) -> None:
-    """sums[t] = sum over y, and s = y mod g below P, of the cell ((s - t) mod P, y).
-
-    From t to t - g the window of a symbol loses its first residue and gains the one after its
-    last. Where g = P it is one residue wide, and any step will do.
-    """
+    """sums[t] = sum over y, and s = y mod g below P, of the cell ((s - t) mod P, y)."""
+    # From t to t - g the window of a symbol loses its first residue and gains the one after its
+    # last. Where g = P it is one residue wide, and any step will do.
     step = g if g < modulus else 1
     sums[:] = 0
     for y in range(g):

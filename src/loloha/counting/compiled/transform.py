@@ -54,12 +54,10 @@ def _butterflies(values: Ints, stride: int) -> None:
 
 @njit
 def odd_support(cells: Ints, is_folded: bool, m: int, support: Ints) -> None:
-    """support[t] = (n + the transform of A) / g, A as in `_spectrum`.
-
-    ``cells`` is N int64[rounds, g^m, g], or its lines int64[rounds, 1 + (g^m - 1) / (g - 1), g].
-    A of -s is the conjugate of A of s: seeds whose highest digit is at most (g - 1) / 2 say all,
-    and the transform over that digit, the last, is real.
-    """
+    """support[t] = (n + the transform of A) / g, A as in `_spectrum`."""
+    # ``cells`` is N int64[rounds, g^m, g], or its lines int64[rounds, 1 + (g^m - 1) / (g - 1), g].
+    # A of -s is the conjugate of A of s: seeds whose highest digit is at most (g - 1) / 2 say all,
+    # and the transform over that digit, the last, is real.
     g = cells.shape[2]
     half, rest = (g + 1) // 2, g ** (m - 1)
     cos, sin = _roots(half, g)
@@ -87,11 +85,9 @@ def _spectrum(
     re: Floats,
     im: Floats,
 ) -> None:
-    """A[s] = sum_j sum_x N[s / j, x] w^(jx), w = e^(2 pi i / g), of some lines side by side.
-
-    All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
-    So they are added up first, and one short transform serves the whole line.
-    """
+    """A[s] = sum_j sum_x N[s / j, x] w^(jx), w = e^(2 pi i / g), of some lines side by side."""
+    # All multiples of a seed tell the same: report (s, x) supports the values that (l s, l x) does.
+    # So they are added up first, and one short transform serves the whole line.
     g, half = cos.shape[1], len(cos)
     symbols, even, odd = np.zeros((g, _LANES)), np.zeros((half, _LANES)), np.zeros((half, _LANES))
     c, d = np.empty(_LANES), np.empty(_LANES)
@@ -169,10 +165,8 @@ def _multiples(size: int, g: int) -> Any:
 
 @njit
 def fourier_digit(re: Floats, im: Floats, stride: int, cos: Floats, sin: Floats) -> None:
-    """Replace a[.., s, ..] by sum_s a[.., s, ..] w^(-sv), for the digit s of weight ``stride``.
-
-    Some transforms side by side fill the vector registers; a_j and a_(g-j) share their products.
-    """
+    """Replace a[.., s, ..] by sum_s a[.., s, ..] w^(-sv), for the digit s of weight ``stride``."""
+    # Some transforms side by side fill the vector registers; a_j and a_(g-j) share their products.
     g, half = cos.shape[1], len(cos)
     at = np.empty(_LANES, dtype=np.int64)
     # Real parts, then imaginary ones.

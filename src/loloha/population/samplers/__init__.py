@@ -52,10 +52,8 @@ STEPS = ("check_value", "enroll", "memo_index", "remember", "permanent", "instan
 def sample(
     protocol: Protocol, history: History, draws: Draws, progress: Progress, *, keep: bool = True
 ) -> Sample:
-    """What the server sees of a population.
-
-    ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
-    """
+    """What the server sees of a population."""
+    # ``keep`` says that counts will be kept as tallies, and not only their support be looked at.
     encoding = protocol.encoding
     sampler: Sampler | None = COUNTS.of(encoding)
     if sampler is None or not _takes_usual_steps(protocol):

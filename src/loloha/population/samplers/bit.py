@@ -22,11 +22,9 @@ WORDS_AT_ONCE = 1 << 22
 def sample_bits(
     encoding: Any, chain: Chain, visits: Visits, draws: Draws, progress: Progress
 ) -> tuple[Ints, Iterator[Ints]]:
-    """A row of memoised bits for each cell; the fresh bits only as counts.
-
-    Bits are independent, so two things need only be counted, with the same joint law: answers that
-    are reported once, and the second round of all answers.
-    """
+    """A row of memoised bits for each cell; the fresh bits only as counts."""
+    # Bits are independent, so two things need only be counted, with the same joint law: answers
+    # that are reported once, and the second round of all answers.
     if not encoding.key_bits:
         ones = _one_hot(visits, encoding.k, chain.first, draws, progress)
         return visits.per_user, iter(_fresh(ones, visits.present[:, None], chain, draws))

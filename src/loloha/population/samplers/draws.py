@@ -37,19 +37,8 @@ class Draws:
         self._state = state
 
     def bits(self, threshold: int, count: int) -> Any:
-        """``count`` independent bits, each 1 with probability exactly threshold / 2^53.
-
-        Parameters
-        ----------
-        threshold : int
-            0..2^53.
-        count : int
-
-        Returns
-        -------
-        uint64[ceil(count / 64)]
-            Bits 64 to a word, first bit lowest; what pads the last word is arbitrary.
-        """
+        """``count`` bits, each 1 with chance threshold / 2^53; 64 to a word, first bit lowest."""
+        # What pads the last word is arbitrary.
         size = (count + 63) // 64
         if threshold in (0, SCALE):
             return np.full(size, _ALL if threshold else 0, dtype=np.uint64)
@@ -100,10 +89,8 @@ class Draws:
         return numbers
 
     def _scaled(self, n: int, count: int) -> Any:
-        """Halves of random words times n / 2^32, or -1 where that would favour a number.
-
-        The first 2^32 mod n fractions of each number are one too many (D. Lemire 2019).
-        """
+        """Halves of random words times n / 2^32, or -1 where that would favour a number."""
+        # The first 2^32 mod n fractions of each number are one too many (D. Lemire 2019).
         size, half, limit = (count + 1) // 2, np.uint64(32), np.uint64((1 << 32) % n)
         numbers = np.empty(2 * size, dtype=np.int32)
         loops = compiled("draw", count)

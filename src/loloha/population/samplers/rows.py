@@ -18,17 +18,7 @@ AT_ONCE = 1 << 22
 
 
 def memo_rows(symbols: Array, width: int, channel: BitChannel, draws: Draws) -> Any:
-    """The memoised answer of each cell, uint64[cells, ceil(width / 64)].
-
-    Parameters
-    ----------
-    symbols : int32[cells]
-        Which of the bits is the set one; ``width`` for none.
-    width : int
-        Bits of an answer.
-    channel : BitChannel
-    draws : Draws
-    """
+    """The memoised answer of each cell, uint64[cells, words]; a symbol ``width`` sets no bit."""
     rows = draws.rows(channel.unset, len(symbols), width)
     bits = draws.bits(channel.set, int(np.count_nonzero(symbols < width)))
     loops = compiled("rows", rows.size)
@@ -43,17 +33,7 @@ def memo_rows(symbols: Array, width: int, channel: BitChannel, draws: Draws) -> 
 
 
 def fresh_rows(memo: Array, width: int, channel: BitChannel | None, draws: Draws) -> Any:
-    """A fresh answer to each memoised one, uint64[n, ceil(width / 64)]; without channel the same.
-
-    Parameters
-    ----------
-    memo : uint64[n, ceil(width / 64)]
-        What pads a row is 0.
-    width : int
-        Bits of an answer.
-    channel : BitChannel or None
-    draws : Draws
-    """
+    """A fresh answer to each memoised one, uint64[n, words]; without channel the same."""
     if channel is None:
         return memo
     flipped = draws.rows(channel.unset, len(memo), width)
@@ -69,17 +49,7 @@ def octets(rows: Words) -> Bytes:
 
 
 def add_scattered(sums: Ints, buckets: Array, words: Words, cell_of: Array, slots: Ints) -> None:
-    """sums[t, buckets[u, l]] += bit l of words[cell_of[slots[t, u]]], where slots[t, u] >= 0.
-
-    Parameters
-    ----------
-    sums : int64[tau, b]
-        Added to in place.
-    buckets : int32[n, d]
-    words : uint64[cells, ceil(d / 64)]
-    cell_of : int32[pairs]
-    slots : int32[tau, n]
-    """
+    """sums[t, buckets[u, l]] += bit l of words[cell_of[slots[t, u]]], where slots[t, u] >= 0."""
     d = buckets.shape[1]
     loops = compiled("rows", slots.size * d)
     if loops:
@@ -97,21 +67,7 @@ def add_scattered(sums: Ints, buckets: Array, words: Words, cell_of: Array, slot
 
 
 def preimages(family: HashFamily, keys: Ints, users: Array, symbols: Array) -> Any:
-    """The values that a user's hash maps to a symbol, for many users and symbols.
-
-    Parameters
-    ----------
-    family : HashFamily
-    keys : int64[n]
-        One for each user.
-    users, symbols : int32[cells]
-        ``users`` ascends.
-
-    Returns
-    -------
-    uint64[cells, ceil(k / 64)]
-        Bit v is set where the value v is hashed to the symbol.
-    """
+    """Bit v of each row: whether the user's hash maps v to the symbol; users ascend."""
     width = (family.k + 63) // 64
     rows = np.zeros((len(users), width), dtype=np.uint64)
     loops = compiled("rows", len(keys) * family.k)

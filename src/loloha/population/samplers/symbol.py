@@ -107,12 +107,10 @@ def _answers(channel: Any, users: Array, symbols: Array, n: int, draws: Draws) -
 
 
 def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
-    """What to count in where nobody keeps the counts: a table, or the support itself.
-
-    A table is cleared and decoded in every round, whatever n. Of the linear family its lines are
-    enough, g - 1 times fewer. Of the prime family a user's hash is expanded once, into rows of k
-    bits, and one row is added a report.
-    """
+    """What to count in where nobody keeps the counts: a table, or the support itself."""
+    # A table is cleared and decoded in every round, whatever n. Of the linear family its lines are
+    # enough, g - 1 times fewer. Of the prime family a user's hash is expanded once, into rows of k
+    # bits, and one row is added a report.
     if type(encoding) is not Hashed or type(encoding.family) not in (LinearHash, PrimeHash):
         return encoding
     if type(encoding.family) is LinearHash:
@@ -123,15 +121,7 @@ def quickest(encoding: Encoding, n: int, tau: int) -> Encoding:
 
 
 def hashed(family: HashFamily, keys: Ints, block: Block) -> Any:
-    """Symbols of the distinct values of each user, int32[pairs].
-
-    Parameters
-    ----------
-    family : HashFamily
-    keys : int64[users]
-        Of the users of the block.
-    block : Block
-    """
+    """Symbols of the distinct values of each user of the block, int32[pairs]."""
     users, values = block.users, block.values
     symbols = np.empty(len(users), dtype=np.int32)
     loops = compiled("cells", len(users))

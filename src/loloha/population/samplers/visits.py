@@ -103,19 +103,7 @@ def int32(values: Array) -> Any:
 
 
 def merge(users: Array, symbols: Array, size: int) -> tuple[Any, Any]:
-    """Number the distinct (user, symbol) pairs in the order of their first visit.
-
-    Parameters
-    ----------
-    users, symbols : int32[pairs]
-        ``users`` ascends; symbols lie in 0..size-1.
-    size : int
-
-    Returns
-    -------
-    int32[pairs], int32[cells]
-        The number of each pair, and where each number was met first.
-    """
+    """The number of each pair in order of first visits, and where each was first; users ascend."""
     merged, firsts = np.empty((2, len(users)), dtype=np.int32)
     loops = compiled("cells", len(users))
     if loops:

@@ -70,10 +70,8 @@ def likelihoods(
 
 
 def area(protocol: Protocol, *, users: bool = False) -> Area:
-    """Of the best test of a report before and one after, key included; ``users``: of one or two.
-
-    Two users hold different values, and sampled the same buckets.
-    """
+    """Of the best test of a report before and one after, key included; ``users``: of one or two."""
+    # Two users hold different values, and sampled the same buckets.
     buckets = Buckets.of(protocol)
     large, weight = _sampled(protocol, buckets)
     size: int = protocol.encoding.size  # type: ignore[attr-defined]

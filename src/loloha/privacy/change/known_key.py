@@ -68,11 +68,9 @@ class CellSizes(NamedTuple):
 
     @classmethod
     def of(cls, protocol: Protocol) -> CellSizes:
-        """All keys, else some of them.
-
-        Of a large domain some values: that the server is told of them, and the user's is among
-        them, can but help it.
-        """
+        """All keys, else some of them."""
+        # Of a large domain some values: that the server is told of them, and the user's is among
+        # them, can but help it.
         encoding = protocol.encoding
         if isinstance(encoding, Threshold):
             # Of all thresholds, else of some evenly spaced ones and as many values.
@@ -141,10 +139,8 @@ def _drawn_keys(numbers: int) -> int:
 
 
 def _of_linear_keys(family: LinearHash) -> CellSizes:
-    """All keys by their lowest digit j that is not 0, which decides the sizes of their cells.
-
-    Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
-    """
+    """All keys by their lowest digit j that is not 0, which decides the sizes of their cells."""
+    # Each g^(j + 1) values in a row go to all cells alike; of the rest, each g^j to one of them.
     k, g, m = family.k, family.g, family.m
     sizes = np.zeros((m, g), dtype=np.int64)
     for j in range(m):

@@ -27,10 +27,8 @@ _DENSE = 64
 
 
 def area(chain: CellChannels, cells: CellSizes, reports: int, *, users: bool = False) -> Area:
-    """Of the best test of so many reports before and after a move; ``users``: of one user or two.
-
-    Two users hold different values, under one key.
-    """
+    """Of the best test of so many reports before and after a move; ``users``: of one or two."""
+    # Two users hold different values, under one key.
     if chain.certain:
         return limit(chain, cells, users=users)
     if reports == 1 and (cells.sizes is None or cells.sizes.size * chain.g <= _NUMBERS_AT_MOST):
@@ -73,11 +71,9 @@ class _Sent(NamedTuple):
 def _likelihoods(
     chain: CellChannels, cells: CellSizes, sent: _Sent, users: bool
 ) -> tuple[Any, Any]:
-    """Of what was sent, if the value stayed, and if it moved (or two users sent it).
-
-    Up to a factor that both have, and that is e^(-log_ratio) to the most often sent symbol of each
-    stretch.
-    """
+    """Of what was sent, if the value stayed, and if it moved (or two users sent it)."""
+    # Up to a factor that both have, and that is e^(-log_ratio) to the most often sent symbol of
+    # each stretch.
     p, q, k = chain.p1, chain.q1, cells.values
     shown = sent.shown
     tops = [part.max(axis=-1, keepdims=True) for part in (sent.before, sent.after)]

@@ -29,10 +29,8 @@ _REACH = 12
 
 
 def bound(protocol: Protocol, reports: int) -> Area:
-    """As if the server were told two values, between which a change would be.
-
-    What matters is how many more reports support the one than the other.
-    """
+    """As if the server were told two values, between which a change would be."""
+    # What matters is how many more reports support the one than the other.
     gain, loss = _steps(protocol)
     most = min(reports, math.ceil(reports * (gain - loss)) + _reach(gain, loss, reports))
     if most > _DIFFERENCES:
@@ -54,10 +52,8 @@ def _steps(protocol: Protocol) -> tuple[float, float]:
 
 
 def _value_known(gain: float, loss: float, reports: int) -> Area:
-    """As if the server were told, too, which of the two was held before.
-
-    Then reports after the change matter alone, of a user whose value stayed and of one who moved.
-    """
+    """As if the server were told, too, which of the two was held before."""
+    # Then reports after the change matter alone, of a user whose value stayed and of one who moved.
     steps = 2 * reports
     reach = _reach(gain, loss, steps)
     if steps * (gain - loss) > reach:
