@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from loloha.cli import console
-from loloha.cli.campaign import ADMIN_KEY, about_key
+from loloha.cli.campaign import administered
 from loloha.cli.command import Commands
 from loloha.errors import CampaignError, ParameterError, StoreError
 
@@ -114,9 +113,7 @@ def revoke(
         meaning = revoking(name, yes)
         if meaning is not None:
             console.say(meaning)
-            if not typer.get_text_stream("stdin").isatty():
-                raise ParameterError("yes must be given where nobody can be asked; add --yes")
-            typer.confirm("Revoke it?", abort=True, err=True)
+            console.ask("Revoke it?")
             revoking(name, True)
     if as_json:
         console.show_json({"revoked": name})
@@ -165,20 +162,12 @@ def _asked(
     asked: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The answer of a collector to who has one of its keys."""
-    from loloha.sender.collector import Collector
-
     if store is not None:
         raise ParameterError(
             "store must be left out with --collector, got both; leave one of them out"
         )
-    key = os.environ.get(ADMIN_KEY)
-    try:
-        with Collector(url, token=key) as collector:
-            return collector.administer(method, path, asked, what)
-    except CampaignError as error:
-        if error.status not in (401, 403):
-            raise
-        raise CampaignError(f"{error}; {about_key(key)}") from None
+    with administered(url) as collector:
+        return collector.administer(method, path, asked, what)
 
 
 def _name(key: str) -> str:
@@ -220,8 +209,5 @@ def _opened(url: str | None, *, makes: bool = False) -> Iterator[AdminKeys]:
             raise StoreError("store must exist, there is no such file; correct --store")
         console.say("there was no such store: it is new, and the key is its first")
     # It counts nothing.
-    opened = Store(address, take_over=False, accept_losses=True)
-    try:
+    with closing(Store(address, take_over=False, accept_losses=True)) as opened:
         yield AdminKeys(opened)
-    finally:
-        opened.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from loloha.errors import CampaignError, ParameterError
 
 if TYPE_CHECKING:
     from loloha.campaign import Campaign, Domain
+    from loloha.sender.collector import Collector
 
 ADMIN_KEY = "LOLOHA_ADMIN_KEY"
 
@@ -247,18 +250,10 @@ def _send(
     token: bool,
     accept_weak_privacy: bool,
 ) -> dict[str, Any]:
-    from loloha.sender.collector import Collector
-
-    key = os.environ.get(ADMIN_KEY)
-    try:
-        with Collector(to, token=key) as collector:
-            created = collector.create(
-                campaign, terms, token=token, accept_weak_privacy=accept_weak_privacy
-            )
-    except CampaignError as error:
-        if error.status not in (401, 403):
-            raise
-        raise CampaignError(f"{error}; {about_key(key)}") from None
+    with administered(to) as collector:
+        created = collector.create(
+            campaign, terms, token=token, accept_weak_privacy=accept_weak_privacy
+        )
     return {
         "url": created.url,
         "created": created.new,
@@ -267,7 +262,22 @@ def _send(
     }
 
 
-def about_key(key: str | None) -> str:
+@contextmanager
+def administered(url: str) -> Iterator[Collector]:
+    """A collector that is asked with the admin key; says which one is wanted where it is not."""
+    from loloha.sender.collector import Collector
+
+    key = os.environ.get(ADMIN_KEY)
+    try:
+        with Collector(url, token=key) as collector:
+            yield collector
+    except CampaignError as error:
+        if error.status not in (401, 403):
+            raise
+        raise CampaignError(f"{error}; {_about_key(key)}") from None
+
+
+def _about_key(key: str | None) -> str:
     """Which key is wanted. Only this side says whether one was given, so it helps nobody else."""
     if not key:
         return (
@@ -285,21 +295,18 @@ def _show_accuracy(check: dict[str, Any] | None) -> None:
 
     if check is None:
         return
-    if check["mean_95"] is not None:
-        console.say(
-            f"with {check['n']} reports a round: 95 % error of the mean "
-            f"{percent(check['mean_95'])} of the range; cap {check['cap']:g} (the most budget that "
-            "a user can spend)"
-        )
-        for warning in check["warnings"]:
-            console.warn(warning)
-        return
     cap = "no cap" if check["cap"] is None else f"cap {check['cap']:g}"
-    visible = "no frequency" if check["visible"] is None else percent(check["visible"])
+    if check["mean_95"] is not None:
+        errors = f"the mean {percent(check['mean_95'])} of the range"
+    else:
+        visible = "no frequency" if check["visible"] is None else percent(check["visible"])
+        errors = (
+            f"a rare value {percent(check['error_95'])}, of all at once "
+            f"{percent(check['error_all_95'])}; visible from {visible}"
+        )
     console.say(
-        f"with {check['n']} reports a round: 95 % error of a rare value "
-        f"{percent(check['error_95'])}, of all at once {percent(check['error_all_95'])}; "
-        f"visible from {visible}; {cap} (the most budget that a user can spend)"
+        f"with {check['n']} reports a round: 95 % error of {errors}; {cap} (the most budget that "
+        "a user can spend)"
     )
     for warning in check["warnings"]:
         console.warn(warning)

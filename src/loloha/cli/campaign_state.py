@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from loloha.cli import console
-from loloha.cli.campaign import ADMIN_KEY, about_key, group
-from loloha.errors import CampaignError, ParameterError
+from loloha.cli.campaign import administered, group
 
 if TYPE_CHECKING:
     from loloha.collector.life import Wanted
@@ -93,27 +89,17 @@ def _end(campaign: str, state: Wanted, yes: bool, as_json: bool) -> None:
         name = console.visible(collector.summary()["name"])
     if not yes:
         console.say(f"{name} is to be {state}. {MEANS[state]}")
-        if not typer.get_text_stream("stdin").isatty():
-            raise ParameterError("yes must be given where nobody can be asked; add --yes")
-        typer.confirm("Go on?", abort=True, err=True)
+        console.ask("Go on?")
     _become(campaign, state, as_json)
 
 
 def _become(campaign: str, state: str, as_json: bool) -> None:
-    from loloha.sender.collector import Collector
-
-    key = os.environ.get(ADMIN_KEY)
-    try:
-        with Collector(campaign, token=key) as collector:
-            summary: dict[str, Any] = collector.set_state(state)
-            if summary["state"] == "deleting":
-                console.say("deleting takes a while; the collector goes on where this ends")
-            while summary["state"] == "deleting":
-                summary = collector.set_state(state)
-    except CampaignError as error:
-        if error.status not in (401, 403):
-            raise
-        raise CampaignError(f"{error}; {about_key(key)}") from None
+    with administered(campaign) as collector:
+        summary: dict[str, Any] = collector.set_state(state)
+        if summary["state"] == "deleting":
+            console.say("deleting takes a while; the collector goes on where this ends")
+        while summary["state"] == "deleting":
+            summary = collector.set_state(state)
     if as_json:
         console.show_json(summary)
     else:

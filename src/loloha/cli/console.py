@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from loloha.errors import LolohaError
+from loloha.errors import LolohaError, ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +54,13 @@ def fail(text: str) -> None:
     for argument, option in OPTIONS.items():
         text = text.replace(argument, option)
     _tell("error", "red", text)
+
+
+def ask(question: str) -> None:
+    """Go on only if somebody at the terminal says yes."""
+    if not typer.get_text_stream("stdin").isatty():
+        raise ParameterError("yes must be given where nobody can be asked; add --yes")
+    typer.confirm(question, abort=True, err=True)
 
 
 def show(text: str | bytes = "", *, nl: bool = True) -> None:

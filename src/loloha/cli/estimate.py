@@ -53,7 +53,7 @@ def estimate(
     from loloha.server.panel import evenness, panel_population, panel_windows
 
     agreed = None if campaign is None else _agreed(campaign, tallies)
-    _check(top, level, out, force)
+    table_file.check_shown(top, level, out, force)
     counted = {}
     by_round = find(tallies)
     for round, files in by_round.items():
@@ -161,16 +161,6 @@ def _agreed(campaign: str, tallies: list[Location]) -> Campaign | Protocol:
                 f"of {counted!r}; give that one's file"
             )
     return agreed
-
-
-def _check(top: int | None, level: float, out: Location | None, force: bool) -> None:
-    from loloha import checks
-
-    if top is not None:
-        checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
-    checks.level(level)
-    if out is not None:
-        table_file.check(out, force)
 
 
 def _table(

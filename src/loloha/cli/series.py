@@ -46,15 +46,10 @@ def series(
     Of numbers (onebit) it shows mean and quantiles of each round; the columns single_mean and so
     on are those of the round by itself.
     """
-    from loloha import checks
     from loloha.server.estimate_table import round_columns
     from loloha.server.series import series as of_rounds
 
-    if top is not None:
-        checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
-    checks.level(level)
-    if out is not None:
-        table_file.check(out, force)
+    table_file.check_shown(top, level, out, force)
     with console.working("reading estimates"):
         observations, scale = _observations(sources, campaign, first, level)
     rule = _rule(expected, fdr, watch, observations)

@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -97,8 +97,7 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
     if kept is not None:
         kept.must_be_ours()
     losses = settings.accept_losses
-    opened = Store(settings.store, take_over=False, accept_losses=losses)
-    try:
+    with closing(Store(settings.store, take_over=False, accept_losses=losses)) as opened:
         if kept is not None:
             kept.prepare()
         keys, now = AdminKeys(opened), time.time()
@@ -106,8 +105,6 @@ def _prepare_store(settings: Settings, new_admin_key: bool) -> None:
         if new_admin_key or not (valid or settings.admin_key is not None):
             key, _ = keys.draw("drawn by loloha serve", now=now)
             console.say(f"admin key, shown this once: {key}")
-    finally:
-        opened.close()
 
 
 def _run(settings: Settings, listening: socket.socket, until_eof: bool) -> None:

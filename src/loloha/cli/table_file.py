@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from loloha import checks
 from loloha.address import Address, Location
 from loloha.cli.results_folder import FULL, unwritable
 from loloha.errors import LolohaError, ParameterError
@@ -21,6 +22,15 @@ def check(out: Location, force: bool, formats: Sequence[str] = (".csv", ".parque
             f"--out must end in {' or '.join(formats)}, got {out.name!r}; rename it"
         )
     check_new(out, force)
+
+
+def check_shown(top: int | None, level: float, out: Location | None, force: bool) -> None:
+    """Refuse what a command that shows estimates would trip over at its end."""
+    if top is not None:
+        checks.integer("top", top, 1, 1 << 24, "10 are easy to read")
+    checks.level(level)
+    if out is not None:
+        check(out, force)
 
 
 def check_new(out: Location, force: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -120,8 +120,7 @@ def _shown_in(store: str | None, agreed: Any) -> Iterator[Callable[[RoundTally],
     from loloha.collector.store import Store
     from loloha.collector.store.log_counts import put
 
-    opened = Store(store, take_over=False)
-    try:
+    with closing(Store(store, take_over=False)) as opened:
         stored = opened.campaign(agreed.fingerprint)
         if stored is None:
             raise ParameterError(
@@ -129,8 +128,6 @@ def _shown_in(store: str | None, agreed: Any) -> Iterator[Callable[[RoundTally],
             )
         entry = stored
         yield lambda tallied: put(opened, entry, tallied, time())
-    finally:
-        opened.close()
 
 
 def _last(agreed: Any, late_seconds: int | None) -> Callable[[int], float] | None:

@@ -56,16 +56,9 @@ class AccuracyCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; an infinite cap is None."""
-        return {
-            "n": self.n,
-            "standard_error": self.standard_error,
-            "error_95": self.error_95,
-            "error_all_95": self.error_all_95,
-            "visible": checks.finite(self.visible),
-            "cap": checks.finite(digits(self.cap, 15)),
-            "warnings": list(self.warnings),
-            "mean_95": self.mean_95,
-        }
+        infinite = {"visible": self.visible, "cap": digits(self.cap, 15)}
+        plain = vars(self) | {name: checks.finite(number) for name, number in infinite.items()}
+        return plain | {"warnings": list(self.warnings)}
 
 
 def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
@@ -75,16 +68,14 @@ def check_accuracy(campaign: Campaign, n: int) -> AccuracyCheck:
     error, visible = seen.error_one, seen.visible_one
     warnings = list(weaknesses(protocol))
     every = campaign.schedule.every
+    # Errors of single thresholds are no errors of what is asked for.
     mean = mean_error(protocol, n, every=every) if not protocol.histogram else None
-    if mean is not None:
-        # Errors of single thresholds are no errors of what is asked for.
-        pass
-    elif math.isinf(visible):
+    if mean is None and math.isinf(visible):
         warnings.append(
             f"With {n} reports a round no frequency at all can be distinguished from 0 with 95 % "
             "probability; find more users, fewer labels or a larger eps_1."
         )
-    elif error > 1 / protocol.bins:
+    elif mean is None and error > 1 / protocol.bins:
         warnings.append(
             f"The 95 % error of one frequency ({percent(error)}) exceeds the average frequency "
             f"({percent(1 / protocol.bins)}): a value shows with 95 % probability from a frequency "

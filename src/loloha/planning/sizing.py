@@ -167,7 +167,7 @@ class Sizing(Framed):
         shown = [row for row in self.rows if row.prospect is not None][::-1]
         for place, row in enumerate(shown):
             name = row.prospect.name if row.prospect else ""
-            axes.plot([row.solution], [place], linestyle="none", **_look(style(name)))
+            axes.plot([row.solution], [place], **{**style(name), "linestyle": "none"})
         axes.set_yticks(range(len(shown)), [row.label for row in shown])
         axes.set_xscale("log" if self.unknown != "eps_inf" else "linear")
         axes.set_xlabel(f"{'largest' if self.unknown == 'k' else 'least'} {self.unknown}")
@@ -319,7 +319,3 @@ def _weakness(reached: Prospect) -> str:
     """That a campaign of it would be refused unless weak privacy is accepted; empty if not."""
     eps = reached.protocol.asked_memo if reached.protocol else 0.0
     return f"weak privacy: eps_inf {eps:.4g} is above {LARGEST_EPS:g}" if eps > LARGEST_EPS else ""
-
-
-def _look(style: dict[str, str]) -> dict[str, str]:
-    return {"color": style["color"], "marker": style["marker"]}

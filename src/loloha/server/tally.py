@@ -19,7 +19,6 @@ from loloha.server.estimate import Estimate
 FORMAT, VERSION = "loloha-tally", 1
 WITH_ORIGIN = 2
 """Version of a message whose header has ``origin``: which reports were counted."""
-"""Most reports that a message may claim: counts stay exact in floating point, sums in int64."""
 
 _SEPARATOR = b"\n"
 _DIGEST_BYTES = 32

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import zip_longest
 from typing import Any
 
@@ -43,23 +43,17 @@ def copy(
     # used only once all of it is there, and was compared.
     if is_missing(source):
         raise StoreError("store must exist, there is no such file; correct its address")
-    opened = Store(source, take_over=False, accept_losses=True)
-    try:
+    with closing(Store(source, take_over=False, accept_losses=True)) as opened:
         ago = opened.used(time.time())
         if ago is not None:
             raise StoreError(
                 f"store must not be in use, a collector noted the time in it {ago} s ago; stop it "
                 "(if it was killed, wait a minute), then copy again"
             )
-        into = Database(target)
-        try:
+        with closing(Database(target)) as into:
             into.must_suit(accept_losses=accept_losses)
             upgrade(into)
             return _copy(opened, into, progress)
-        finally:
-            into.close()
-    finally:
-        opened.close()
 
 
 def _copy(store: Store, into: Database, progress: Callable[[float], None]) -> dict[str, int]:
@@ -71,9 +65,11 @@ def _copy(store: Store, into: Database, progress: Callable[[float], None]) -> di
         _begin(into, _unfinished(epoch))
     with store.database.read() as connection:
         rows = {table.name: connection.scalar(_count(table)) or 0 for table in _TABLES}
-    share = _Share(sum(rows.values()), progress)
+    total, done = max(1, sum(rows.values())), 0
     for table in _TABLES:
-        _copy_table(store.database, into, table, share)
+        for copied in _copy_table(store.database, into, table):
+            done += copied
+            progress(done / total)
     if any(_differs(store.database, into, table) for table in _TABLES):
         _begin(into, 0)
         raise StoreError(
@@ -127,23 +123,12 @@ def _begin(into: Database, epoch: int) -> None:
         connection.execute(sql.update(schema.writer).values(epoch=epoch))
 
 
-class _Share:
-    """Which share of the rows is done."""
-
-    def __init__(self, total: int, progress: Callable[[float], None]) -> None:
-        self._done, self._total, self._progress = 0, total, progress
-
-    def advance(self, rows: int) -> None:
-        self._done += rows
-        self._progress(self._done / max(1, self._total))
-
-
-def _copy_table(source: Database, into: Database, table: sql.Table, share: _Share) -> None:
-    """Add the rows that are missing, in the order of their keys, so many at once."""
+def _copy_table(source: Database, into: Database, table: sql.Table) -> Iterator[int]:
+    """Add the rows that are missing, in the order of their keys; how many, as they are there."""
     with into.read() as connection:
         order = [key.desc() for key in _keys(into, table)]
         last = connection.execute(sql.select(*_keys(into, table)).order_by(*order).limit(1)).first()
-        share.advance(connection.scalar(_count(table)) or 0)
+        yield connection.scalar(_count(table)) or 0
     keys = _keys(source, table)
     missing = (
         sql.true() if last is None else sql.tuple_(*keys) > sql.tuple_(*map(sql.literal, last))
@@ -152,7 +137,7 @@ def _copy_table(source: Database, into: Database, table: sql.Table, share: _Shar
         for batch in _batches(rows):
             with into.write() as connection:
                 connection.execute(sql.insert(table), batch)
-            share.advance(len(batch))
+            yield len(batch)
 
 
 def _keys(database: Database, table: sql.Table) -> list[Any]:
