@@ -115,80 +115,88 @@ def of_series(
     desk: Desk, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
-    stored = desk.known(fingerprint)
-    table, shown = _series(desk.estimates, stored, rounds, asked)
-    if form != "json":
-        return Parts(None, tables_in_pieces(table, form))
-    series = result_shape.SeriesDocument(
-        minimum_cohort=stored.terms.minimum_cohort,
-        parameters=estimates.parameters(stored),
-        numbers=estimates.numbers(stored, shown, asked.level),
-        **{name: getattr(table, name) for name in COLUMNS},
-        **table.more,
-    )
-    return Parts(None, in_pieces(series))
+    stored, cache = desk.known(fingerprint), desk.estimates
 
+    def estimate_of(round: Round) -> Estimate | None:
+        hidden = estimates.suppressed_because(stored, round) is not None
+        return None if hidden else cache.of(stored, round.number, round.published)
 
-def _series(
-    cache: estimates.EstimateCache, stored: StoredCampaign, rounds: Sequence[Round], asked: Asked
-) -> tuple[EstimateTable, list[Estimate | None]]:
-    """The estimates of the rounds found, as a table and one by one; None for suppressed rounds."""
-    campaign = stored.campaign
     before = [round for round in rounds if round.number < asked.first]
     rounds = rounds[len(before) :]
-    shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
-    present = (
-        estimate
-        for field in shown
-        if (estimate := cache.of(stored, field.number, field.published)) is not None
-    )
-    most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(shown))))
+    single = [estimate_of(round) for round in rounds]
+    present = [estimate for estimate in single if estimate is not None]
+    most = min(asked.top or stored.bins, max(1, _MOST_NUMBERS // max(1, len(present))))
     bins: Any = slice(None)
     picked = asked.value is None and most < stored.bins
     if asked.value is not None:
         bins = np.array(asked.value)
     elif picked:
         bins = np.array(estimates.most_frequent(present, most), dtype=np.int64)
-    value = np.arange(stored.bins)[bins]
-    numbers: dict[str, Any] = {name: [] for name in NUMBERS}
-    n, single = [], []
-    for round in rounds:
-        hidden = estimates.suppressed_because(stored, round) is not None
-        estimate = None if hidden else cache.of(stored, round.number, round.published)
-        n.append(round.n if estimate is None else estimate.n)
-        single.append(estimate)
-        # Of values that are picked by their estimates the intervals hold for all at once.
-        row = (
-            None
-            if estimate is None
-            else estimate.table(asked.level, bins=bins, simultaneous=picked)
-        )
-        for name, rows in numbers.items():
-            rows.append(None if row is None else getattr(row, name)[0])
+    # Of values that are picked by their estimates the intervals hold for all at once.
+    tables = [
+        estimate and estimate.table(asked.level, bins=bins, simultaneous=picked)
+        for estimate in single
+    ]
     windows: dict[str, Any] = {}
-    if asked.windows and shown:
+    if asked.windows and present:
         known = {
-            field.number: cache.of(stored, field.number, field.published)
-            for field in (*before, *shown)
-            if estimates.suppressed_because(stored, field) is None
+            round.number: estimate
+            for round, estimate in zip(
+                (*before, *rounds), (*map(estimate_of, before), *single), strict=True
+            )
+            if estimate is not None
         }
         windows = window_columns(
-            panel_windows(known, campaign.schedule.every), asked.level, bins=bins,
+            panel_windows(known, stored.campaign.schedule.every), asked.level, bins=bins,
             simultaneous=picked, rounds=[round.number for round in rounds],
         )  # fmt: skip
-    table = EstimateTable(
+    table = over_rounds(
+        stored,
+        rounds,
+        asked.level,
+        value=np.arange(stored.bins)[bins],
+        n=[(estimate or round).n for round, estimate in zip(rounds, single, strict=True)],
         more=windows,
+        **{name: [row and getattr(row, name)[0] for row in tables] for name in NUMBERS},
+    )
+    numbers = estimates.numbers(stored, single, asked.level)
+    return in_form(result_shape.SeriesDocument, stored, table, numbers, form)
+
+
+def over_rounds(
+    stored: StoredCampaign, rounds: Sequence[Round], level: float, *, value: Any, **columns: Any
+) -> EstimateTable:
+    """A table of values of a campaign over rounds."""
+    campaign = stored.campaign
+    return EstimateTable(
         campaign=campaign.fingerprint,
         round=[round.number for round in rounds],
         start=[to_text(campaign.schedule.begins(round.number)) for round in rounds],
         value=value,
         label=[campaign.bin_label(v) for v in value.tolist()],
-        level=asked.level,
-        n=n,
+        level=level,
         about=estimates.about(stored),
-        **numbers,
+        **columns,
     )
-    return table, single
+
+
+def in_form(
+    document: type[result_shape.OverRounds],
+    stored: StoredCampaign,
+    table: EstimateTable,
+    numbers: Any,
+    form: Form,
+) -> Parts:
+    """A table over rounds in pieces: its rows as a file, or all of it as a document."""
+    if form != "json":
+        return Parts(None, tables_in_pieces(table, form))
+    columns = {name: getattr(table, name) for name in COLUMNS} | table.more
+    terms: dict[str, Any] = {
+        "minimum_cohort": stored.terms.minimum_cohort,
+        "parameters": estimates.parameters(stored),
+        "numbers": numbers,
+    }
+    return Parts(None, in_pieces(document(**terms, **columns)))
 
 
 def answer(answers: Shares, pieces: list[bytes], name: str, form: Form) -> InPieces:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import UNSET
 
-from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, result_shape
-from loloha.collector.answer import in_pieces
-from loloha.collector.form import Asked, Form, tables_in_pieces
+from loloha.collector.form import Asked, Form, in_form, over_rounds
 from loloha.collector.process import Parts
 from loloha.collector.store import Round
 from loloha.server.alarm_rule import AlarmRule
-from loloha.server.estimate_table import COLUMNS, EstimateTable
+from loloha.server.estimate_table import NUMBERS
 
 if TYPE_CHECKING:
     from loloha.collector.desk import Desk
@@ -36,45 +34,34 @@ def of_smoothed(
     elif picked and smoothed is not None:
         mean = np.nan_to_num(np.nan_to_num(smoothed.mean, nan=0.0).mean(axis=0))
         value = np.sort(np.argsort(-mean, kind="stable")[: asked.top])
-    columns: dict[str, Any] = {}
+    columns: tuple[Any, ...] = (None,) * 6
     if smoothed is not None:
-        lower, upper = smoothed.ends(asked.level, stored.bins if picked else 1)
-        columns = {
-            "estimate": smoothed.estimates,
-            "standard_error": smoothed.standard_errors,
-            "lower": lower,
-            "upper": upper,
-            "unbiased": smoothed.unbiased,
-            "innovation": smoothed.innovations,
-        }
-    names = ("estimate", "standard_error", "lower", "upper", "unbiased", "innovation")
+        ends = smoothed.ends(asked.level, stored.bins if picked else 1)
+        columns = smoothed.estimates, smoothed.standard_errors, *ends
+        columns += smoothed.unbiased, smoothed.innovations
     rows: dict[str, Any] = {
         name: [
-            columns[name][place[round.number]][value] if round.number in place else None
+            column[place[round.number]][value] if round.number in place else None
             for round in rounds
         ]
-        for name in names
+        for name, column in zip((*NUMBERS, "unbiased", "innovation"), columns, strict=True)
     }
     more: dict[str, Any] = {name: rows.pop(name) for name in ("unbiased", "innovation")}
-    campaign = stored.campaign
-    table = EstimateTable(
-        campaign=campaign.fingerprint,
-        round=[round.number for round in rounds],
-        start=[to_text(campaign.schedule.begins(round.number)) for round in rounds],
+    table = over_rounds(
+        stored,
+        rounds,
+        asked.level,
         value=value,
-        label=[campaign.bin_label(v) for v in value.tolist()],
-        level=asked.level,
         n=[
             smoothed.n[place[round.number]] if smoothed and round.number in place else round.n
             for round in rounds
         ],
-        about=estimates.about(stored),
         more=more,
         **rows,
     )
     numbers: Any = UNSET
     if smoothed is not None and smoothed.numbers is not None:
-        summary = smoothed.numbers.summary(asked.level, campaign.domain.scale)
+        summary = smoothed.numbers.summary(asked.level, stored.campaign.domain.scale)
         numbers = {
             name: [
                 float(of_rounds[place[round.number]]) if round.number in place else None
@@ -82,16 +69,7 @@ def of_smoothed(
             ]
             for name, of_rounds in summary.items()
         }
-    if form != "json":
-        return Parts(None, tables_in_pieces(table, form))
-    document = result_shape.SmoothedDocument(
-        minimum_cohort=stored.terms.minimum_cohort,
-        parameters=estimates.parameters(stored),
-        numbers=numbers,
-        **{name: getattr(table, name) for name in COLUMNS},
-        **more,
-    )
-    return Parts(None, in_pieces(document))
+    return in_form(result_shape.SmoothedDocument, stored, table, numbers, form)
 
 
 def of_alarms(
