@@ -18,8 +18,8 @@ from collecting import ADMIN_KEY
 from loloha.campaign import Campaign
 from loloha.collector import open_collector, workers
 from loloha.collector.connections import bounded
-from loloha.collector.desk import Desk
 from loloha.collector.process import Process
+from loloha.collector.read_cache import ReadCache
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
 from loloha.collector.store import Store
@@ -32,10 +32,10 @@ class Near:
 
     def __init__(self, url: str) -> None:
         self.store = Store(url, take_over=False, is_ready=True)
-        self.desk = Desk(lambda: self.store)
+        self.cache = ReadCache(lambda: self.store)
 
     def call(self, work: Any, *arguments: Any) -> Any:
-        return work(self.desk, *arguments)
+        return work(self.cache, *arguments)
 
     def end(self) -> None:
         self.store.close()

@@ -13,7 +13,7 @@ import pytest
 import loloha
 from collecting import ADMIN, ADMIN_KEY, Clock, campaign, clients, created, messages
 from loloha.campaign import Labels
-from loloha.collector import admission, form, together
+from loloha.collector import admission, joint_upload, result_document
 from loloha.collector.admin.form_guard import FORM, LARGEST_FORM, LOGIN, PLAIN
 from loloha.collector.admission import MEDIA, MOST_HEADER_BYTES, TOGETHER
 from loloha.collector.body import PAGES
@@ -379,7 +379,7 @@ def test_arrays_of_anything_are_refused_before_they_are_decoded(
         def decode(self, _: bytes) -> Any:
             raise AssertionError("decoded")
 
-    monkeypatch.setattr(together, "_array", Never())
+    monkeypatch.setattr(joint_upload, "_array", Never())
     client = serve()
     for body in (b"[" + b"1," * 500_000 + b"1]", b"[" + b'{"a":1},' * 1000 + b"{}]"):
         assert client.post("/v1/reports", content=body, headers=JSON).status_code == 413
@@ -404,13 +404,13 @@ def test_what_is_sent_is_charged_for(serve: Any) -> None:
 
 def test_statements_are_made_once(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    honest = form.privacy.explain
+    honest = result_document.privacy.explain
 
     def explain(*given: Any, **more: Any) -> Any:
         made.append(1)
         return honest(*given, **more)
 
-    monkeypatch.setattr(form.privacy, "explain", explain)
+    monkeypatch.setattr(result_document.privacy, "explain", explain)
     client = serve()
     path = created(client, campaign())
     bodies = {client.get(f"{path}/privacy").content for _ in range(5)}

@@ -42,7 +42,7 @@ def test_a_fault_of_ours_is_a_problem_without_details(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a detail that nobody should see")
 
-    monkeypatch.setattr("loloha.collector.form.privacy.explain", broken)
+    monkeypatch.setattr("loloha.collector.result_document.privacy.explain", broken)
     answer = client.get(f"{path}/privacy")
     assert answer.status_code == 500
     assert answer.headers["content-type"] == MEDIA_TYPE

@@ -13,25 +13,25 @@ import numpy as np
 import pytest
 
 from collecting import START, campaign
-from loloha.collector.desk import Desk
 from loloha.collector.problem import Problem
 from loloha.collector.process import MOST_MEMORY, Parts, Process
+from loloha.collector.read_cache import ReadCache
 from loloha.collector.store import Store
 from loloha.collector.terms import Terms
 from loloha.collector.workers import WorkersApart
 from loloha.wire.text import UploadTooLarge
 
 
-def about(desk: Desk, fingerprint: str, more: Any = None) -> Any:
+def about(cache: ReadCache, fingerprint: str, more: Any = None) -> Any:
     sys.stdout.write("what is printed is no answer")
-    return os.getpid(), desk.known(fingerprint).campaign.name, more
+    return os.getpid(), cache.known(fingerprint).campaign.name, more
 
 
-def refuse(desk: Desk, error: Exception) -> None:
+def refuse(cache: ReadCache, error: Exception) -> None:
     raise error
 
 
-def write(desk: Desk, n: int, *, breaks: bool = False) -> Parts:
+def write(cache: ReadCache, n: int, *, breaks: bool = False) -> Parts:
     def parts() -> Iterator[bytes]:
         for i in range(n):
             yield bytes([i]) * (1 << 17)
@@ -41,19 +41,19 @@ def write(desk: Desk, n: int, *, breaks: bool = False) -> Parts:
     return Parts(n, parts())
 
 
-def die(desk: Desk) -> None:
+def die(cache: ReadCache) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def linger(desk: Desk) -> None:
+def linger(cache: ReadCache) -> None:
     time.sleep(300)
 
 
-def hold(desk: Desk, size: int) -> int:
+def hold(cache: ReadCache, size: int) -> int:
     return len(b"." * size) and os.getpid()
 
 
-def nice(desk: Desk) -> int:
+def nice(cache: ReadCache) -> int:
     return os.nice(0)
 
 

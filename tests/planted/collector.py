@@ -277,8 +277,8 @@ COLLECTOR = [
     Mutant(
         "rows for SQL show values below the minimum cohort",
         "collector/published_rows.py",
-        "desk.estimates.of(stored, round, n)",
-        "desk.estimates._store().tally(stored, round).estimate()",
+        "cache.estimates.of(stored, round, n)",
+        "cache.estimates._store().tally(stored, round).estimate()",
         "collector/test_published_rows.py -k interface_shows",
     ),
     Mutant(

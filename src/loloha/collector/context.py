@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loloha.collector.body import Bodies
 from loloha.collector.deadline import Deadlines
-from loloha.collector.desk import Desk, unknown_campaign
 from loloha.collector.life import Life
 from loloha.collector.metric import Metrics
 from loloha.collector.open_appender import OpenAppender
@@ -17,6 +16,7 @@ from loloha.collector.prepared import Look, Once, Prepared
 from loloha.collector.problem import Problem, ended
 from loloha.collector.process import Parts
 from loloha.collector.rate import RateLimit, group_of
+from loloha.collector.read_cache import ReadCache, unknown_campaign
 from loloha.collector.secret import bearer, hashed, is_one_of
 from loloha.collector.settings import Settings
 from loloha.collector.share import Shares
@@ -67,7 +67,7 @@ class Context:
         self.settings = settings
         self.clock = clock
         self.metrics = metrics
-        self.desk = Desk(lambda: self.store)
+        self.cache = ReadCache(lambda: self.store)
         self.rate = RateLimit(settings.rate_limit)
         self.logins = RateLimit(LOGINS)
         self._workers = {name: Workers(name, *size) for name, size in _WORKERS.items()}
@@ -131,7 +131,7 @@ class Context:
         return await self._workers["reading"].run(work, *arguments)
 
     async def decode(self, address: str, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Unpack and decode a large upload: a function of a module, which gets a desk first."""
+        """Unpack and decode a large upload: a function of a module, which gets a cache first."""
         return await self._workers["decoding"].run(work, *arguments, address=address)
 
     async def check(self, work: Callable[..., Result], *arguments: Any) -> Result:
@@ -144,7 +144,7 @@ class Context:
         """Compute an answer from so many numbers: charged for, and apart where there are many."""
         self.rate.charge(request.scope, numbers / NUMBERS_A_REQUEST)
         if numbers <= FEW_NUMBERS:
-            return await self.read(_whole, work, self.desk, *arguments)
+            return await self.read(_whole, work, self.cache, *arguments)
         return await self.compute_apart(request, work, *arguments)
 
     async def compute_apart(
@@ -157,13 +157,13 @@ class Context:
 
     async def known(self, fingerprint: str) -> StoredCampaign:
         """The campaign of a fingerprint."""
-        stored = self.desk.remembered(fingerprint)
+        stored = self.cache.remembered(fingerprint)
         if stored is not None:
             return stored
         if not await self._exists(fingerprint):
             raise unknown_campaign()
         return await self.once.of(
-            ("campaign", fingerprint), lambda: self.read(self.desk.known, fingerprint)
+            ("campaign", fingerprint), lambda: self.read(self.cache.known, fingerprint)
         )
 
     async def _exists(self, fingerprint: str) -> bool:

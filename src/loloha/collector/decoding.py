@@ -11,7 +11,7 @@ from loloha.errors import WireError
 from loloha.wire import text
 
 if TYPE_CHECKING:
-    from loloha.collector.desk import Desk
+    from loloha.collector.read_cache import ReadCache
     from loloha.wire.batch import Batch
 
 READERS = {
@@ -23,10 +23,10 @@ READERS = {
 
 
 def prepare(
-    desk: Desk, fingerprint: str, media: str, body: bytes, packing: str, largest: int
+    cache: ReadCache, fingerprint: str, media: str, body: bytes, packing: str, largest: int
 ) -> tuple[Batch, Any]:
     """Reports and their digests, ready for the commit."""
-    stored = desk.known(fingerprint)
+    stored = cache.known(fingerprint)
     unpacked = unpack(body, packing, largest)
     try:
         batch: Batch = getattr(stored.reader, READERS[media])(unpacked)

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 
-from loloha.collector import form, result_shape
+from loloha.collector import result_shape
 from loloha.collector.alarm_watch import describe
 from loloha.collector.context import NUMBERS_A_REQUEST, Context
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import RoundsQuery, known_parameters
+from loloha.collector.result_document import Asked, answer
 from loloha.collector.results import in_three_forms
 from loloha.collector.smoothed import of_smoothed
 from loloha.collector.smoothed_cache import MOST_CELLS, rounds_together
@@ -65,14 +66,14 @@ def routes(context: Context) -> APIRouter:
         published = sum(round.published > 0 for round in rounds)
         work = (stored.work + _FILTERED * stored.bins) * published
         context.rate.charge(request.scope, work / NUMBERS_A_REQUEST)
-        asked = form.Asked(query.value, query.top, query.level)
+        asked = Asked(query.value, query.top, query.level)
         _, pieces = await context.once.of(
             ("smoothed", tag),
             lambda: context.compute_apart(
                 request, of_smoothed, fingerprint, rounds, asked, query.format
             ),
         )
-        return with_tag(form.answer(context.answers, pieces, "smoothed", query.format), tag)
+        return with_tag(answer(context.answers, pieces, "smoothed", query.format), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/alarms",

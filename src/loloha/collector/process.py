@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, T
 from loloha.collector.problem import unavailable
 
 if TYPE_CHECKING:
-    from loloha.collector.desk import Desk
+    from loloha.collector.read_cache import ReadCache
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -69,11 +69,11 @@ class Process:
 
     def call(
         self,
-        work: Callable[Concatenate[Desk, Given], Result],
+        work: Callable[Concatenate[ReadCache, Given], Result],
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """Call a function of a module there, with a desk before its arguments."""
+        """Call a function of a module there, with a cache before its arguments."""
         try:
             has_worked, outcome, memory = self._asked(self._started(), (work, arguments, named))
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -134,7 +134,7 @@ class Process:
 
 def serve() -> None:
     """Work until nobody asks any more: the other end of `Process`."""
-    from loloha.collector.desk import Desk
+    from loloha.collector.read_cache import ReadCache
     from loloha.collector.store import Store
 
     # Whoever started us decides when we end.
@@ -145,17 +145,17 @@ def serve() -> None:
     os.dup2(2, 1)
     with suppress(EOFError, BrokenPipeError):
         url = pickle.load(asked)
-        desk = Desk(lambda: store)
+        cache = ReadCache(lambda: store)
         store = Store(url, take_over=False, is_ready=True)
         while True:
-            _answer(answers, desk, *pickle.load(asked))
+            _answer(answers, cache, *pickle.load(asked))
             pickle.dump(_memory(), answers, _PROTOCOL)
             answers.flush()
 
 
-def _answer(answers: IO[bytes], desk: Desk, work: Any, arguments: Any, named: Any) -> None:
+def _answer(answers: IO[bytes], cache: ReadCache, work: Any, arguments: Any, named: Any) -> None:
     try:
-        answer = True, work(desk, *arguments, **named)
+        answer = True, work(cache, *arguments, **named)
     except Exception as error:  # noqa: BLE001 - raised again by who asked
         error.add_note("".join(traceback.format_tb(error.__traceback__)))
         answer = False, error

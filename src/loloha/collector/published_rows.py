@@ -10,8 +10,8 @@ from loloha.collector.life import GONE, STATES
 from loloha.collector.store.estimate_rows import EstimateRows
 
 if TYPE_CHECKING:
-    from loloha.collector.desk import Desk
     from loloha.collector.process import Process
+    from loloha.collector.read_cache import ReadCache
     from loloha.collector.store import Store
     from loloha.collector.stored_campaign import StoredCampaign
 
@@ -76,10 +76,10 @@ class PublishedRows:
             self._rows.drop(stored.id, gone)
 
 
-def of_rows(desk: Desk, fingerprint: str, round: int, n: int) -> list[dict[str, Any]]:
+def of_rows(cache: ReadCache, fingerprint: str, round: int, n: int) -> list[dict[str, Any]]:
     """The table of a round that has published ``n`` reports or more, as the CSV has it, by rows."""
-    stored = desk.known(fingerprint)
-    estimate = desk.estimates.of(stored, round, n)
+    stored = cache.known(fingerprint)
+    estimate = cache.estimates.of(stored, round, n)
     if estimate is None:
         # Deleted in the meantime.
         return []

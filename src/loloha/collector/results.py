@@ -8,13 +8,14 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from loloha.campaign.schedule import to_text
-from loloha.collector import estimates, form, result_shape
+from loloha.collector import estimates, result_shape
 from loloha.collector.context import Context
 from loloha.collector.etag import not_modified, tag_of, tagged, tagged_bytes, with_tag
 from loloha.collector.life import Life
 from loloha.collector.openapi import described, problems
 from loloha.collector.problem import Problem
 from loloha.collector.query import Bound, Level, Newest, Number, RoundsQuery, Top, known_parameters
+from loloha.collector.result_document import Asked, Wanted, answer, of_privacy, of_round, of_series
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import LONGEST_WINDOW, StoredCampaign
 from loloha.server.panel import evenness
@@ -94,10 +95,10 @@ def routes(context: Context) -> APIRouter:
             return unchanged
 
         selection = estimates.Selection(level, projected, top)
-        wanted = form.Wanted(round, n, why, state, selection, format)
+        wanted = Wanted(round, n, why, state, selection, format)
         work = 0 if why else stored.work
-        total, pieces = await context.compute(request, work, form.of_round, fingerprint, wanted)
-        response = form.answer(context.answers, pieces, f"round-{round}", format)
+        total, pieces = await context.compute(request, work, of_round, fingerprint, wanted)
+        response = answer(context.answers, pieces, f"round-{round}", format)
         return with_tag(response, tag_of(total, *asked))
 
     @router.get(
@@ -134,11 +135,11 @@ def routes(context: Context) -> APIRouter:
         if unchanged is not None:
             return unchanged
         work = stored.work * sum(round.published > 0 for round in rounds)
-        asked = form.Asked(query.value, query.top, query.level, first, before > 0)
+        asked = Asked(query.value, query.top, query.level, first, before > 0)
         _, pieces = await context.compute(
-            request, work, form.of_series, fingerprint, rounds, asked, query.format
+            request, work, of_series, fingerprint, rounds, asked, query.format
         )
-        return with_tag(form.answer(context.answers, pieces, "series", query.format), tag)
+        return with_tag(answer(context.answers, pieces, "series", query.format), tag)
 
     @router.get(
         "/v1/campaigns/{fingerprint}/privacy",
@@ -202,7 +203,7 @@ def _show_round(
 
 async def _privacy(context: Context, request: Request, fingerprint: str) -> bytes:
     """Made once for all who ask: it takes seconds where eps_1 is near eps_inf and k is large."""
-    _, parts = await context.compute_apart(request, form.of_privacy, fingerprint)
+    _, parts = await context.compute_apart(request, of_privacy, fingerprint)
     return b"".join(parts)
 
 

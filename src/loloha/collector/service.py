@@ -22,11 +22,11 @@ from loloha.collector import (
     administration,
     campaigns,
     dashboard,
+    joint_upload,
     opt_out_route,
     over_rounds,
     results,
     shape,
-    together,
     upload,
 )
 from loloha.collector.admin.view import answer_to
@@ -87,14 +87,14 @@ def create_app(
     )
     app.state.context = context
     share = _sharing(settings)
-    for part in (upload, together, opt_out_route, campaigns):
+    for part in (upload, joint_upload, opt_out_route, campaigns):
         app.include_router(part.routes(context))
     for part in (administration, results, over_rounds, dashboard, admin):
         app.include_router(part.routes(context), dependencies=[Depends(context.require_sums)])
     _add_operations(app, context)
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
-    entrance = Entrance(app, context=context, quick=upload.QUICK | together.QUICK, share=share)
+    entrance = Entrance(app, context=context, quick=upload.QUICK | joint_upload.QUICK, share=share)
     app.state.admission = entrance.admission
     bounds = Bounds(entrance, context=context, share=share)
     app.chain = Log(Headers(bounds, shared=share is not None), metrics)

@@ -9,23 +9,23 @@ import numpy as np
 from msgspec import UNSET
 
 from loloha.collector import estimates, result_shape
-from loloha.collector.form import Asked, Form, in_form, over_rounds
 from loloha.collector.process import Parts
+from loloha.collector.result_document import Asked, Form, in_form, over_rounds
 from loloha.collector.store import Round
 from loloha.server.alarm_rule import AlarmRule
 from loloha.server.estimate_table import NUMBERS
 
 if TYPE_CHECKING:
-    from loloha.collector.desk import Desk
+    from loloha.collector.read_cache import ReadCache
 
 
 def of_smoothed(
-    desk: Desk, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
+    cache: ReadCache, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The smoothed series of the rounds found, in pieces; None for rounds that are suppressed."""
-    stored = desk.known(fingerprint)
+    stored = cache.known(fingerprint)
     shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
-    smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    smoothed = cache.smoothed.of(cache.estimates, stored, shown) if shown else None
     place = {single.number: row for row, single in enumerate(shown)} if smoothed else {}
     value = np.arange(stored.bins)
     picked = asked.value is None and (asked.top or stored.bins) < stored.bins
@@ -73,12 +73,12 @@ def of_smoothed(
 
 
 def of_alarms(
-    desk: Desk, fingerprint: str, rounds: Sequence[Round], rules: Sequence[AlarmRule]
+    cache: ReadCache, fingerprint: str, rounds: Sequence[Round], rules: Sequence[AlarmRule]
 ) -> list[dict[int, list[dict[str, Any]]]]:
     """For each rule, by round, the values that alarm."""
-    stored = desk.known(fingerprint)
+    stored = cache.known(fingerprint)
     shown = [round for round in rounds if estimates.suppressed_because(stored, round) is None]
-    smoothed = desk.smoothed.of(desk.estimates, stored, shown) if shown else None
+    smoothed = cache.smoothed.of(cache.estimates, stored, shown) if shown else None
     if smoothed is None:
         return [{} for _ in rules]
     by_rule = []

@@ -52,7 +52,7 @@ class WorkersApart(Workers):
     async def run(
         self, work: Callable[..., Result], *arguments: Any, address: str | None = None
     ) -> Result:
-        """Do it in a process: a function of a module, which gets a desk and the arguments."""
+        """Do it in a process: a function of a module, which gets a cache and the arguments."""
         return await super().run(self._call, work, *arguments, address=address)
 
     def _call(self, work: Callable[..., Result], *arguments: Any) -> Result:

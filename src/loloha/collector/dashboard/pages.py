@@ -11,8 +11,8 @@ from loloha.collector.answer import Shared
 from loloha.collector.context import Context
 from loloha.collector.dashboard import asset
 from loloha.collector.etag import not_modified, tag_of, tagged, with_tag
-from loloha.collector.form import of_labels
 from loloha.collector.problem import Problem
+from loloha.collector.result_document import of_labels
 
 if TYPE_CHECKING:
     from loloha.collector.dashboard.asset import Asset

@@ -1,4 +1,4 @@
-"""What work on a store needs at hand: campaigns that were read and estimates that were computed."""
+"""Campaigns of a store that were read, and estimates that were computed, kept at hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
-class Desk:
+class ReadCache:
     """Reads of one store, remembered."""
 
     def __init__(self, store: Callable[[], Store]) -> None:

@@ -1,6 +1,6 @@
 """Estimates of rounds, and series over them, as JSON, CSV and Parquet: the heavy work of reading.
 
-Done for a desk, in this process or in one of its own.
+Done with what a `ReadCache` holds, in this process or in one of its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from loloha import privacy
 from loloha.campaign.schedule import to_text
 from loloha.collector import estimates, result_shape
 from loloha.collector.answer import InPieces, cut, in_pieces
-from loloha.collector.desk import Desk
 from loloha.collector.problem import Problem
 from loloha.collector.process import Parts
+from loloha.collector.read_cache import ReadCache
 from loloha.collector.share import Shares
 from loloha.collector.store import Round
 from loloha.collector.stored_campaign import StoredCampaign, matches
@@ -59,10 +59,10 @@ class Asked(NamedTuple):
     windows: bool = False
 
 
-def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
+def of_round(cache: ReadCache, fingerprint: str, wanted: Wanted) -> Parts:
     """Of how many reports the estimates are, and the document in pieces."""
-    stored, round, why = desk.known(fingerprint), wanted.round, wanted.suppressed_because
-    estimate = None if why else desk.estimates.of(stored, round, wanted.n)
+    stored, round, why = cache.known(fingerprint), wanted.round, wanted.suppressed_because
+    estimate = None if why else cache.estimates.of(stored, round, wanted.n)
     n = wanted.n if estimate is None else estimate.n
     level = wanted.selection.level
     frame = estimates.frame(stored, round, n, why, level, wanted.state)
@@ -86,17 +86,17 @@ def of_round(desk: Desk, fingerprint: str, wanted: Wanted) -> Parts:
     return Parts(n, in_pieces(msgspec.structs.replace(frame, **extra)))
 
 
-def of_labels(desk: Desk, fingerprint: str, text: str) -> Parts:
+def of_labels(cache: ReadCache, fingerprint: str, text: str) -> Parts:
     """The labels of a campaign that hold ``text``; see `matches`."""
-    stored = desk.known(fingerprint)
+    stored = cache.known(fingerprint)
     if stored.keeps_labels:
         return Parts(stored.index.matches(text), ())
     return Parts(matches(stored.labels, text), ())
 
 
-def of_privacy(desk: Desk, fingerprint: str) -> Parts:
+def of_privacy(cache: ReadCache, fingerprint: str) -> Parts:
     """The privacy statement of a campaign."""
-    stored = desk.known(fingerprint)
+    stored = cache.known(fingerprint)
     protocol, keys = stored.campaign.protocol, stored.campaign.keys
     every = stored.campaign.schedule.every
     document = {
@@ -112,14 +112,14 @@ def of_privacy(desk: Desk, fingerprint: str) -> Parts:
 
 
 def of_series(
-    desk: Desk, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
+    cache: ReadCache, fingerprint: str, rounds: Sequence[Round], asked: Asked, form: Form
 ) -> Parts:
     """The series of the rounds found, in pieces; CSV and Parquet: a row a round and value."""
-    stored, cache = desk.known(fingerprint), desk.estimates
+    stored = cache.known(fingerprint)
 
     def estimate_of(round: Round) -> Estimate | None:
         hidden = estimates.suppressed_because(stored, round) is not None
-        return None if hidden else cache.of(stored, round.number, round.published)
+        return None if hidden else cache.estimates.of(stored, round.number, round.published)
 
     before = [round for round in rounds if round.number < asked.first]
     rounds = rounds[len(before) :]
