@@ -34,15 +34,7 @@ _ADDRESS = re.compile(r"collector at (http://\S+?)/? ")
 
 @dataclass(frozen=True)
 class Running:
-    """A collector that was started here.
-
-    Attributes
-    ----------
-    url : str
-        Without a slash at its end.
-    admin_key : str
-    process : subprocess.Popen
-    """
+    """A collector that was started here, by an address without a slash at its end."""
 
     url: str
     admin_key: str

@@ -29,16 +29,7 @@ SECONDS_TO_WRITE = 3600.0
 
 
 class KeptReports:
-    """Packs reports for the store and writes them to a log.
-
-    Parameters
-    ----------
-    folder : path or address
-    setting : str
-        Which setting names it.
-    shared : bool
-        Whether other processes write to it at the same time.
-    """
+    """Packs reports for the store and writes them to the log that ``setting`` names."""
 
     def __init__(
         self, folder: Location, *, setting: str = "keep_reports", shared: bool = False

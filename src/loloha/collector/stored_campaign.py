@@ -100,28 +100,14 @@ class ComputedLabels(Sequence[str]):
 
 @dataclass(frozen=True)
 class StoredCampaign:
-    """A campaign, its terms, and what the store keeps beside them.
-
-    Attributes
-    ----------
-    id : int
-        In the store.
-    campaign : Campaign
-    terms : Terms
-    token : bytes or None
-        SHA-256 of the submit token, where one is needed.
-    secret : bytes
-        Keys digests and tickets.
-    created : int
-        Unix seconds.
-    """
+    """A campaign, its terms, and what the store keeps beside them."""
 
     id: int
     campaign: Campaign
     terms: Terms
-    token: bytes | None
-    secret: bytes
-    created: int
+    token: bytes | None  # SHA-256 of the submit token, where one is needed.
+    secret: bytes  # Keys digests and tickets.
+    created: int  # Unix seconds.
 
     @cached_property
     def reader(self) -> Reader:

@@ -155,15 +155,7 @@ def _thresholds(channel: Channel | None) -> list[int] | None:
 
 @dataclass(frozen=True)
 class Result:
-    """One group of checks.
-
-    Attributes
-    ----------
-    name : str
-    checked : int
-    differences : tuple of str
-        One for each check that failed; empty if the port conforms.
-    """
+    """One group of checks; a difference for each that failed."""
 
     name: str
     checked: int

@@ -65,16 +65,7 @@ class _Run(NamedTuple):
 
 
 class GrowingRound:
-    """Counts of the files so far.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    guard : bool
-        Whether one report of each reporter counts, or the log is trusted.
-    folder : path
-        Where what the guard remembers is kept: 12 bytes a report.
-    """
+    """Counts of the files so far; what the guard remembers is in ``folder``, 12 bytes a report."""
 
     def __init__(self, protocol: Protocol, *, guard: bool, folder: Path) -> None:
         self.files: list[Location] = []

@@ -38,46 +38,11 @@ def run_fleet(
     begins: Callable[[Ints], None] | None = None,
     rng: Any = None,
 ) -> Receipt:
-    """Let one simulated user per row report each round of its row, round after round.
-
-    Where the campaign asks a user in one round of ``every``, each draws which, and sends in those.
-
-    Parameters
-    ----------
-    url : str
-        ``https://HOST/v1/campaigns/FINGERPRINT``.
-    campaign : Campaign
-        Its keys are drawn by devices.
-    values : int[n, tau]
-        Indices 0..k-1; -1 where a user sends nothing.
-    first : int
-        Number of the first round.
-    token : str, optional
-        The campaign's submit token.
-    batch : int
-        Reports in one request, at most.
-    connections : int
-        Requests at a time.
-    progress : callable, optional
-        Called with the number of reports of each batch that was answered.
-    begins : callable, optional
-        Called before the first with the number of reports of each round.
-    rng : seed, optional
-        As `numpy.random.default_rng` takes it; by default the operating system's entropy.
-
-    Returns
-    -------
-    Receipt
-
-    Raises
-    ------
-    DomainError
-        If a value is out of range; it is not shown.
-    ParameterError
-        If values are no array of integers, or the campaign assigns keys.
-    CampaignError, Unreachable
-        If the collector refuses a whole batch, or does not answer.
-    """
+    """Let one simulated user per row of int[n, tau] report each round of it, round after round."""
+    # -1 sends nothing; columns are rounds from ``first`` on. Where the campaign asks a user in one
+    # round of ``every``, each draws which, and sends in those. At most ``batch`` reports go in one
+    # of ``connections`` requests at a time. ``progress`` is told how many were answered, ``begins``
+    # how many each round has.
     if campaign.keys == "assigned":
         raise ParameterError(
             "campaign must let devices draw their keys, its collector assigns them; "

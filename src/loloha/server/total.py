@@ -83,24 +83,13 @@ class EstimatedRanks(Framed):
 
 
 class EstimatedRound(NamedTuple):
-    """A round as the joint moments of its estimates need it.
-
-    Attributes
-    ----------
-    protocol : Protocol
-    n : int
-    users : int
-        Of whom the n were drawn, or these n.
-    eligible : int64[bins]
-    shares : float64[bins]
-        About how frequent the values are: >= 0, of sum 1.
-    """
+    """A round as the joint moments of its estimates need it."""
 
     protocol: Protocol
     n: int
-    users: int
+    users: int  # Of whom the n were drawn, or these n.
     eligible: Any
-    shares: Floats
+    shares: Floats  # About how frequent the values are: >= 0, of sum 1.
 
     @classmethod
     def of(cls, estimate: Any) -> EstimatedRound:
@@ -130,17 +119,11 @@ class EstimatedRound(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """What an encoding says of the estimates of several values.
+    """What an encoding says of the estimates of several values."""
 
-    Attributes
-    ----------
-    sum : callable
-        Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it.
-    pair : callable
-        Of a round and a value: covariances with the estimates of all values, float64[bins].
-    """
-
+    # Of a round and a group, bool[bins]: the variance of its sum at any true frequency of it.
     sum: Callable[[EstimatedRound, Bools], Callable[[float], float]]
+    # Of a round and a value: covariances with the estimates of all values, float64[bins].
     pair: Callable[[EstimatedRound, int], Floats]
 
 

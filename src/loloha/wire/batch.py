@@ -22,31 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The readable reports of one upload.
+    """The readable reports of one upload, in the array forms of the encoding."""
 
-    Attributes
-    ----------
-    codes : int8[size]
-        For each report of the upload 0, or the `Refusal.code` of why it cannot be read.
-    index : int64[n]
-        Position in the upload of each report that can.
-    rounds : int64[n]
-        Their rounds.
-    reporters : S16[n]
-        Their pseudonyms.
-    keys, ys : arrays
-        In the array form of the protocol's encoding.
-    tickets : S16[n] or None
-        Given where the campaign assigns keys.
-    """
-
-    codes: Any
-    index: Ints
+    codes: Any  # int8[size]: of each report 0, or the `Refusal.code` of why it cannot be read.
+    index: Ints  # Position in the upload of each report that can.
     rounds: Ints
-    reporters: Any
+    reporters: Any  # S16[n], pseudonyms.
     keys: Any
     ys: Any
-    tickets: Any = None
+    tickets: Any = None  # S16[n], where the campaign assigns keys.
 
     @property
     def size(self) -> int:

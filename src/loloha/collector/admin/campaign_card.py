@@ -25,15 +25,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 @dataclass(frozen=True)
 class Card:
-    """One campaign.
-
-    Attributes
-    ----------
-    follows : list of str
-        The states that it can be put in.
-    newest : str
-        How long ago its newest report came.
-    """
+    """One campaign, the states that it can be put in, and how long ago its newest report came."""
 
     stored: StoredCampaign
     stand: Standing

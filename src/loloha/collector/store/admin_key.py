@@ -36,26 +36,13 @@ class LastKeyError(ParameterError):
 
 @dataclass(frozen=True)
 class AdminKey:
-    """What is known of one key; moments in Unix seconds.
-
-    Attributes
-    ----------
-    sha256 : bytes
-    label : str
-        For people; may be empty.
-    created : int or None
-        None for one of release 0.2.
-    used : int or None
-        When it was used last, to the hour; None if never, as far as it is known.
-    expires : int or None
-        From when on it is not valid; None for never.
-    """
+    """What is known of one key; moments in Unix seconds."""
 
     sha256: bytes
-    label: str
-    created: int | None
-    used: int | None
-    expires: int | None
+    label: str  # For people; may be empty.
+    created: int | None  # None for one of release 0.2.
+    used: int | None  # To the hour; None if never, as far as it is known.
+    expires: int | None  # From when on it is not valid; None for never.
 
     @property
     def name(self) -> str:

@@ -308,10 +308,8 @@ def _set_up_reader(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
-    """A commit is on the disk before it returns; locks and statements are waited for a while only.
-
-    An upload that waits is sent again.
-    """
+    """A commit is on the disk before it returns; locks and statements are waited for a while."""
+    # An upload that waits is sent again.
     with connection.cursor() as cursor:
         # Whatever the server, the database or the user has.
         for setting in DURABILITY:

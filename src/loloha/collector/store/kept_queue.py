@@ -60,10 +60,8 @@ class KeptQueue:
 
 
 def _bounded(waiting: Sequence[Any]) -> tuple[dict[tuple[int, int], int], bool]:
-    """Rounds whose reports go to the log together, each with its last segment; whether more wait.
-
-    What was marked before goes alone: it may be in a file already.
-    """
+    """Rounds whose reports go to the log together, each with its last segment; if more wait."""
+    # What was marked before goes alone: it may be in a file already.
     going: dict[tuple[int, int], int] = {}
     marked: set[tuple[int, int]] = set()
     total = 0

@@ -7,31 +7,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one round.
+    """What happened in one round."""
 
-    Attributes
-    ----------
-    number : int
-        -1 for what arrived before the first round.
-    n : int
-        Reports counted.
-    duplicates : int
-        Reports that were sent again, and not counted again.
-    refused : dict of str to int
-        By reason. Conflicts belong to the round of the report, others to the round in which they
-        arrived.
-    waiting : int
-        Reports counted that are not published yet.
-    opt_outs : int
-        How often an application said in this round that its user wants no part; anybody can.
-    """
-
-    number: int
-    n: int = 0
-    duplicates: int = 0
+    number: int  # -1 for what arrived before the first round.
+    n: int = 0  # Reports counted.
+    duplicates: int = 0  # Reports that were sent again, and not counted again.
+    # By reason; but for conflicts, in the round in which they arrived.
     refused: dict[str, int] = field(default_factory=dict)
-    waiting: int = 0
-    opt_outs: int = 0
+    waiting: int = 0  # Reports counted that are not published yet.
+    opt_outs: int = 0  # How often an application said that its user wants no part; anybody can.
 
     @property
     def published(self) -> int:

@@ -15,25 +15,14 @@ from loloha.collector.store.store import Store
 
 @dataclass
 class Standing:
-    """One campaign; counts are of all rounds that are kept.
+    """One campaign; counts are of all rounds that are kept."""
 
-    Attributes
-    ----------
-    state : str
-        As it was ordered: an end date may have passed since.
-    newest_report : int
-        Its Unix time in whole minutes, 0 before the first.
-    reports, duplicates, opt_outs : int
-    refused : dict of str to int
-        Reports by the reason of their refusal.
-    """
-
-    state: State
-    newest_report: int
+    state: State  # As it was ordered: an end date may have passed since.
+    newest_report: int  # In whole minutes of Unix time, 0 before the first.
     reports: int = 0
     duplicates: int = 0
     opt_outs: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)  # By the reason of their refusal.
 
 
 def standings(store: Store, fingerprints: Sequence[str]) -> dict[str, Standing]:

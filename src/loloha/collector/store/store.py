@@ -104,10 +104,7 @@ class Store(Tenure):
     def create(
         self, campaign: Campaign, terms: Terms, *, token: bytes | None, now: float
     ) -> tuple[StoredCampaign, bool]:
-        """Add a campaign; the stored, and whether it is new.
-
-        A campaign that is there already is left as it is.
-        """
+        """Add a campaign; the stored one, and whether it is new. What is there stays as it is."""
         with self.writing() as connection:
             mine = schema.campaign.c.fingerprint == campaign.fingerprint
             is_new = not self._campaigns(connection, mine)
@@ -128,16 +125,9 @@ class Store(Tenure):
             return self._campaigns(connection, mine)[0], is_new
 
     def set_state(self, stored: StoredCampaign, wanted: Wanted, now: float) -> None:
-        """Let a campaign be paused, go on, or end.
-
-        It is ``deleting`` first, where it is to be deleted: what is not gone after some seconds
-        goes later, in `Deletion.finish` or by the same call again, which end as ``deleted``.
-
-        Raises
-        ------
-        CampaignError
-            If that state cannot follow the one it is in.
-        """
+        """Let a campaign be paused, go on, or end; refused where that state cannot follow."""
+        # It is ``deleting`` first, where it is to be deleted: what is not gone after some seconds
+        # goes later, in `Deletion.finish` or by the same call again, which end as ``deleted``.
         mine = schema.campaign.c.id == stored.id
         with self.locked(stored) as connection:
             before = self._record.life(stored).at(stored, now).state
@@ -178,11 +168,9 @@ class Store(Tenure):
             self._record.read_lives(connection)
 
     def close_rounds(self, now: float, *, most: int = 25) -> bool:
-        """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports.
-
-        What was deleted leaves the files as well: SQLite overwrites it and empties its log,
-        PostgreSQL frees it for reuse. Campaigns of which nothing is due cost nothing.
-        """
+        """Close what has ended by ``now``: pseudonyms go on time, also where nobody reports."""
+        # What was deleted leaves the files as well: SQLite overwrites it and empties its log,
+        # PostgreSQL frees it for reuse. Campaigns of which nothing is due cost nothing.
         with self.database.read() as connection:
             rows = connection.execute(statement.ALL_FIRST_GUARDED).all()
         first = [(each, round) for each, round in rows if round is not None]
@@ -203,10 +191,8 @@ class Store(Tenure):
         return more
 
     def erase(self) -> None:
-        """Let what was deleted leave the files; SQLite does so once nobody reads it any more.
-
-        On PostgreSQL it takes as long as it takes, beside commits.
-        """
+        """Let what was deleted leave the files; SQLite does so once nobody reads it any more."""
+        # On PostgreSQL it takes as long as it takes, beside commits.
         if self._record.has_deleted:
             self._record.has_deleted, has_left = False, False
             try:

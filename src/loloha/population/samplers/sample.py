@@ -20,15 +20,7 @@ class Chain(NamedTuple):
 
 
 class Reports(NamedTuple):
-    """What a population sends in one round.
-
-    Attributes
-    ----------
-    senders : bool[n]
-        Who reports.
-    keys, ys : arrays
-        Their reports, in the array forms of the protocol's encoding.
-    """
+    """What a population sends in one round: who, and reports in the array forms of the encoding."""
 
     senders: Bools
     keys: Any
@@ -36,18 +28,9 @@ class Reports(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What the server sees of a population, and what it cost.
+    """What the server sees of a population, and what it cost."""
 
-    Attributes
-    ----------
-    loss : float64[n]
-        What each user has spent over all rounds.
-    counts : iterator of int64[cells]
-        Counts of each round, in order, as a tally of the encoding holds them.
-    encoding : Encoding
-        The protocol's, or one that counts less where no tally is kept.
-    """
-
-    loss: Floats
+    loss: Floats  # float64[n], over all rounds.
+    # int64[cells] of each round, in order, as a tally of the encoding holds them.
     counts: Iterator[Ints]
-    encoding: Encoding
+    encoding: Encoding  # The protocol's, or one that counts less where no tally is kept.

@@ -18,44 +18,18 @@ FEWEST_AT_ONCE, MOST_AT_ONCE = 1 << 16, 1 << 18
 
 
 class Block(NamedTuple):
-    """Some users and their distinct (user, value) pairs, in the order of their first visit.
+    """Some users and their distinct (user, value) pairs, in the order of their first visit."""
 
-    Attributes
-    ----------
-    part : slice
-        The users, of all users.
-    slots : int32[tau, users]
-        Which pair each report comes from, -1 where there is none.
-    users, values, rounds, visits : int32[pairs]
-        User (counted from the first of the block, ascending), value, first round and number of
-        reports of each pair.
-    """
-
-    part: slice
-    slots: Any
-    users: Any
-    values: Any
-    rounds: Any
-    visits: Any
+    part: slice  # The users, of all users.
+    slots: Any  # int32[tau, users]: which pair each report comes from, -1 where there is none.
+    users: Any  # int32[pairs], ascending, counted from the first of the block.
+    values: Any  # int32[pairs], as what follows.
+    rounds: Any  # Of the first visit.
+    visits: Any  # Reports of each pair.
 
 
 class Visits:
-    """The values 0..size-1 that each user holds, round by round.
-
-    Parameters
-    ----------
-    values : int[n, tau]
-        -1 where a user sends nothing.
-    size : int
-        Number of values.
-    blocks : list of Block, optional
-        If they are known already.
-
-    Attributes
-    ----------
-    n, tau, size : int
-    blocks : list of Block
-    """
+    """The values 0..size-1 that each user holds, int[n, tau]; -1 where one sends nothing."""
 
     def __init__(self, values: Array, size: int, blocks: list[Block] | None = None) -> None:
         self.n, self.tau = values.shape

@@ -78,30 +78,40 @@ function figure(data, chosen, alarms, together) {
     points.push(...rings(rounds, alone, data.value[column], alarms));
     const label = literal(data.label[column]);
     bands.push(band(rounds, lower, upper, palette[line]));
-    return {
-      type: "scatter",
-      mode: rounds.length <= 60 && !together ? "lines+markers" : "lines",
-      name: literal(shorten(data.label[column], 24)),
-      x: rounds,
-      y: frequency.map((f) => (f === null ? null : 100 * f)),
-      line: { color: palette[line], width: 2, dash: DASHES[line] },
-      marker: { symbol: SYMBOLS[line], size: 6 },
-      text: frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; by itself ${percent(alone[i])}` : ""}`)),
-      hovertemplate: "%{text}<extra></extra>",
-    };
+    const text = frequency.map((f, i) => (f === null ? "" : `${label}: ${percent(f)}, 95 %: ${interval(lower[i], upper[i])}${together ? `; by itself ${percent(alone[i])}` : ""}`));
+    return trace(rounds, scaled(frequency), line, literal(shorten(data.label[column], 24)), text, together);
   });
+  const yaxis = axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" });
+  return picture([...bands, ...lines, ...points], rounds, chosen.map((column) => data.label[column]), yaxis, width, width < 500 ? 340 : 400);
+}
+
+// One line over rounds, in the look of its place among them; with points, unless those of single rounds are drawn.
+export function trace(rounds, y, line, name, text, together) {
+  return {
+    type: "scatter",
+    mode: rounds.length <= 60 && !together ? "lines+markers" : "lines",
+    name,
+    x: rounds,
+    y,
+    line: { color: colours().lines[line], width: 2, dash: DASHES[line] },
+    marker: { symbol: SYMBOLS[line], size: 6 },
+    text,
+    hovertemplate: "%{text}<extra></extra>",
+  };
+}
+
+export function picture(data, rounds, names, yaxis, width, height) {
   const layout = {
-    height: width < 500 ? 340 : 400,
+    height,
     margin: { l: 60, r: 12, t: 34, b: 44 },
     hovermode: "x unified",
     // Wherever the pointer is, the nearest round is told.
     hoverdistance: 400,
     legend: { ...LEGEND },
     xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
-    yaxis: axis({ title: titled("frequency, %"), zeroline: true, zerolinewidth: 1.5, ticksuffix: " %" }),
+    yaxis,
   };
-  const names = chosen.map((column) => data.label[column]).join(", ");
-  return { data: [...bands, ...lines, ...points], layout, summary: `Lines of ${names} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+  return { data, layout, summary: `Lines of ${names.join(", ")} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
 }
 
 const scaled = (frequencies) => frequencies.map((f) => (f === null ? null : 100 * f));

@@ -1,9 +1,9 @@
 // Mean and quantiles of numbers over rounds, with the bands of their 95 % intervals.
 
 import { get } from "./api.js";
-import { axis, breadth, clear, colours, DASHES, draw, LEGEND, roundAxis, SYMBOLS, titled } from "./chart.js";
+import { axis, breadth, clear, colours, draw, SYMBOLS, titled } from "./chart.js";
 import { count, plain } from "./format.js";
-import { band, dots } from "./lines.js";
+import { band, dots, picture, trace } from "./lines.js";
 import { byId, fillTable, say, show } from "./page.js";
 import { spread } from "./series.js";
 
@@ -69,27 +69,9 @@ function figure(data, names, together) {
   const bands = names.map((name, line) => band(rounds, of(`${name}_lower`), of(`${name}_upper`), palette[line], 1));
   const points = together ? names.map((name, line) => dots(rounds, single(name), palette[line], SYMBOLS[line])) : [];
   const itself = (name, i) => (together ? `; by itself ${plain(single(name)[i])}` : "");
-  const lines = names.map((name, line) => ({
-    type: "scatter",
-    mode: rounds.length <= 60 && !together ? "lines+markers" : "lines",
-    name: title(name),
-    x: rounds,
-    y: of(name),
-    line: { color: palette[line], width: 2, dash: DASHES[line] },
-    marker: { symbol: SYMBOLS[line], size: 6 },
-    text: row.map((i, x) => (i === null || shown.numbers[name][i] === null ? "" : hover(shown.numbers, name, i) + itself(name, x))),
-    hovertemplate: "%{text}<extra></extra>",
-  }));
-  const layout = {
-    height: width < 500 ? 300 : 360,
-    margin: { l: 60, r: 12, t: 34, b: 44 },
-    hovermode: "x unified",
-    hoverdistance: 400,
-    legend: { ...LEGEND },
-    xaxis: roundAxis(rounds[0], rounds.at(-1), width - 60, "round"),
-    yaxis: axis({ title: titled("value") }),
-  };
-  return { data: [...bands, ...lines, ...points], layout, summary: `Lines of ${names.map(title).join(", ")} over rounds ${rounds[0]} to ${rounds.at(-1)}, with 95 % bands.` };
+  const text = (name) => row.map((i, x) => (i === null || shown.numbers[name][i] === null ? "" : hover(shown.numbers, name, i) + itself(name, x)));
+  const lines = names.map((name, line) => trace(rounds, of(name), line, title(name), text(name), together));
+  return picture([...bands, ...lines, ...points], rounds, names.map(title), axis({ title: titled("value") }), width, width < 500 ? 300 : 360);
 }
 
 function hover(numbers, name, i) {
