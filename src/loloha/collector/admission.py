@@ -155,10 +155,8 @@ class Admission:
         )
 
     async def _require_right(self, admitted: Admitted) -> None:
-        """Of the path alone: what lies under a campaign needs its token, all else an admin key.
-
-        For a page of admins that is one who has logged in with it.
-        """
+        """Of the path alone: what lies under a campaign needs its token, all else an admin key."""
+        # For a page of admins that is one who has logged in with it.
         path = admitted.path
         if admitted.is_page:
             await require_session(self._context, admitted)

@@ -172,10 +172,8 @@ def cut(body: bytes | bytearray) -> list[bytes]:
 
 
 def in_pieces(document: msgspec.Struct) -> Iterator[bytes]:
-    """A document as JSON, in pieces; its columns, which may be arrays, are never whole at a time.
-
-    A column is a list, an array, or a list of arrays.
-    """
+    """A document as JSON, in pieces; its columns are never whole at a time."""
+    # A column is a list, an array, or a list of arrays.
     body = bytearray()
     for _ in _written(document, body):
         if len(body) >= PIECE_BYTES:

@@ -180,11 +180,9 @@ class Committer:
         return more
 
     def _take(self, *, wait: bool) -> list[UploadSlice]:
-        """What waits, up to a bound; after a while without any, nothing.
-
-        Small uploads and large ones by turns, and addresses by turns: a device waits for one commit
-        of others at most.
-        """
+        """What waits, up to a bound; after a while without any, nothing."""
+        # Small uploads and large ones by turns, and addresses by turns: a device waits for one
+        # commit of others at most.
         with self._arrived:
             if wait and not (self._small or self._large or self._stopping):
                 self._arrived.wait(self._pause)

@@ -102,10 +102,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parse what is held, a little at a time, until a request has to wait for an answer.
-
-        Who sends thousands at once has the next ones parsed as answers to the first are taken.
-        """
+        """Parse what is held, a little at a time, until a request has to wait for an answer."""
+        # Who sends thousands at once has the next ones parsed as answers to the first are taken.
         while self._held and not (self.pipeline or self._is_refused or self.transport.is_closing()):
             piece, self._held = self._held[:_BYTES_PARSED], self._held[_BYTES_PARSED:]
             self._unread += len(piece)
@@ -152,11 +150,9 @@ class BoundedProtocol(HttpToolsProtocol):
         return False
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Serve a request that asks for another protocol as if it did not (RFC 9110, 7.8).
-
-        The parser has left its body to that protocol, so a new one reads it from the start. Java's
-        client and `curl --http2` ask in every request.
-        """
+        """Serve a request that asks for another protocol as if it did not (RFC 9110, 7.8)."""
+        # The parser has left its body to that protocol, so a new one reads it from the start.
+        # Java's client and `curl --http2` ask in every request.
         if not self._upgrades:
             return
         (self._resume,) = sys.exception().args  # type: ignore[union-attr]  # it is being handled

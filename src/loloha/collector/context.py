@@ -195,13 +195,10 @@ class Context:
     async def require_open(
         self, stored: StoredCampaign, whose: dict[str, str], size: int = 1
     ) -> None:
-        """Refuse reports of a campaign that takes none now, with why: devices stop, and drop them.
-
-        The store refuses them in any case. Only a collector that writes it knows the state: another
-        may have opened it again, and where one has taken the store over, devices are asked to come
-        back.
-        """
-        # Devices stop for ever: not by a clock that jumped.
+        """Refuse reports of a campaign that takes none now, with why: devices stop, drop them."""
+        # The store refuses them in any case. Only a collector that writes it knows the state:
+        # another may have opened it again, and where one has taken the store over, devices are
+        # asked to come back. Devices stop for ever: not by a clock that jumped.
         believed = self.timekeeper.now() if stored.campaign.schedule.expires else None
         if self.life_of(stored, believed).state == "open":
             return

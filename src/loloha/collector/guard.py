@@ -51,18 +51,8 @@ class Guard:
         return len(self._digests)
 
     def classify(self, reporters: Array, digests: Array) -> Any:
-        """What is known of n reports, in the order in which they arrived; nothing is added.
-
-        Parameters
-        ----------
-        reporters : S16[n]
-        digests : uint64[n]
-
-        Returns
-        -------
-        int8[n]
-            A `Seen` each; the first of several reports of one new reporter is new.
-        """
+        """A `Seen` for each of n reports, in the order in which they arrived; nothing is added."""
+        # The first of several reports of one new reporter is new.
         _, first, group = np.unique(reporters, return_index=True, return_inverse=True)
         rows = self._find(_names(reporters[first]))
         known = rows >= 0
@@ -168,10 +158,8 @@ def _bytes(column: Any) -> Any:
 
 
 def pack(reporters: Array, digests: Array) -> bytes:
-    """The rows as bytes, in ascending order of the reporter.
-
-    Within one commit the order of arrival is lost; which commit a row came with is not.
-    """
+    """The rows as bytes, in ascending order of the reporter."""
+    # Within one commit the order of arrival is lost; which commit a row came with is not.
     order = np.argsort(reporters)
     rows = np.empty((len(order), ROW_BYTES), dtype=np.uint8)
     rows[:, :16] = _bytes(reporters[order])

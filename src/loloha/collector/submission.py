@@ -65,10 +65,8 @@ class Submission:
         return max(self.size, upload_work(encoding, self.batch.rounds))
 
     def pieces(self, most: int) -> Iterator[tuple[Any, Submission, Any]]:
-        """Parts that are committed one by one: name as by `cut`, and places in the upload.
-
-        The first holds what could not be read, too.
-        """
+        """Parts that are committed one by one: name as by `cut`, and places in the upload."""
+        # The first holds what could not be read, too.
         batch = self.batch
         if self.work <= most or not batch.rounds.size:
             yield None, self, slice(None)

@@ -26,10 +26,8 @@ __all__ = ["EstimatedChange", "EstimatedSeries", "series"]
 
 
 def of_series(observations: Observations, posterior: Posterior, *, smooth: bool) -> Numbers:
-    """What filter or smoother say, as if so many reports of one round said it.
-
-    The mean has a filter of its own: at single thresholds there are too few reports for it.
-    """
+    """What filter or smoother say, as if so many reports of one round said it."""
+    # The mean has a filter of its own: at single thresholds there are too few reports for it.
     protocol, channel = observations.protocol, Channel.realised(observations.protocol)
     # Refuses protocols that do not ask for numbers.
     single = observations.numbers

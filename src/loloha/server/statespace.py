@@ -97,10 +97,8 @@ class Observed:
 
 
 def forward(observed: Observed, parameters: Parameters) -> Iterator[_Step]:
-    """The Kalman filter, round by round; parameters of shape [m, 1] run m filters at once.
-
-    The states a and b are in units of the standard deviation of the memo noise of their round.
-    """
+    """The Kalman filter, round by round; parameters of shape [m, 1] run m filters at once."""
+    # The states a and b are in units of the standard deviation of the memo noise of their round.
     f, lasting, rho = observed.frequency, observed.lasting, parameters.rho
     drift = parameters.drift(f)
     size = np.broadcast_shapes(np.shape(drift), f.shape, np.shape(rho))
@@ -155,13 +153,11 @@ def _log_densities(observed: Observed, parameters: Parameters) -> Any:
 
 
 def fit(observed: Observed) -> Parameters:
-    """The parameters of largest likelihood: a coarse grid, then steps to the best neighbour.
-
-    Then the pace of each value, its mean over a distribution of paces that all values share.
-
-    Half the logarithm of the mean step's variance is added: a truth of which little is known would
-    often be fitted as one that never moves, and changes of it as certain (Chung et al. 2013).
-    """
+    """The parameters of largest likelihood: a coarse grid, then steps to the best neighbour."""
+    # Then the pace of each value, its mean over a distribution of paces that all values share.
+    # Half the logarithm of the mean step's variance is added: a truth of which little is known
+    # would often be fitted as one that never moves, and changes of it as certain (Chung et al.
+    # 2013).
     some = observed.of(_representative(observed.frequency))
     unit = float(np.nanmean(np.where(np.isfinite(some.estimates), some.memo + some.fresh, np.nan)))
 

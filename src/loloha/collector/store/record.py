@@ -103,13 +103,7 @@ class Recorder:
     def write(
         self, connection: sql.Connection, submissions: Sequence[Submission], now: float
     ) -> list[Any]:
-        """Write all submissions.
-
-        Returns
-        -------
-        list of int8[size]
-            The codes of the reports of each, valid once the transaction has committed.
-        """
+        """Write all submissions; the codes of the reports of each, valid once it has committed."""
         self.lock(connection, {submission.stored.id for submission in submissions})
         codes = [submission.batch.codes.copy() for submission in submissions]
         for mine, here in by_campaign(submissions, codes):
@@ -142,10 +136,8 @@ class Recorder:
             self._newest[stored.id] = minute
 
     def lock(self, connection: sql.Connection, entries: Iterable[int]) -> None:
-        """Keep other collectors from campaigns until the transaction ends, and see what they did.
-
-        Before anything else that is read or written of them. On SQLite there are no others.
-        """
+        """Keep other collectors from campaigns until the transaction ends; see what they did."""
+        # Before anything else that is read or written of them. On SQLite there are no others.
         if not self._is_shared:
             return
         rows = connection.execute(statement.LOCK, {"entries": sorted(entries)}).all()
@@ -165,10 +157,8 @@ class Recorder:
     def close_rounds(
         self, connection: sql.Connection, stored: StoredCampaign, now: float
     ) -> tuple[int, int]:
-        """First and last open round; what is closed is closed for ever, and its guard deleted.
-
-        Of a campaign that this transaction has locked.
-        """
+        """First and last open round; what is closed is closed for ever, and its guard deleted."""
+        # Of a campaign that this transaction has locked.
         life = self.life(stored)
         first, last = life.open_rounds(stored, now)
         if life.first_open < first:
@@ -215,10 +205,8 @@ class Recorder:
         fates: Any,
         events: Counter[tuple[int, str]],
     ) -> None:
-        """Count the new reports of rounds that are open, all rounds by the same few statements.
-
-        Sets the fate of each report, and adds what happened to ``events``.
-        """
+        """Count the new reports of rounds that are open, all rounds by the same few statements."""
+        # Sets the fate of each report, and adds what happened to ``events``.
         places = by_round(rounds, np.flatnonzero(fates == 0))
         self._open_guards(connection, stored, [round for round, _ in places])
         fresh: list[_Fresh] = []

@@ -85,19 +85,9 @@ class Store(Tenure):
     # -- writing
 
     def record(self, submissions: Sequence[Submission], now: float) -> list[Any]:
-        """Count the submissions, in one transaction; it has committed when this returns.
-
-        Returns
-        -------
-        list of int8[size]
-            For each submission what became of its reports: 0 is accepted, `DUPLICATE`, or a
-            `Refusal.code`.
-
-        Raises
-        ------
-        StoreError
-            If the database fails. Nothing was half-applied: sending the same again is safe.
-        """
+        """Count the submissions, in one transaction; it has committed when this returns."""
+        # What became of the reports of each: 0 is accepted, `DUPLICATE`, or a `Refusal.code`. Where
+        # the database fails nothing was half-applied: sending the same again is safe.
         with self._remembered() as connection:
             return self._record.write(connection, submissions, now)
 
