@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from logs import rewrite
@@ -187,7 +186,7 @@ def test_what_a_library_says_while_a_result_is_streamed_is_not_passed_on(
 
     log = make_log(PROTOCOL, (0, draw(PROTOCOL, 5, 0)))
     monkeypatch.setattr(type(make_engine(name)), "count", broken)
-    monkeypatch.setattr(pq, "read_table", broken)
+    monkeypatch.setattr("loloha.engines.local._open", broken)
     for counting in (lambda: list(tally(log, engine=name)), lambda: join(log)):
         with pytest.raises(WireError, match="must be readable") as caught:
             counting()

@@ -181,7 +181,7 @@ WINDOWS = [
     Mutant(
         "a pseudonym that comes again counts twice",
         "engines/growing.py",
-        "self._total.subtract(counted)",
+        "self._total.add(counted, -1)",
         "pass",
         "engines/test_growing.py -k after_each",
     ),

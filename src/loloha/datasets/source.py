@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from loloha.datasets.csv import TEXT, open_packed, read_csv, refuse_repeated
+from loloha.datasets.csv import PURPOSE, TEXT, open_packed, read_csv, refuse_repeated
 from loloha.datasets.dataset import DataError, extra, foreign
 
 PARQUET = (".parquet", ".pq")
-PURPOSE = "read tables"
 _SAVE = "save its sheet as CSV (UTF-8) in the spreadsheet program"
 _WORKBOOK = ("a workbook", _SAVE)
 OTHER = {

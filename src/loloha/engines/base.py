@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from loloha import checks
 from loloha.address import Address, Location
@@ -23,14 +23,29 @@ if TYPE_CHECKING:
 MOST_PLACES = 1 << 24
 
 
-class RoundCounts(NamedTuple):
-    """What an engine found in one round."""
+@dataclass
+class RoundCounts:
+    """What was found in one round, or in some of its reports."""
 
     round: int
     counts: Ints
-    n: int
-    duplicates: int
-    conflicts: int
+    n: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+
+    def add(self, other: RoundCounts, times: int = 1) -> None:
+        """Count what was found in other reports, too; -1 times to take it back."""
+        self.counts += times * other.counts
+        self.n += times * other.n
+        self.duplicates += times * other.duplicates
+        self.conflicts += times * other.conflicts
+
+    def tallied(self, protocol: Protocol, rows: int) -> RoundTally:
+        """The tally of a round of so many rows: those that are not counted are invalid."""
+        tally = Tally(protocol)
+        tally.counts, tally.n = self.counts, self.n
+        invalid = rows - self.n - self.duplicates - self.conflicts
+        return RoundTally(self.round, tally, self.duplicates, self.conflicts, invalid)
 
 
 @dataclass(frozen=True)
@@ -123,8 +138,9 @@ class Engine(ABC):
         for part in _parts(contents.rounds, protocol.encoding.cells):
             filled = {round: files for round, files in part.items() if rows_of(files)}
             counted = self._counted(protocol, filled, guard, log.root)
-            for round in part:
-                yield _round_tally(protocol, round, rows_of(part[round]), counted.get(round))
+            for round, files in part.items():
+                counts = counted.get(round) or RoundCounts(round, Tally(protocol).counts)
+                yield counts.tallied(protocol, rows_of(files))
 
     def _counted(
         self,
@@ -146,17 +162,6 @@ def _parts(
     ordered = sorted(rounds)
     for start in range(0, len(ordered), size):
         yield {round: rounds[round] for round in ordered[start : start + size]}
-
-
-def _round_tally(
-    protocol: Protocol, round: int, rows: int, counts: RoundCounts | None
-) -> RoundTally:
-    tally = Tally(protocol)
-    if counts is None:
-        return RoundTally(round, tally, 0, 0, rows)
-    tally.counts, tally.n = counts.counts, counts.n
-    invalid = rows - counts.n - counts.duplicates - counts.conflicts
-    return RoundTally(round, tally, counts.duplicates, counts.conflicts, invalid)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any, ClassVar
 
 from loloha.address import Address, Location, at
@@ -66,8 +65,9 @@ class DuckDB(Engine):
                 for piece, guarded in pieces:
                     query = sql.statement(protocol, "duckdb", piece, guard=guarded, one_round=alone)
                     counted += by_round(protocol, arrow.table(connection.sql(query)))
-                if counted:
-                    yield reduce(_added, counted)
+                for more in counted[1:]:
+                    counted[0].add(more)
+                yield from counted[:1]
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -105,16 +105,6 @@ def _apart(connection: Any, source: str, rows: int) -> Iterator[tuple[str, bool]
     for share in range(shares):
         here = f"hash(reporter) IN {few} AND hash(reporter) % {shares} = {share}"
         yield f"(SELECT * FROM {source} WHERE {here})", True
-
-
-def _added(counts: RoundCounts, other: RoundCounts) -> RoundCounts:
-    return RoundCounts(
-        counts.round,
-        counts.counts + other.counts,
-        counts.n + other.n,
-        counts.duplicates + other.duplicates,
-        counts.conflicts + other.conflicts,
-    )
 
 
 def _source(connection: Any, round: int, files: Sequence[Location]) -> str:

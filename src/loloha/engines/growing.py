@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loloha.engines.base import RoundTally
+from loloha.engines.base import RoundCounts, RoundTally
 from loloha.engines.local import (
     PartialCounts,
     RowGroups,
@@ -29,7 +29,6 @@ from loloha.engines.local import (
 from loloha.engines.replay import among, repeated, starts_of
 from loloha.reportlog import LogFile
 from loloha.reportlog.folder import readers
-from loloha.server.tally import Tally
 
 if TYPE_CHECKING:
     from loloha.address import Location
@@ -109,10 +108,8 @@ class GrowingRound:
     def tallied(self, round: int) -> RoundTally:
         """The tally of all files so far."""
         total = self._total
-        tally = Tally(total.protocol)
-        tally.counts, tally.n = total.counts.copy(), total.n
-        invalid = self._rows - total.n - total.duplicates - total.conflicts
-        return RoundTally(round, tally, total.duplicates, total.conflicts, invalid)
+        now = RoundCounts(round, total.counts.copy(), total.n, total.duplicates, total.conflicts)
+        return now.tallied(total.protocol, self._rows)
 
     def add(self, files: Sequence[LogFile]) -> None:
         """Count files more."""
@@ -168,7 +165,7 @@ class GrowingRound:
             before = self._rows_of(earlier, files)
             counted = PartialCounts(protocol)
             count_suspects(before, counted)
-            self._total.subtract(counted)
+            self._total.add(counted, -1)
             suspects += before
         if suspects:
             count_suspects(suspects, self._total)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loloha.address import at
 from loloha.encodings import Hashed
-from loloha.engines.base import library, typed
-from loloha.engines.local import Local
+from loloha.engines.base import typed
+from loloha.engines.local import Local, batches_of, pieces_of
 from loloha.engines.replay import admit
 from loloha.engines.window import Window, decodable, decode
 from loloha.errors import ParameterError
 from loloha.protocols import Protocol
-from loloha.reportlog import LogFile, ReportLog, from_arrow
+from loloha.reportlog import LogFile, ReportLog
 from loloha.server.mean import mean
 
 if TYPE_CHECKING:
@@ -118,18 +117,13 @@ def _joined(
 
 def _read(protocol: Protocol, files: Sequence[LogFile], guard: bool) -> tuple[Ints, Ints]:
     """Keys and symbols of the reports of a round that count."""
-    parquet = library("pyarrow.parquet", "engines")
     advice = "check its digests (guard=True), the memory and the disk"
     with typed("log must be readable", advice, place=files[0].path if files else None):
-        read = [
-            from_arrow(protocol, parquet.read_table(path, filesystem=filesystem, partitioning=None))
-            for path, filesystem in (at(file.path) for file in files)
-        ]
+        pieces = (piece for file in files for piece in pieces_of(file))
+        read = [batch for piece in pieces for batch in batches_of(protocol, piece)]
     if not read:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     reporters, keys, ys = (np.concatenate(column) for column in zip(*read, strict=True))
-    valid = protocol.encoding.valid(keys, ys)
-    reporters, keys, ys = reporters[valid], keys[valid], ys[valid]
     if guard:
         rows = admit(reporters, keys, ys).rows
         keys, ys = keys[rows], ys[rows]

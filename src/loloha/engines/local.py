@@ -21,7 +21,7 @@ from loloha.reportlog.arrow import answers_from_arrow
 from loloha.reportlog.folder import rows_of
 
 if TYPE_CHECKING:
-    from loloha.arrays import Array, Ints
+    from loloha.arrays import Array
 
 BATCH_BYTES = 1 << 21
 """Small enough that memory is used again, and stays in the cache: twice the speed of 2^24."""
@@ -52,8 +52,9 @@ class Local(Engine):
     ) -> Iterator[RoundCounts]:
         count = self._guarded if guard else self._trusted
         for round, files in rounds.items():
-            part = count(protocol, files)
-            yield RoundCounts(round, part.counts, part.n, part.duplicates, part.conflicts)
+            counts = count(protocol, files)
+            counts.round = round
+            yield counts
 
     def _trusted(self, protocol: Protocol, files: Sequence[LogFile]) -> PartialCounts:
         pieces = [piece for file in files for piece in pieces_of(file)]
@@ -140,13 +141,12 @@ class Local(Engine):
         return suspects
 
 
-class PartialCounts:
+class PartialCounts(RoundCounts):
     """Counts of some of a round's reports."""
 
     def __init__(self, protocol: Protocol) -> None:
+        super().__init__(-1, np.zeros(protocol.encoding.cells, dtype=np.int64))
         self.protocol = protocol
-        self.counts: Ints = np.zeros(protocol.encoding.cells, dtype=np.int64)
-        self.n = self.duplicates = self.conflicts = 0
 
     def count(self, keys: Array | None, ys: Array) -> None:
         """Add those reports that are valid."""
@@ -155,19 +155,6 @@ class PartialCounts:
             keys, ys = _select(encoding.valid(keys, ys), keys, ys)
             encoding.count(self.counts, keys, ys)
         self.n += len(ys)
-
-    def subtract(self, other: PartialCounts) -> None:
-        """Take back what was counted."""
-        self.counts -= other.counts
-        self.n -= other.n
-        self.duplicates -= other.duplicates
-        self.conflicts -= other.conflicts
-
-    def add(self, other: PartialCounts) -> None:
-        self.counts += other.counts
-        self.n += other.n
-        self.duplicates += other.duplicates
-        self.conflicts += other.conflicts
 
 
 @dataclass(frozen=True)

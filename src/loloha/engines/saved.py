@@ -31,18 +31,10 @@ class _Origin(NamedTuple):
     """Digest of the counts."""
 
 
-def save(
-    folder: Location,
-    round: int,
-    tally: Tally,
-    *,
-    campaign: str | None = None,
-    sources: Iterable[str] = (),
-    every: int = 1,
-) -> Location:
-    """Write the tally of one round to ``folder/round-N.tally``; see `every_of`."""
+def save(folder: Location, round: int, tally: Tally, **about: Any) -> Location:
+    """Write the `message` of one round to ``folder/round-N.tally``."""
     path = folder / f"round-{round}.tally"
-    path.write_bytes(message(round, tally, campaign=campaign, sources=sources, every=every))
+    path.write_bytes(message(round, tally, **about))
     return path
 
 
@@ -54,7 +46,7 @@ def message(
     sources: Iterable[str] = (),
     every: int = 1,
 ) -> bytes:
-    """The content of such a file."""
+    """A tally that says which reports it counts; see `every_of`."""
     origin = {"campaign": campaign, "round": round, "sources": sorted(sources)}
     more = {"every": every} if every > 1 else {}
     return tally.to_bytes(origin=origin | more)
