@@ -59,7 +59,7 @@ def collector() -> Iterator[Running]:
     environment = {name: text for name, text in os.environ.items() if name[:7] != "LOLOHA_"}
     with TemporaryDirectory(prefix="loloha-demo-") as folder:
         options = ["--until-eof", "--port", "0", "--store", f"sqlite:///{folder}/loloha.db"]
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "loloha", "serve", *options],
             env={**environment, "LOLOHA_ADMIN_KEY": key, "PYTHONUNBUFFERED": "1"},
             # Ends with us, however we end, and so does the collector.
@@ -69,19 +69,15 @@ def collector() -> Iterator[Running]:
             text=True,
             # Ctrl-C is for us: we stop it when we are done with it.
             start_new_session=True,
-        )
-        try:
-            yield Running(_address(process), key, process)
-        finally:
-            process.terminate()
+        ) as process:
             try:
-                process.wait(_SECONDS_TO_STOP)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            for pipe in (process.stdin, process.stderr):
-                if pipe is not None:
-                    pipe.close()
+                yield Running(_address(process), key, process)
+            finally:
+                process.terminate()
+                try:
+                    process.wait(_SECONDS_TO_STOP)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
 def _address(process: subprocess.Popen[str]) -> str:

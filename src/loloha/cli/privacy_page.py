@@ -144,13 +144,13 @@ def _details(campaign: Campaign, explanation: Explanation, named: bool) -> list[
 
 def _figures(explanation: Explanation) -> list[tuple[str, str, str]]:
     from loloha.privacy import eps_2
-    from loloha.privacy.plain_words import MEAN_OVER_KEYS, keyed, shares
+    from loloha.privacy.plain_words import MEAN_OVER_KEYS, shares
 
     curve = ", ".join(f"{eps:.4g} after {t}" for t, eps in explanation.growth)
     windows = ", ".join(
         f"{eps:.4g} for {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
-    mean = f"; {MEAN_OVER_KEYS}" * keyed(explanation.protocol)
+    mean = f"; {MEAN_OVER_KEYS}" * explanation.protocol.encoding.keyed
     drawn = ", ".join(
         f"{name} {number:.6g}"
         for name, number in explanation.parameters.items()

@@ -16,7 +16,6 @@ from loloha.privacy.loss import counts, growth
 from loloha.privacy.plain_words import (
     MEAN_OVER_KEYS,
     exchanged,
-    keyed,
     leaks,
     panels,
     protected,
@@ -202,10 +201,11 @@ def _numbers(explanation: Explanation) -> list[str]:
         f"{eps:.4g} for w = {w}" for w, eps in explanation.windows if math.isfinite(eps)
     )
     lines.append(f"Any w rounds, all others known: {windows or 'unbounded, even for one'}.")
+    mean = f" It is {MEAN_OVER_KEYS}." * explanation.protocol.encoding.keyed
     lines.append(
         "AUC of the best test for one change, from T reports before it and T after: "
         f"{shares(explanation.change)}; 0.5 is chance, 1 is certainty. It knows the key, and takes "
-        "all values as equally likely." + f" It is {MEAN_OVER_KEYS}." * keyed(explanation.protocol)
+        f"all values as equally likely.{mean}"
     )
     shown = ", ".join(
         f"{name} = {number:.6g}"

@@ -154,12 +154,7 @@ def _told_apart(protocol: Protocol, change: Sequence[tuple[int, Area | None]]) -
         f"ranks a user whose value changed above one whose value did not): {shares(change)} (0.5 "
         f"is chance). {SERVER}"
     )
-    return f"{text} It is {MEAN_OVER_KEYS}." if keyed(protocol) else text
-
-
-def keyed(protocol: Protocol) -> bool:
-    """Whether what is known of a change depends on the user's key."""
-    return protocol.encoding.keyed
+    return f"{text} It is {MEAN_OVER_KEYS}." if protocol.encoding.keyed else text
 
 
 def worst(area: Area, drawn: bool) -> str:
