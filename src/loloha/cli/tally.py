@@ -167,18 +167,14 @@ def _scanned(
 
 
 def _from_result(agreed: Any, path: Path, rounds: list[int] | None) -> Iterator[RoundTally]:
-    from loloha.engines.base import RoundTally
     from loloha.engines.result import by_round
     from loloha.reportlog import rules
-    from loloha.server.tally import Tally
 
     protocol, table = rules(agreed), _read(path)
     for counts in by_round(protocol, table, total=True):
         if rounds is None or counts.round in rounds:
-            counted = Tally(protocol)
-            counted.counts, counted.n = counts.counts, counts.n
             # What was out of range, the statement left out.
-            yield RoundTally(counts.round, counted, counts.duplicates, counts.conflicts, 0)
+            yield counts.tallied(protocol)
 
 
 def _read(path: Path) -> Any:

@@ -40,11 +40,11 @@ class RoundCounts:
         self.duplicates += times * other.duplicates
         self.conflicts += times * other.conflicts
 
-    def tallied(self, protocol: Protocol, rows: int) -> RoundTally:
+    def tallied(self, protocol: Protocol, rows: int | None = None) -> RoundTally:
         """The tally of a round of so many rows: those that are not counted are invalid."""
         tally = Tally(protocol)
         tally.counts, tally.n = self.counts, self.n
-        invalid = rows - self.n - self.duplicates - self.conflicts
+        invalid = 0 if rows is None else rows - self.n - self.duplicates - self.conflicts
         return RoundTally(self.round, tally, self.duplicates, self.conflicts, invalid)
 
 
