@@ -11,7 +11,7 @@ import pytest
 import loloha
 from loloha.errors import ParameterError
 from loloha.planning.prospect import Prospect
-from loloha.planning.sizing import Sizing
+from loloha.planning.sizing import Requirement, Sizing
 
 mpl.use("Agg")
 LASTING = {"ololoha", "biloloha", "l-grr", "l-osue", "l-oue", "l-soue", "rappor"}
@@ -98,6 +98,31 @@ def test_nothing_is_enough_where_noise_has_a_floor() -> None:
 def test_what_cannot_be_solved_is_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         loloha.plan_for(**given)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "scale", "says"),
+    [("eps_inf", "linear", "least eps_inf"), ("n", "log", "least n"), ("k", "log", "largest k")],
+)
+def test_the_picture_has_what_each_needs_with_the_most_frugal_on_top(
+    unknown: str, scale: str, says: str
+) -> None:
+    given = {"k": 16, "n": 10_000, "eps_inf": 4.0, unknown: None}
+    (seen,) = loloha.plan(16, 10_000, 4.0, 2.0, protocols=["l-grr"]).rows
+    rows = (
+        Requirement("frugal", 2.0, seen),
+        Requirement("dear", 3.0, seen),
+        Requirement("never", None, None, "no n is enough"),
+    )
+    known: Any = {"alpha": 0.5, "goal": "error_one", "target": 0.05, "level": 0.95}
+    sizing = Sizing(unknown, rows=rows, **given, **known)
+    axes = sizing.plot()
+    points = [(*line.get_xdata(), *line.get_ydata()) for line in axes.get_lines()]
+    assert points == [(3.0, 0), (2.0, 1)]
+    assert list(axes.get_yticks()) == [0, 1]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["dear", "frugal"]
+    assert (axes.get_xscale(), axes.get_xlabel()) == (scale, says)
+    assert sizing.plot(ax=axes) is axes
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ import loloha
 from loloha import privacy
 from loloha.client import Client
 from loloha.distribution import exact_distribution, loss_between
+from loloha.encodings.part import REPEATED
 from loloha.errors import ParameterError
 from loloha.privacy.explanation import USUAL_REPORTS
 from loloha.privacy.loss import MOST_REPORTS
@@ -145,6 +146,17 @@ def test_growth_of_a_second_round_without_noise() -> None:
     assert privacy.growth(protocol, [1, 9], realised=True) == pytest.approx(
         [protocol.realised.eps_memo] * 2
     )
+
+
+def test_what_an_encoding_shows_is_bounded_where_nobody_says_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    protocol = loloha.LGRR(k=4, eps_inf=2.0, eps_1=1.0)
+    exact = privacy.growth(protocol, [1, 2, 9])
+    monkeypatch.setattr(type(REPEATED), "of", lambda part, encoding: None)
+    bound = privacy.growth(protocol, [1, 2, 9])
+    assert bound == pytest.approx([1.0, 2.0, 2.0], rel=1e-12)
+    assert (exact <= bound * (1 + 1e-12)).all()
 
 
 def test_growth_of_one_round_rules_is_proportional() -> None:

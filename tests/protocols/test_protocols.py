@@ -1,5 +1,6 @@
 """Numbers of the protocols over the whole range of budgets, and the choice of g."""
 
+import hashlib
 import math
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
@@ -324,6 +325,12 @@ def test_protocols_differ_by_every_parameter() -> None:
         if protocol is not None
     }
     assert len(set(made.values())) == len(made) > 100
+
+
+def test_a_fingerprint_is_the_hash_of_the_parameters_in_the_order_of_their_names() -> None:
+    named = b'{"calibration":"tight","eps_1":1.0,"eps_inf":2.0,"k":3,"type":"l-grr","version":1}'
+    protocol = loloha.LGRR(k=3, eps_inf=2.0, eps_1=1.0)
+    assert protocol.fingerprint == hashlib.sha256(named).hexdigest()
 
 
 def least_of_all(k: int, eps: float) -> tuple[float, int]:

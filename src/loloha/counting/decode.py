@@ -163,6 +163,11 @@ def _spectrum(table: Ints, family: LinearHash) -> Any:
     times = [np.zeros(1, dtype=np.int64)] * (g - 1)
     for top in range(family.m):
         size = g**top
+        if top:
+            times = [
+                ((factor * digits % g)[:, None] * (size // g) + times[factor - 1]).reshape(-1)
+                for factor in range(1, g)
+            ]
         # Of each line the seed whose highest digit is 1.
         if is_folded:
             first = 1 + (size - 1) // (g - 1)
@@ -179,11 +184,6 @@ def _spectrum(table: Ints, family: LinearHash) -> Any:
             mirrored = min(factor, g - factor)
             column = characters[:, mirrored]
             line[times[factor - 1]] = column if factor == mirrored else column.conj()
-        if top + 1 < family.m:
-            times = [
-                ((factor * digits % g)[:, None] * size + times[factor - 1]).reshape(-1)
-                for factor in range(1, g)
-            ]
     return values
 
 
