@@ -331,6 +331,16 @@ def test_explain_says_the_numbers(protocol: Protocol) -> None:
     assert found.parameters["g"] == protocol.g
 
 
+@pytest.mark.parametrize("g", [2, 3, 5])
+def test_what_joint_responses_cost_grows_where_more_cells_can_be_visited(g: int) -> None:
+    """All but one of three cells are two; of two cells none is left to exchange one for."""
+    protocol = loloha.OLOLOHA(k=20, eps_inf=2.0, eps_1=1.0, g=g, memo="joint", m0=0.0)
+    text = privacy.explain(protocol).text
+    losses = [f"{protocol.spent(m):.4g} where" for m in (2, g - 1) if g > 2]
+    assert [loss in text for loss in losses] == [True] * len(losses)
+    assert ("where two are visited" in text, "where more are" in text) == (g > 2, g > 3)
+
+
 @pytest.mark.parametrize("protocol", SAMPLES, ids=ids)
 def test_explain_says_what_it_must(protocol: Protocol) -> None:
     found = privacy.explain(protocol)
