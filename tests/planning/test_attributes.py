@@ -12,7 +12,7 @@ import loloha
 from loloha.cli import main
 from loloha.errors import ParameterError
 from loloha.planning.attributes import AttributesPlan, plan_attributes
-from loloha.privacy.rounded import frequency
+from loloha.privacy.rounded import frequency, loss
 
 
 @pytest.mark.parametrize(("d", "eps_inf", "eps_1"), [(2, 2.0, 1.0), (5, 4.0, 2.0), (3, 9.0, 8.0)])
@@ -47,6 +47,23 @@ def test_of_two_values_each_held_by_half_sharing_is_better() -> None:
     assert shared == pytest.approx(3.62e-5, rel=0.01)
     assert drawn == pytest.approx(0.76e-5 + 0.25 * 2500 / (4999 * 2500), rel=0.01)
     assert "For rare values alone drawing one is better." in found.reason
+
+
+@pytest.mark.parametrize(("k", "eps_inf", "eps_1"), [(2, 5.0, 4.0), (20, 2.0, 1.0)])
+def test_the_reason_says_the_numbers_of_both_plans(k: int, eps_inf: float, eps_1: float) -> None:
+    found = plan_attributes(k, 5000, eps_inf, eps_1, attributes=3, level=0.9)
+    best = found.chosen.recommendation
+    (other,) = (plan.recommendation for way, plan in ways_of(found) if way != found.better)
+    assert best is not None
+    assert other is not None
+    assert f"is {frequency(best.rmse)}; " in found.reason
+    assert f", {frequency(other.rmse)}. " in found.reason
+    assert f"90 % error of a rare value is {frequency(best.error_one)}; " in found.reason
+    assert f", {frequency(other.error_one)}." in found.reason
+    assert ("rare values alone" in found.reason) == (other.error_one < best.error_one)
+    assert f"cap {loss(best.cap)} for each " in found.reason
+    if found.better == "shared":
+        assert f"{loss(3 * best.cap)} for each user" in found.reason
 
 
 @pytest.mark.parametrize("f", [0, 1, 2, 3])

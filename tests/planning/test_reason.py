@@ -42,7 +42,11 @@ def test_the_best_test_of_a_change_is_rounded_up(
 
 def test_keys_are_shared_from_two_users_on() -> None:
     assert "hash key" not in reason.over_time(row())
-    for shared, said in ((1.99, "few users"), (2.0, "about 2.00 users"), (1234.5, "about 1230 users")):
+    for shared, said in (
+        (1.99, "few users"),
+        (2.0, "about 2.00 users"),
+        (1234.5, "about 1230 users"),
+    ):
         assert said in reason.over_time(row(shared=shared))
     users = [reason.users_of_a_key(row(shared=shared)) for shared in (None, 0.99, 1.0)]
     assert users == [None, "below 1", "1.00"]
