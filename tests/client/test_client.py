@@ -487,3 +487,11 @@ def test_the_cost_of_a_reset_counts_its_campaigns() -> None:
     assert "campaigns" not in alone
     assert "of 2 campaigns" in both
     assert f"up to {2 * protocol.cap:g}" in both
+
+
+def test_a_state_too_large_to_be_one_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "huge.state"
+    with path.open("wb") as file:
+        file.truncate((257 << 20) + 5)
+    with pytest.raises(StateError, match=r"at most 256 MiB at .*, got 257; "):
+        Client.load(path)

@@ -1,6 +1,7 @@
 """What a report is, said once: the schema, the reader and its three ways in agree on everything."""
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from loloha.collector.openapi import schemas
 from loloha.conform import schema
 from loloha.wire import Refusal
 from loloha.wire.batch import Reader
+from loloha.wire.message import decode, encode
 from loloha.wire.refusal import REASONS
 from message_vectors import FORMS, REPORTER, TICKET, VALID
 
@@ -60,6 +62,27 @@ def test_the_vectors_are_refused_alike_whatever_way_they_come(vector: dict[str, 
         assert not one["valid"] or one["reason"] is None or one["reason"] in OF_THE_CAMPAIGN
         seen.add(one["reason"])
     assert seen >= {None, *OF_THE_CAMPAIGN, Refusal.MALFORMED, Refusal.VERSION, Refusal.REPORTER}
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda one: one["campaign"]["protocol"]["type"])
+def test_a_message_is_decoded_to_the_report_that_was_encoded(vector: dict[str, Any]) -> None:
+    campaign = Campaign.from_dict(vector["campaign"])
+    text, plain = vector["message"], json.loads(vector["message"])
+    report = decode(campaign, text)
+    others = {name: plain.get(name) for name in ("round", "reporter", "ticket")}
+    assert json.loads(encode(campaign, report, **others)) == plain
+    refused = 0
+    for name, digit in product({"y", "key"} & plain.keys(), "0f"):
+        tried = plain | {name: digit * len(plain[name])}
+        (reason,) = ways(Reader(campaign), json.dumps(tried))
+        if reason is None:
+            report = decode(campaign, json.dumps(tried))
+            assert json.loads(encode(campaign, report, **others)) == tried
+        else:
+            refused += 1
+            with pytest.raises(ValueError, match="must hold a key and an answer"):
+                decode(campaign, json.dumps(tried))
+    assert refused > 0
 
 
 FIELD = st.sampled_from(sorted(FORMS)) | st.sampled_from(["key", "y", "x"])
