@@ -23,6 +23,7 @@ from collecting import (
     messages,
 )
 from loloha.campaign import Range
+from loloha.collector import rate as rate_module
 from loloha.collector import stored_campaign
 from loloha.collector.admission import BYTES_A_REQUEST, host_name
 from loloha.collector.body import Admitted, Bodies
@@ -78,6 +79,21 @@ def test_addresses_have_their_own_limits_and_work_counts_for_more() -> None:
     assert rate.allows(other)
     assert rate.allows(one, kind="health")
     RateLimit("").charge(one, 1e9)
+
+
+def test_a_window_ends_and_nothing_is_remembered_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(rate_module, "monotonic", lambda: now[0])
+    rate = RateLimit("2 per 2 minutes")
+    seen = []
+    for now[0] in (0.0, 1.0, 119.0, 120.0, 130.0, 239.0, 241.0):
+        seen.append(rate.allows(scope("192.0.2.1")))
+    assert seen == [True, True, False, True, True, False, True]
+    for number in range(9):
+        rate.allows(scope(f"198.51.100.{number}"))
+    now[0] += 1_000.0
+    assert rate.allows(scope("192.0.2.2"))
+    assert len(rate._windows) == 1
 
 
 def test_bytes_are_charged_for_before_they_are_decoded(serve: Any) -> None:
@@ -388,7 +404,7 @@ def test_other_hosts_are_not_answered_on_loopback(serve: Any) -> None:
     assert named.get("/v1/campaigns", headers={"host": "127.0.0.1"}).status_code == 421
     assert Settings(host="0.0.0.0").hosts is None
     names = {"[::1]:1": "::1", "LocalHost": "localhost", "\xff:2": "\xff", "": ""}
-    assert {asked: host_name(asked) for asked in names} == names
+    assert {asked: host_name(asked.encode("latin-1")) for asked in names} == names
 
 
 def test_a_tag_stands_for_content_and_encoding(
@@ -462,8 +478,8 @@ def test_an_upload_does_not_wait_for_ever(serve: Any, monkeypatch: pytest.Monkey
     client, one = serve(), campaign()
     path = created(client, one)
 
-    async def hangs(*_: object) -> None:
-        await asyncio.sleep(60)
+    def hangs(*_: object) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().create_future()
 
     sent = b"\n".join(messages(one, clients(one, 3), 0))
     headers = {"content-type": LINES}

@@ -14,7 +14,7 @@ from loloha.collector.rate import group_of
 from loloha.collector.share import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from starlette.types import Message, Receive, Scope, Send
 
@@ -32,23 +32,36 @@ _encoder = msgspec.json.Encoder()
 
 
 class Outgoing:
-    """Sends one answer, whoever gives it.
+    """Sends one answer, whoever gives it, with the headers of all that it does not have.
 
     Attributes
     ----------
+    status : int
     has_begun : bool
     refused : Problem or None
         Why nothing was sent of the answer that was given; another may be given now.
     """
 
-    __slots__ = ("_answers", "_rate", "_scope", "_start", "_to", "has_begun", "refused")
+    __slots__ = (
+        "_answers", "_headers", "_rate", "_scope", "_start", "_to", "has_begun", "refused",
+        "status",
+    )  # fmt: skip
 
-    def __init__(self, rate: RateLimit, answers: Shares, scope: Scope, to: Send) -> None:
+    def __init__(
+        self,
+        rate: RateLimit,
+        answers: Shares,
+        headers: Mapping[bytes, bytes],
+        scope: Scope,
+        to: Send,
+    ) -> None:
         self._rate = rate
         self._answers = answers
+        self._headers = headers
         self._scope = scope
         self._to = to
         self._start: Message | None = None
+        self.status = 500
         self.has_begun = False
         self.refused: Problem | None = None
 
@@ -72,14 +85,19 @@ class Outgoing:
         if len(body) > PIECE_BYTES:
             await self._send_large(body, more)
             return
-        await self._send_start()
+        if self._start is not None:
+            await self._send_start(self._start)
         await self._to(message)
 
-    async def _send_start(self) -> None:
-        if self._start is not None:
-            start, self._start = self._start, None
-            self.has_begun = True
-            await self._to(start)
+    async def _send_start(self, start: Message) -> None:
+        self._start = None
+        self.has_begun = True
+        self.status = start["status"]
+        own, more = start["headers"], self._headers
+        given = [name for name, _ in own if name in more]
+        if given:
+            more = {name: value for name, value in more.items() if name not in given}
+        await self._to({**start, "headers": [*own, *more.items()]})
 
     async def _send_large(self, body: bytes, more: bool) -> None:
         with self._answers.hold(group_of(self._scope)) as share:
@@ -90,7 +108,8 @@ class Outgoing:
                     raise
                 self.refused = problem
                 return
-            await self._send_start()
+            if self._start is not None:
+                await self._send_start(self._start)
             for piece in pieces_of(body):
                 await self._to({"type": "http.response.body", "body": piece, "more_body": True})
             await self._to({"type": "http.response.body", "body": b"", "more_body": more})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from loloha.collector.problem import Problem
@@ -25,6 +26,8 @@ _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 BODY_SECONDS, BYTES_A_SECOND = 10.0, 10_000
 """A body may take so long, and a second more for each so many bytes that have come."""
 
+WHOLE = "loloha.whole"
+"""In the scope of a request whose body has come whole: it is not waited for."""
 SMALL_BYTES = 1 << 16
 """So many of each body are not counted: there is always room for a device's report."""
 
@@ -77,7 +80,7 @@ class Admitted:
         self.address = group_of(scope)
         self.writes = self.method not in _READS
         self.is_page = self.path.startswith(PAGES)
-        self.media = self.text(b"content-type").partition(";")[0].strip().lower()
+        self.media = _media(self.headers.get(b"content-type", b""))
         self.packing = self.text(b"content-encoding").strip().lower()
         self.body = b""
         self.charged = 0.0
@@ -89,7 +92,8 @@ class Admitted:
 
     def text(self, name: bytes) -> str:
         """The text of a header, empty if there is none."""
-        return self.headers.get(name, b"").decode("latin-1")
+        value = self.headers.get(name)
+        return "" if value is None else value.decode("latin-1")
 
     def release(self) -> None:
         """Give back the room that its body takes: it has been decoded."""
@@ -110,24 +114,20 @@ class Bodies:
         claimed = admitted.headers.get(b"content-length", b"0")
         if claimed.isdigit() and (len(claimed) > _DIGITS or int(claimed) > largest):
             raise _too_large(largest)
+        if WHOLE in admitted.scope:
+            part, _ = await _next(receive)
+            self._hold(admitted, len(part), largest)
+            admitted.body = part
+            return
         parts: list[bytes] = []
         size, more = 0, True
         try:
             with self._deadlines.within(BODY_SECONDS) as deadline:
                 first = deadline.when
                 while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        raise Problem(400, "body must be whole, the client hung up; send it again")
-                    part = message.get("body", b"")
-                    more = message.get("more_body", False)
+                    part, more = await _next(receive)
                     size += len(part)
-                    if size > largest:
-                        raise _too_large(largest)
-                    if size > SMALL_BYTES:
-                        if admitted.hold is None:
-                            admitted.hold = Hold(self._shares, admitted.address)
-                        admitted.hold.grow((size - SMALL_BYTES) - admitted.hold.size)
+                    self._hold(admitted, size, largest)
                     parts.append(part)
                     if more:
                         deadline.when = first + size / BYTES_A_SECOND
@@ -138,7 +138,29 @@ class Bodies:
                 kind="too-slow",
                 headers={"Connection": "close"},
             ) from None
-        admitted.body = parts[0] if len(parts) == 1 else b"".join(parts)
+        admitted.body = b"".join(parts)
+
+    def _hold(self, admitted: Admitted, size: int, largest: int) -> None:
+        if size > largest:
+            raise _too_large(largest)
+        if size > SMALL_BYTES:
+            if admitted.hold is None:
+                admitted.hold = Hold(self._shares, admitted.address)
+            admitted.hold.grow((size - SMALL_BYTES) - admitted.hold.size)
+
+
+async def _next(receive: Receive) -> tuple[bytes, bool]:
+    """The next part of a body, and whether more follows."""
+    message = await receive()
+    if message["type"] != "http.request":
+        raise Problem(400, "body must be whole, the client hung up; send it again")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+# Few are ever sent.
+@lru_cache(64)
+def _media(content_type: bytes) -> str:
+    return content_type.decode("latin-1").partition(";")[0].strip().lower()
 
 
 def unpack(body: bytes, encoding: str, largest: int) -> bytes | bytearray:

@@ -117,23 +117,22 @@ class Committer:
         if self.failing:
             raise StoreError("store must take reports in time, a commit hangs; see its locks")
 
-    async def commit(self, upload: Upload, address: str | None = None) -> UploadOutcome:
-        """Wait, without blocking the event loop, until an upload is durable; else as `submit`."""
+    def commit(self, upload: Upload, address: str | None = None) -> asyncio.Future[UploadOutcome]:
+        """What becomes of an upload, once that is durable; to be awaited; else as `submit`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[UploadOutcome] = loop.create_future()
         self.submit(Job(upload, future, loop, address))
-        return await future
+        return future
 
     def submit(self, job: Job) -> None:
         """Queue an upload; its future resolves once it is durable."""
         with self._arrived:
-            line = job.line = self._small if job.is_small else self._large
+            line = self._small if job.is_small else self._large
             if self._stopping or not line.reports.fit(job.address, job.size):
                 raise StoreError(
                     "queue must have room for the upload, too many reports wait; send it later"
                 )
             line.append(job)
-            line.reports.take(job.address, job.size)
             self._arrived.notify()
 
     def _waiting(self) -> float:

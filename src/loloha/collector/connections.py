@@ -11,6 +11,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from loloha.collector.admission import MOST_HEADER_BYTES, too_long
+from loloha.collector.body import WHOLE
 from loloha.collector.problem import Problem, response
 from loloha.collector.rate import group_of
 from loloha.collector.share import Hold, Shares
@@ -60,7 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         # Bytes since a request or a part of a body was complete: the parser keeps them.
         self._unread = 0
-        self._has_headers = self._is_refused = self._upgrades = False
+        self._is_refused = self._upgrades = False
         # Where a request that asks for another protocol ended, in what just came.
         self._resume: int | None = None
         # What has come and is not parsed yet, at most what the loop reads at once.
@@ -121,29 +122,21 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             super().send_400_response(msg)
 
-    def on_message_begin(self) -> None:
-        """Begin with the headers of a request."""
-        self._has_headers = False
-        super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what follows a body in pieces is none, and nobody reads it."""
-        if not self._has_headers:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Stop waiting: from here on the request has time-outs of its own."""
         self._unread = 0
-        self._has_headers = True
         self._waits_until = None
         self._upgrades = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._upgrades:
             super().on_headers_complete()
+            # What follows a body in pieces is no header, and nobody reads it.
+            self.headers = []
 
     def on_message_complete(self) -> None:
         """End a request, unless its body is still to be read."""
         if not self._upgrades:
             super().on_message_complete()
+            self.scope[WHOLE] = True  # type: ignore[literal-required]
 
     def _should_upgrade(self) -> bool:
         """No other protocol is spoken here."""
@@ -171,10 +164,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless it is there already."""
-        is_last = not self.pipeline
-        super().on_response_complete()
-        if is_last and not self.transport.is_closing():
+        """Wait for the next request, unless it is there already; as uvicorn, without its timer."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
             self._wait()
         self._parse()
 
@@ -252,7 +249,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """The answer that no application gives, readable for the pages that may read others."""
         answer = response(too_long())
         headers = list(answer.raw_headers)
-        given = {value.decode("latin-1") for name, value in self.headers or () if name == b"origin"}
+        sent = self.scope["headers"] if self.scope else ()
+        given = {value.decode("latin-1") for name, value in sent if name == b"origin"}
         allowed = given & set(self.origins)
         if "*" in self.origins or len(self.origins) == 1:
             # Also where the page was not named yet: it is this one, or none that may read.

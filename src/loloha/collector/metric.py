@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import threading
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from loloha.collector.submission import DUPLICATE
 from loloha.wire.refusal import REASONS
@@ -23,25 +29,51 @@ _STOPPED = ("paused", "ended")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 
+class Requests(Collector):
+    """Answered requests, and how long each took: counted in one place, shown when asked for.
+
+    The counters of the library lock for each number.
+    """
+
+    def __init__(self) -> None:
+        self._counts: collections.Counter[tuple[str, str, int]] = collections.Counter()
+        # By route: how many took so long at most, and longer; the sum of all.
+        self._times: dict[str, tuple[list[int], list[float]]] = {}
+
+    def note(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Add one; by the event loop alone."""
+        self._counts[route, method, status] += 1
+        times = self._times.get(route)
+        if times is None:
+            times = self._times[route] = [0] * (len(_SECONDS) + 1), [0.0]
+        times[0][bisect_left(_SECONDS, seconds)] += 1
+        times[1][0] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them."""
+        names = ["route", "method", "status"]
+        requests = CounterMetricFamily("loloha_requests", "Requests", labels=names)
+        for (route, method, status), count in list(self._counts.items()):
+            requests.add_metric([route, method, str(status)], count)
+        yield requests
+        times = HistogramMetricFamily("loloha_request_seconds", "Time to answer", labels=["route"])
+        for route, (counts, (total,)) in list(self._times.items()):
+            ends = [*map(floatToGoString, _SECONDS), "+Inf"]
+            buckets = list(zip(ends, map(float, accumulate(counts)), strict=True))
+            times.add_metric([route], buckets, total)
+        yield times
+
+
 class Metrics:
     """The metrics of one application."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.reports = Counter(
             "loloha_reports", "Reports by what became of them", ["outcome"], registry=self.registry
         )
-        self.requests = Counter(
-            "loloha_requests", "Requests", ["route", "method", "status"], registry=self.registry
-        )
-        self.request_seconds = Histogram(
-            "loloha_request_seconds",
-            "Time to answer",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        self.requests = Requests()
+        self.registry.register(self.requests)
         self.commit_seconds = Histogram(
             "loloha_commit_seconds", "Time of a commit", buckets=_SECONDS, registry=self.registry
         )
@@ -137,19 +169,6 @@ class Metrics:
                 for outcome in OUTCOMES + _STOPPED:
                     # From 0 on: a rate knows a first report only by the number before it.
                     self.of_campaign.labels(sample.fingerprint, outcome)
-
-    def note(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Add an answered request."""
-        place = (route, method, status)
-        if place not in self._requests:
-            # Looking a label up costs more than counting.
-            self._requests[place] = (
-                self.requests.labels(route, method, str(status)),
-                self.request_seconds.labels(route),
-            )
-        requests, times = self._requests[place]
-        requests.inc()
-        times.observe(seconds)
 
     def text(self) -> bytes:
         """In the format that Prometheus reads."""

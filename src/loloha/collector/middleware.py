@@ -1,4 +1,4 @@
-"""Around all routes, a layer for each duty: log, headers, bounds of answers, who is let in."""
+"""Around all routes: who is let in, headers, bounds of answers, counts and the log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from loloha.collector.admin.view import answer_to
 from loloha.collector.admission import METHODS, Admission, passes_on
 from loloha.collector.answer import Outgoing
 from loloha.collector.body import Admitted
-from loloha.collector.problem import fault, response, unavailable
+from loloha.collector.problem import Problem, fault, response, unavailable
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from loloha.collector.admission import Quick
     from loloha.collector.context import Context
-    from loloha.collector.metric import Metrics
 
 log = logging.getLogger("loloha.collector")
 
@@ -43,84 +42,12 @@ HEADERS = {
 Share = Callable[["ASGIApp"], "ASGIApp"]
 
 
-class Log:
-    """Counts and logs each request, with its declared route: a path could hold anything."""
+class Chain:
+    """Around all routes: lets requests in, hands them to what answers them, sends the answers.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, status = perf_counter(), 500
-
-        async def note(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, note)
-        finally:
-            seconds = perf_counter() - began
-            route = getattr(scope.get("route"), "path", "none")
-            method = scope["method"] if scope["method"] in METHODS else "OTHER"
-            self._metrics.note(route, method, status, seconds)
-            if log.isEnabledFor(logging.INFO):
-                more = {"method": method, "route": route, "status": status}
-                more["milliseconds"] = round(1000 * seconds, 1)
-                log.info("%(method)s %(route)s %(status)d %(milliseconds).1f ms", more, extra=more)
-
-
-class Headers:
-    """Adds to each answer the headers that it does not have."""
-
-    def __init__(self, app: ASGIApp, *, shared: bool) -> None:
-        policy = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
-        self._app = app
-        self._headers = {
-            name.encode(): value.encode() for name, value in {**HEADERS, **policy}.items()
-        }
-        self._all = tuple(self._headers.items())
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def mark(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = message["headers"]
-                given = [name for name, _ in own if name in self._headers]
-                more = (
-                    [header for header in self._all if header[0] not in given]
-                    if given
-                    else self._all
-                )
-                message["headers"] = [*own, *more]
-            await send(message)
-
-        await self._app(scope, receive, mark)
-
-
-class Bounds:
-    """Charges for answers and bounds what waits to be read; a fault is answered without a trace."""
-
-    def __init__(self, app: ASGIApp, *, context: Context, share: Share | None) -> None:
-        self._app = app
-        self._context = context
-        self._share = share or _unshared
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        out = Outgoing(self._context.rate, self._context.answers, scope, send)
-        try:
-            await self._app(scope, receive, out.send)
-            if out.refused is not None:
-                await self._share(response(out.refused))(scope, receive, send)
-        except Exception:
-            if not out.has_begun:
-                await self._share(response(fault()))(scope, receive, send)
-            raise
-
-
-class Entrance:
-    """Lets requests in, and hands them to what answers them."""
+    Each is counted and logged with its declared route: a path could hold anything. A fault is
+    answered without a trace.
+    """
 
     def __init__(
         self, app: Any, *, context: Context, quick: Mapping[str, Quick], share: Share | None
@@ -131,8 +58,26 @@ class Entrance:
         self._share = share or _unshared
         self._answer = self._share(self._hand_over)
         self._root = context.settings.root_path
+        policy = {"cross-origin-resource-policy": "cross-origin"} if share else {}
+        self._headers = {
+            name.encode(): value.encode() for name, value in {**HEADERS, **policy}.items()
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, context = perf_counter(), self._context
+        out = Outgoing(context.rate, context.answers, self._headers, scope, send)
+        try:
+            await self._take(scope, receive, out.send)
+            if out.refused is not None:
+                await self._send_instead(out, out.refused, scope, receive)
+        except Exception:
+            if not out.has_begun:
+                await self._send_instead(out, fault(), scope, receive)
+            raise
+        finally:
+            self._note(scope, out.status, perf_counter() - began)
+
+    async def _take(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._root:
             take_off(self._root, scope)
         try:
@@ -156,6 +101,21 @@ class Entrance:
         except (HTTPException, StoreError) as error:
             answer = _answer_to(error, scope)
         await answer(scope, receive, send)
+
+    async def _send_instead(
+        self, out: Outgoing, problem: Problem, scope: Scope, receive: Receive
+    ) -> None:
+        out.refused = None
+        await self._share(response(problem))(scope, receive, out.send)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        method = scope["method"] if scope["method"] in METHODS else "OTHER"
+        self._context.metrics.requests.note(route, method, status, seconds)
+        if log.isEnabledFor(logging.INFO):
+            more = {"method": method, "route": route, "status": status}
+            more["milliseconds"] = round(1000 * seconds, 1)
+            log.info("%(method)s %(route)s %(status)d %(milliseconds).1f ms", more, extra=more)
 
 
 def take_off(root: str, scope: Scope) -> None:

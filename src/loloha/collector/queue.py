@@ -11,7 +11,7 @@ import numpy as np
 
 from loloha.collector.share import Shares
 from loloha.collector.submission import SmallUpload, Submission, gather
-from loloha.collector.work import commit_work
+from loloha.collector.work import round_work
 
 Upload = Submission | SmallUpload
 FEW_REPORTS = 1_000
@@ -35,6 +35,13 @@ class Job:
         Those of a large one that wait, by name.
     """
 
+    __slots__ = (
+        "address", "codes", "future", "is_small", "line", "loop", "pieces", "size", "upload",
+        "waits",
+    )  # fmt: skip
+
+    line: Line
+
     def __init__(self, upload: Upload, future: Any, loop: Any, address: str | None = None) -> None:
         self.upload = upload
         self.future = future
@@ -43,7 +50,6 @@ class Job:
         self.size = max(1, upload.size)
         self.is_small = upload.work <= FEW_REPORTS
         self.waits = True
-        self.line: Line
         self.codes: Any = None
         self.pieces: dict[Any, tuple[Upload, Any]] = {}
 
@@ -75,13 +81,17 @@ class Taken:
 
     def put(self, job: Job, upload: Upload, places: Any) -> bool:
         """Take one more, where it fits; whether it does."""
-        stored = upload.stored
-        rounds = {(stored.id, round) for round in upload.rounds} - self._rounds
-        work = commit_work(stored.campaign.protocol.encoding, upload.size, len(rounds))
+        stored, size = upload.stored, upload.size
+        rounds = [
+            place for round in upload.rounds if (place := (stored.id, round)) not in self._rounds
+        ]
+        work = size * stored.report_work
+        if rounds:
+            work += len(rounds) * int(round_work(stored.campaign.protocol.encoding, size))
         if self.slices and work > self.room:
             return False
         self.room -= work
-        self._rounds |= rounds
+        self._rounds.update(rounds)
         self.slices.append(UploadSlice(job, upload, places))
         return True
 
@@ -104,7 +114,12 @@ class Line:
 
     def append(self, job: Job) -> None:
         """At the end of those of its address."""
-        self._by_address.setdefault(job.address, deque()).append(job)
+        jobs = self._by_address.get(job.address)
+        if jobs is None:
+            jobs = self._by_address[job.address] = deque()
+        jobs.append(job)
+        job.line = self
+        self.reports.take(job.address, job.size)
 
     def first(self) -> Job | None:
         """The first of the address whose turn it is."""

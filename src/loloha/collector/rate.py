@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
+from time import monotonic
 from typing import TYPE_CHECKING
-
-from limits import RateLimitItem, parse
-from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter
 
 from loloha.collector.problem import Problem
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+_RATE = re.compile(r"([1-9][0-9]*) *(?:/|per) *([1-9][0-9]*)? *(second|minute|hour|day)s?", re.I)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+
+
+def parsed(rate: str) -> tuple[int, int]:
+    """How much a rate allows, and in how many seconds; ValueError if it is none."""
+    parts = _RATE.fullmatch(rate.strip())
+    if parts is None:
+        raise ValueError("rate must be a number and a time")
+    amount, times, unit = parts.groups()
+    return int(amount), int(times or 1) * _SECONDS[unit.lower()]
+
 
 class RateLimit:
-    """Counts what each address asks for, in memory only: addresses are never written anywhere."""
+    """Counts what each address asks for, in memory only: addresses are never written anywhere.
+
+    A window begins with the first request of an address, and is forgotten once it is over.
+    """
 
     def __init__(self, rate: str) -> None:
-        self._limit: RateLimitItem | None = parse(rate) if rate else None
-        self._counts = FixedWindowRateLimiter(MemoryStorage())
+        self._amount, self._seconds = parsed(rate) if rate else (0, 0)
+        # By kind and address: when it ends, and what was asked for in it.
+        self._windows: dict[tuple[str, str], tuple[float, int]] = {}
+        self._tidied = monotonic()
 
     def allows(self, scope: Scope, *, kind: str = "", cost: int = 1) -> bool:
         """Count a request, or what costs as much as several; another kind is counted apart."""
-        limit = self._limit
-        return limit is None or self._counts.hit(limit, kind, group_of(scope), cost=cost)
+        if not self._amount:
+            return True
+        place, now = (kind, group_of(scope)), monotonic()
+        end, count = self._windows.get(place, (now, 0))
+        if end <= now:
+            self._tidy(now)
+            end, count = now + self._seconds, 0
+        self._windows[place] = end, count + cost
+        return count + cost <= self._amount
+
+    def _tidy(self, now: float) -> None:
+        if now - self._tidied >= self._seconds:
+            self._tidied = now
+            self._windows = {
+                place: window for place, window in self._windows.items() if window[0] > now
+            }
 
     def charge(self, scope: Scope, cost: float) -> None:
         """Count work beyond that of one request, half of what is allowed at most."""
-        if self._limit is not None and cost >= 1:
-            most = max(1, self._limit.amount // 2)
+        if self._amount and cost >= 1:
+            most = max(1, self._amount // 2)
             if not self.allows(scope, cost=min(int(cost), most)):
                 raise too_fast()
 

@@ -36,7 +36,7 @@ from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import Bounds, Entrance, Headers, Log, Share
+from loloha.collector.middleware import Chain, Share
 from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
@@ -44,7 +44,7 @@ from loloha.collector.timekeeper import steady_seconds
 from loloha.errors import StoreError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
 _MOST_SHOWN = 3
 _METRICS_COST = 5
@@ -86,7 +86,6 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.context = context
-    share = _sharing(settings)
     for part in (upload, joint_upload, opt_out_route, campaigns):
         app.include_router(part.routes(context))
     for part in (administration, results, over_rounds, dashboard, admin):
@@ -94,10 +93,10 @@ def create_app(
     _add_operations(app, context)
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
-    entrance = Entrance(app, context=context, quick=upload.QUICK | joint_upload.QUICK, share=share)
-    app.state.admission = entrance.admission
-    bounds = Bounds(entrance, context=context, share=share)
-    app.chain = Log(Headers(bounds, shared=share is not None), metrics)
+    app.chain = Chain(
+        app, context=context, quick=upload.QUICK | joint_upload.QUICK, share=_sharing(settings)
+    )
+    app.state.admission = app.chain.admission
     return app
 
 
@@ -106,10 +105,10 @@ class Application(FastAPI):
 
     Attributes
     ----------
-    chain : ASGI application
+    chain : Chain
     """
 
-    chain: ASGIApp
+    chain: Chain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request from the server."""

@@ -31,6 +31,7 @@ from pydantic_settings import (
 from loloha.address import Address, located
 from loloha.campaign import Campaign, Schedule
 from loloha.collector.input_error import explained
+from loloha.collector.rate import parsed
 from loloha.collector.secret import LONGEST_SECRET
 from loloha.collector.terms import LONGEST_TOLERANCE, MOST_OPEN, Terms
 from loloha.errors import ParameterError
@@ -241,11 +242,9 @@ class Settings(BaseSettings):
     @field_validator("rate_limit")
     @classmethod
     def _is_rate(cls, rate: str) -> str:
-        from limits import parse
-
         try:
             if rate:
-                parse(rate)
+                parsed(rate)
         except ValueError:
             raise ValueError("must be a number and a time, such as 200/second") from None
         return rate

@@ -11,7 +11,7 @@ from typing import overload
 
 from loloha.campaign import Campaign
 from loloha.collector.terms import Terms
-from loloha.collector.work import upload_work
+from loloha.collector.work import report_work, upload_work
 from loloha.wire.batch import Reader
 
 MOST_MATCHES = 50
@@ -113,6 +113,11 @@ class StoredCampaign:
     def reader(self) -> Reader:
         """Reads uploads for it."""
         return Reader(self.campaign)
+
+    @cached_property
+    def report_work(self) -> int:
+        """What it costs to commit one more report in a round that is touched anyway."""
+        return report_work(self.campaign.protocol.encoding)
 
     @cached_property
     def single_work(self) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class Submission:
             others = others[:0]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class SmallUpload:
     """A small upload, decoded and not yet checked: many of them are made one submission.
 
@@ -160,21 +160,23 @@ def gather(uploads: Sequence[Submission | SmallUpload]) -> tuple[list[Submission
     """Make one submission of all small uploads of a campaign."""
     submissions: list[Submission] = []
     places: list[Any] = [None] * len(uploads)
-    small: dict[int, list[int]] = {}
+    small: dict[int, list[tuple[int, SmallUpload]]] = {}
     for place, upload in enumerate(uploads):
         if isinstance(upload, SmallUpload):
-            small.setdefault(upload.stored.id, []).append(place)
+            small.setdefault(upload.stored.id, []).append((place, upload))
         else:
             places[place] = (len(submissions), slice(None))
             submissions.append(upload)
     for members in small.values():
-        few = [upload for place in members if isinstance(upload := uploads[place], SmallUpload)]
-        edges = accumulate((part.size for part in few), initial=0)
-        for place, (start, end) in zip(members, pairwise(edges), strict=True):
-            places[place] = (len(submissions), slice(start, end))
-        rows = [row for part in few for row in part.rows]
-        batch = few[0].stored.reader.collect(rows, bytearray().join(part.codes for part in few))
-        submissions.append(Submission.of(few[0].stored, batch))
+        stored = members[0][1].stored
+        rows: list[Any] = []
+        codes = bytearray()
+        for place, upload in members:
+            start = len(codes)
+            rows += upload.rows
+            codes += upload.codes
+            places[place] = (len(submissions), slice(start, len(codes)))
+        submissions.append(Submission.of(stored, stored.reader.collect(rows, codes)))
     return submissions, places
 
 

@@ -109,8 +109,8 @@ async def counted(
     whose = named(reporter)
     await context.require_open(upload.stored, whose, upload.size)
     try:
-        with context.deadlines.within(SECONDS_TO_COMMIT):
-            receipt = await context.running.committer.commit(upload, address)
+        outcome = context.running.committer.commit(upload, address)
+        receipt = await context.deadlines.result(outcome, SECONDS_TO_COMMIT)
     except TimeoutError:
         raise unavailable("store must commit in time, it does not; send it again later") from None
     except StoreError as error:

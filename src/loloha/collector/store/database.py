@@ -217,8 +217,8 @@ def translated() -> Iterator[None]:
     except SQLAlchemyError as error:
         raise StoreError(_advice(type(error).__name__)) from None
     except Exception as error:
-        # The driver's own, before there is an engine.
-        if type(error).__module__.partition(".")[0] != "psycopg":
+        # The driver's own: where a transaction begins, or before there is an engine.
+        if type(error).__module__.partition(".")[0] not in ("psycopg", "sqlite3"):
             raise
         raise StoreError(_advice(_cause(error))) from None
 
@@ -329,11 +329,13 @@ def _set_up_postgresql(connection: Any, _: Any, *, idle: int) -> None:
 
 
 def _begin_writing(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    # Past the layer that reads results of any kind: each commit begins so.
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("BEGIN IMMEDIATE")
     # By this number a log is known to belong to the file: see `sidefile`.
-    number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    (number,) = driver.execute("PRAGMA user_version").fetchone()
     number = following(number) if number else 1 + secrets.randbelow(MODULUS - 1)
-    connection.exec_driver_sql(f"PRAGMA user_version = {number}")
+    driver.execute(f"PRAGMA user_version = {number}")
 
 
 def _begin_reading(connection: Connection) -> None:
