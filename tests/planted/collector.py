@@ -256,8 +256,8 @@ COLLECTOR = [
     Mutant(
         "what follows a body is a header",
         "collector/connections.py",
-        "not self._has_headers",
-        "True",
+        "self.headers = []",
+        "pass",
         "collector/test_connections.py -k follows_a_body",
     ),
     Mutant(

@@ -42,7 +42,7 @@ HEADERS = {
 Share = Callable[["ASGIApp"], "ASGIApp"]
 
 
-class Chain:
+class Entrance:
     """Around all routes: lets requests in, hands them to what answers them, sends the answers.
 
     Each is counted and logged with its declared route: a path could hold anything. A fault is

@@ -36,7 +36,7 @@ from loloha.collector.context import Context
 from loloha.collector.etag import tagged_bytes
 from loloha.collector.input_error import explained
 from loloha.collector.metric import Metrics
-from loloha.collector.middleware import Chain, Share
+from loloha.collector.middleware import Entrance, Share
 from loloha.collector.openapi import described, problems, schemas
 from loloha.collector.problem import Problem, fault, unavailable
 from loloha.collector.settings import Settings
@@ -93,7 +93,7 @@ def create_app(
     _add_operations(app, context)
     _answer_errors_as_problems(app)
     _add_openapi(app, settings)
-    app.chain = Chain(
+    app.chain = Entrance(
         app, context=context, quick=upload.QUICK | joint_upload.QUICK, share=_sharing(settings)
     )
     app.state.admission = app.chain.admission
@@ -105,10 +105,10 @@ class Application(FastAPI):
 
     Attributes
     ----------
-    chain : Chain
+    chain : Entrance
     """
 
-    chain: Chain
+    chain: Entrance
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request from the server."""
