@@ -22,7 +22,8 @@ from loloha.collector.process import Process
 from loloha.collector.read_cache import ReadCache
 from loloha.collector.service import create_app
 from loloha.collector.settings import Settings
-from loloha.collector.store import Store
+from loloha.collector.store import Store, schema
+from loloha.collector.store.admin_key import AdminKey
 from loloha.sender.collector import Collector
 from loloha.sender.sender import Connection
 
@@ -160,3 +161,11 @@ def running_nginx(servers: str, port: int, folder: Path) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+def accept_key(store: Store, sha256: bytes, now: float, label: str = "") -> AdminKey:
+    """Have a store accept the key of a hash, as if it had drawn it."""
+    key = AdminKey(sha256, label, int(now), None, None)
+    with store.database.write() as connection:
+        connection.execute(schema.admin_key.insert(), vars(key))
+    return key

@@ -15,7 +15,7 @@ from loloha.collector.settings import Settings
 from loloha.collector.store import Store
 from loloha.collector.store.admin_key import DAY, AdminKeys, LastKeyError, name_of
 from loloha.errors import CampaignError, ParameterError
-from serving import Served
+from serving import Served, accept_key
 
 KEYS = "/v1/admin/keys"
 
@@ -98,8 +98,8 @@ def test_of_two_who_revoke_at_once_one_keeps_the_last(store: Store) -> None:
 
 def test_over_http_keys_are_drawn_used_rotated_and_revoked(serve: Any, clock: Clock) -> None:
     client = serve(admin_key=None)
-    keys = AdminKeys(client.app.state.context.store)
-    keys.add(hashed(ADMIN_KEY), "first", now=clock.now)
+    store = client.app.state.context.store
+    accept_key(store, hashed(ADMIN_KEY), clock.now, "first")
     body = {"campaign": campaign().to_dict()}
     answer = client.post(KEYS, json={"label": "of Ann", "days": 1}, headers=ADMIN)
     assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")

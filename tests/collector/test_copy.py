@@ -13,7 +13,6 @@ from collecting import HOUR, START, batch, campaign, clients, messages
 from loloha.cli import main
 from loloha.collector.store import Store, schema
 from loloha.collector.store import copy as copying
-from loloha.collector.store.admin_key import AdminKeys
 from loloha.collector.store.admin_session import AdminSessions
 from loloha.collector.store.copy import copy
 from loloha.collector.store.database import Database
@@ -21,6 +20,7 @@ from loloha.collector.store.tenure import RECENTLY
 from loloha.collector.submission import Submission, UploadOutcome
 from loloha.collector.terms import Terms
 from loloha.errors import StoreError
+from serving import accept_key
 
 NOW = START + 60
 TERMS = Terms(late_seconds=HOUR, early_seconds=60, minimum_cohort=1)
@@ -50,7 +50,7 @@ def filled(url: str) -> list[bytes]:
             store.record([Submission.of(stored, batch(stored.campaign, sent))], NOW)
     store.close_rounds(NOW)
     for key in (b"\xff" * 32, b"\0" * 32):
-        AdminSessions(store).begin(AdminKeys(store).add(key, now=START), NOW)
+        AdminSessions(store).begin(accept_key(store, key, START), NOW)
     store.close()
     return sent
 
@@ -151,7 +151,7 @@ def test_a_key_that_is_added_meanwhile_is_not_lost(
 ) -> None:
     cut_off(source, target, monkeypatch)
     store = Store(source, take_over=False)
-    AdminKeys(store).add(b"\x01" * 32, now=START)
+    accept_key(store, b"\x01" * 32, START)
     store.close()
     with pytest.raises(StoreError, match="emptied: copy again"):
         copy(source, target)

@@ -37,6 +37,7 @@ from loloha.collector.store.admin_key import AdminKeys, name_of
 from loloha.collector.submission import Submission
 from loloha.collector.terms import Terms
 from loloha.collector.workers import Workers
+from serving import accept_key
 
 LINES = "application/x-ndjson"
 EVERYTHING = {"minimum_cohort": 1, "late_seconds": 40 * HOUR}
@@ -452,7 +453,7 @@ def test_a_key_that_is_revoked_is_refused_at_once(serve: Any) -> None:
     store = client.app.state.context.store
     body = {"campaign": campaign().to_dict()}
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403
-    AdminKeys(store).add(hashed(ADMIN_KEY), now=START)
+    accept_key(store, hashed(ADMIN_KEY), START)
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 201
     AdminKeys(store).revoke(name_of(ADMIN_KEY), now=START, even_last=True)
     assert client.post("/v1/campaigns", json=body, headers=ADMIN).status_code == 403

@@ -27,11 +27,11 @@ from loloha.campaign import Schedule
 from loloha.collector.problem import MEDIA_TYPE
 from loloha.collector.secret import hashed
 from loloha.collector.store import Store
-from loloha.collector.store.admin_key import AdminKeys
 from loloha.report import Report
 from loloha.wire import Refusal, encode
 from loloha.wire.columns import CONTENT_TYPE, encode_many
 from loloha.wire.message import key_from_text
+from serving import accept_key
 from uploading import EVERYTHING, JSON, LINES, fill, send
 
 # -- campaigns
@@ -128,8 +128,7 @@ def test_admin_calls_need_a_key(serve: Any) -> None:
 
 def test_keys_of_the_store_work_and_only_their_hash_is_kept(serve: Any, sqlite_url: str) -> None:
     store = Store(sqlite_url)
-    AdminKeys(store).add(hashed("a second key"), now=START)
-    AdminKeys(store).add(hashed("a second key"), now=START)
+    accept_key(store, hashed("a second key"), START)
     store.close()
     client = serve(admin_key=None)
     body = {"campaign": campaign().to_dict()}

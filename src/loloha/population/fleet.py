@@ -33,7 +33,6 @@ def run_fleet(
     first: int = 0,
     token: str | None = None,
     batch: int = BATCH,
-    connections: int = CONNECTIONS,
     progress: Callable[[int], None] | None = None,
     begins: Callable[[Ints], None] | None = None,
     rng: Any = None,
@@ -41,7 +40,7 @@ def run_fleet(
     """Let one simulated user per row of int[n, tau] report each round of it, round after round."""
     # -1 sends nothing; columns are rounds from ``first`` on. Where the campaign asks a user in one
     # round of ``every``, each draws which, and sends in those. At most ``batch`` reports go in one
-    # of ``connections`` requests at a time. ``progress`` is told how many were answered, ``begins``
+    # of `CONNECTIONS` requests at a time. ``progress`` is told how many were answered, ``begins``
     # how many each round has.
     if campaign.keys == "assigned":
         raise ParameterError(
@@ -50,7 +49,6 @@ def run_fleet(
         )
     first = checks.integer("first", first, 0, LARGEST_ROUND, "rounds count from 0")
     batch = checks.integer("batch", batch, 1, LARGEST_UPLOAD, "10000 is a good size")
-    connections = checks.integer("connections", connections, 1, 64, "2 is a good number")
     history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
     if campaign.schedule.every > 1:
@@ -69,7 +67,7 @@ def run_fleet(
         return receipt
 
     total = Receipt()
-    with opened, ThreadPoolExecutor(connections) as pool:
+    with opened, ThreadPoolExecutor(CONNECTIONS) as pool:
         sent = sample_reports(campaign.protocol, history, Draws(generator))
         for t, (senders, keys, ys) in enumerate(sent):
             n = int(np.count_nonzero(senders))

@@ -17,7 +17,7 @@ import numpy as np
 from loloha.protocols import Protocol
 
 if TYPE_CHECKING:
-    from loloha.arrays import Array, Floats, Ints
+    from loloha.arrays import Array, Floats
 
 # Numbers of cases that are worked on at once: they, and what is made of them, stay in the cache.
 AT_ONCE = 1 << 15
@@ -120,17 +120,11 @@ def bit_tables(protocol: Protocol, reports: int) -> BitTables:
     )
 
 
-def binomial(n: int, p: float, q: float, times: Ints | None = None) -> Floats:
+def binomial(n: int, p: float, q: float) -> Floats:
     """C(n, m) p^m q^(n - m), without overflow."""
-    times = np.arange(n + 1) if times is None else times
-    law = np.zeros(len(times))
-    known = (times >= 0) & (times <= n)
-    m = times[known]
-    if len(m):
-        first = int(m[0])
-        start = math.lgamma(n + 1) - math.lgamma(first + 1) - math.lgamma(n - first + 1)
-        ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
-        law[known] = np.exp(start + ways + m * math.log(p) + (n - m) * math.log(q))
+    m = np.arange(n + 1)
+    ways = np.append(0.0, np.cumsum(np.log((n - m[:-1]) / m[1:])))
+    law: Floats = np.exp(ways + m * math.log(p) + (n - m) * math.log(q))
     return law
 
 

@@ -83,15 +83,6 @@ class AdminKeys:
             self._accept(connection, key)
         return secret, key
 
-    def add(
-        self, sha256: bytes, label: str = "", *, now: float, expires: int | None = None
-    ) -> AdminKey:
-        """Accept the key of a hash; one that is there already stays as it is."""
-        key = AdminKey(sha256, label, int(now), None, expires)
-        with self._database.write() as connection:
-            self._accept(connection, key)
-        return key
-
     def rotate(self, name: str, *, now: float) -> tuple[str, AdminKey]:
         """Draw a key in place of another, which is revoked at once: same label, as long a life."""
         with self._database.write() as connection:
