@@ -58,6 +58,12 @@ def moments(protocol: Any, values: tuple[int, ...], method: str) -> tuple[Any, A
     return first, second - first**2, found
 
 
+def of_a_user(scores: Scores, table: Any) -> list[tuple[float, float]]:
+    """Mean and variance of a score, of a value that the user holds and of another one."""
+    numbers = table.astype(float)
+    return [(law @ numbers, law @ numbers**2 - (law @ numbers) ** 2) for law in scores.laws]
+
+
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
 @pytest.mark.parametrize(("method", "rounds"), WINDOWS)
 def test_users_who_stay_are_estimated_without_bias(protocol: Any, method: str, rounds: int) -> None:
@@ -67,9 +73,8 @@ def test_users_who_stay_are_estimated_without_bias(protocol: Any, method: str, r
     assert expected == pytest.approx(f, abs=1e-12)
     scores = Scores(protocol, rounds)
     table = scores.table if method == "likelihood" else np.arange(rounds + 1)
-    known = scores.moments(table.astype(float))
-    unit = (known.own - known.other) ** 2
-    stated = np.where(f == 1, known.own_variance, known.other_variance) / unit
+    (own, own_variance), (other, other_variance) = of_a_user(scores, table)
+    stated = np.where(f == 1, own_variance, other_variance) / (own - other) ** 2
     assert spread == pytest.approx(stated, rel=1e-9)
     if method == "mean":
         assert spread == pytest.approx(mean_variance(protocol, [1] * rounds, f), rel=1e-9)
@@ -132,8 +137,8 @@ def test_the_score_is_near_the_best_that_any_decoding_can_do(g: int, rounds: int
     """For two symbols it is the best; for four within four hundredths of the variance."""
     protocol = loloha.OLOLOHA(k=96, g=g, hash="affine", **BUDGETS)
     found = Scores(protocol, rounds)
-    known = found.moments(found.table.astype(float))
-    likely = known.other_variance / (known.own - known.other) ** 2
+    (own, _), (other, variance) = of_a_user(found, found.table)
+    likely = variance / (own - other) ** 2
     best, plain = full_variance(protocol, rounds), mean_variance(protocol, [1] * rounds)
     # The score is the best at f = 1/k, and not quite at f = 0.
     assert best * (1 - 1e-9) <= likely <= plain * (1 + 1e-4)
@@ -167,11 +172,11 @@ def test_every_family_is_decoded_as_by_looking_up_each_user_and_value(family: st
         if not reports:
             continue
         scores = Scores(protocol, len(reports))
-        known = scores.moments(scores.table.astype(float))
-        weight = len(reports) / (known.own - known.other)
+        (own, _), (other, _) = of_a_user(scores, scores.table)
+        weight = len(reports) / (own - other)
         for v in range(23):
             score = scores.table[reports.count(protocol.memo_index(key, v))]
-            total[v] += weight * (score - known.other)
+            total[v] += weight * (score - other)
     assert found.frequencies == pytest.approx(total / sent_in_all, abs=1e-9)
     assert found.n == sum(any(y >= 0 for y in sent) for sent in ys.tolist())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,30 +73,16 @@ class Scores:
         scores: Ints = np.rint(SCALE * own / drawn * (among / memo[0])).astype(np.int64)
         return scores
 
-    def moments(self, scores: Any) -> Moments:
-        """Means and variances of a function of s, given at 0..T."""
-        own, other = ((law @ scores, law @ scores**2) for law in self.laws)
-        return Moments(own[0], other[0], own[1] - own[0] ** 2, other[1] - other[0] ** 2)
-
     def length(self, users: int, weight: float) -> Length:
         """Parts of estimates by these users, each of this weight."""
 
         def part(table: Any) -> Floats:
-            known = self.moments(table)
-            scaled: Floats = weight * (table - known.other) / (known.own - known.other)
+            own, other = (law @ table for law in self.laws)
+            scaled: Floats = weight * (table - other) / (own - other)
             return scaled
 
         plain = part(np.arange(self.reports + 1.0))
         return Length(users, self.laws, plain, part(self.table.astype(np.float64)), weight)
-
-
-class Moments(NamedTuple):
-    """Mean and variance of a user's score of a value that is held, and of another one."""
-
-    own: float
-    other: float
-    own_variance: float
-    other_variance: float
 
 
 def _binomial(n: int, p: float) -> Floats:
