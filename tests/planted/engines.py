@@ -69,8 +69,8 @@ WINDOWS = [
     Mutant(
         "scores are centred on those of who holds the value",
         "engines/scores.py",
-        "weight * (table - known.other)",
-        "weight * (table - known.own)",
+        "weight * (table - other)",
+        "weight * (table - own)",
         "engines/test_window.py -k without_bias",
     ),
     Mutant(

@@ -21,6 +21,7 @@ from loloha.server.unbiased import unbiased
 from loloha.server.variance import variance
 from loloha_lab.dyadic import simulation as dyadic
 from loloha_lab.dyadic.protocol import DyadicLH
+from loloha_lab.tables import markdown
 
 K, ROUNDS = 360, 120
 BUDGETS = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0)
@@ -39,13 +40,8 @@ Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
 
 def text() -> str:
     """All tables, in Markdown."""
-    return (
-        "\n\n".join(
-            f"**{title}**\n\n{_table(head, rows)}"
-            for title, head, rows in (by_budget(), by_horizon(), measured())
-        )
-        + "\n"
-    )
+    sections = (by_budget(), by_horizon(), measured())
+    return "\n".join(f"**{title}**\n\n{markdown(head, rows)}" for title, head, rows in sections)
 
 
 # -- what is compared
@@ -230,11 +226,6 @@ def _mean_square(differences: Floats) -> float:
 
 def _short(noise: float) -> str:
     return f"{noise:.0f}" if noise >= 100 else f"{noise:.3g}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from loloha.protocols import GRR, LGRR, LOSUE, OLOLOHA, OUE, RAPPOR, DBitFlipPM,
 from loloha.server.frame import normal_quantile
 from loloha.server.unbiased import inversion, unbiased
 from loloha.server.variance import Channel
+from loloha_lab.tables import markdown
 
 LEVEL = 0.95
 NEGLIGIBLE = 1e-12
@@ -107,8 +108,7 @@ def row(protocol: Protocol) -> list[str]:
 
 def text() -> str:
     """The table, in Markdown."""
-    lines = [list(HEAD), ["---"] * len(HEAD), *map(row, CASES)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown(HEAD, map(row, CASES))
 
 
 def _down(chance: float) -> str:

@@ -23,6 +23,7 @@ from loloha.planning.window_plan import Way
 from loloha.population import Simulation
 from loloha.server.mean import mean_variance
 from loloha.server.panel import rolling
+from loloha_lab.tables import markdown
 
 USERS, ROUNDS, WINDOW, LOSS, RUNS = 30_000, 60, 30, 2.0, 3
 OVER_LPU, BELOW_ALL_ROUNDS = 1.4, 20.0
@@ -146,14 +147,15 @@ def row(name: str, result: Measured) -> list[str]:
 def main() -> int:
     """Print the table; 1 if a goal is missed."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    lines, failures = [list(HEAD), ["---"] * len(HEAD)], []
+    rows: list[Sequence[str]] = []
+    failures: list[str] = []
     for name, k, runs in populations():
         ways = mean_of_runs(
             [compared(values, k, WINDOW, LOSS, seed) for seed, values in enumerate(runs)]
         )
-        lines += [row(name, way) for way in ways]
+        rows += [row(name, way) for way in ways]
         failures += [f"{name}: {goal}" for goal in missed(ways)]
-    sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    sys.stdout.write(markdown(HEAD, rows))
     sys.stderr.write("".join(f"missed: {failure}\n" for failure in failures))
     return bool(failures)
 

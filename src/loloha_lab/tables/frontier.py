@@ -12,6 +12,7 @@ from loloha.privacy.change import change_auc
 from loloha.privacy.transcript import eps_2
 from loloha.protocols import LGRR, LOSUE, OLOLOHA, Protocol
 from loloha.server.variance import variance
+from loloha_lab.tables import markdown
 
 OPTIMUM = ((16, 1.0), (16, 1.7), (20, 2.0), (50, 2.8), (96, 1.0), (96, 2.8), (1000, 1.0))
 TABLES = ((2.0, 2), (2.0, 3), (2.0, 4), (4.0, 8), (5.0, 13))
@@ -19,12 +20,8 @@ TABLES = ((2.0, 2), (2.0, 3), (2.0, 4), (4.0, 8), (5.0, 13))
 
 def text() -> str:
     """All tables, in Markdown."""
-    return (
-        "\n\n".join(
-            f"**{title}**\n\n{_table(head, rows)}" for title, head, rows in (_optimum(), *_memo())
-        )
-        + "\n"
-    )
+    sections = (_optimum(), *_memo())
+    return "\n".join(f"**{title}**\n\n{markdown(head, rows)}" for title, head, rows in sections)
 
 
 Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
@@ -106,11 +103,6 @@ def _memo() -> Iterable[Section]:
 def _area(protocol: Protocol) -> str:
     shown = change_auc(protocol, 10)
     return "-" if shown is None else f"{shown.auc:.2f}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

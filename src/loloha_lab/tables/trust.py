@@ -18,6 +18,7 @@ from loloha.server.variance import variance
 from loloha_lab.paper.workload import WORKLOADS
 from loloha_lab.promises.entrant import EPS_1, EPS_INF, LOSS, WINDOW
 from loloha_lab.promises.promise_score import BROWSERS, populations
+from loloha_lab.tables import markdown
 
 K = 96
 USERS = (1_000, 10_000, 50_000, 1_000_000)
@@ -93,8 +94,7 @@ def text(folder: Path | None) -> Iterator[str]:
 
 def table(title: str, head: Sequence[str], rows: Iterator[list[str]]) -> str:
     """One table below its title."""
-    lines = [head, ["---"] * len(head), *rows]
-    return f"**{title}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+    return f"**{title}**\n\n{markdown(head, rows)}\n"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from loloha.datasets import adult, browsers, syn
 from loloha.engines.window import decode
 from loloha.population import linked
 from loloha.protocols import OLOLOHA
+from loloha_lab.tables import markdown
 
 USERS, K, RUNS = 10_000, 96, 10
 HEAD = (
@@ -86,8 +87,7 @@ def row(case: Case) -> list[str]:
 
 def text() -> str:
     """The table, in Markdown."""
-    lines = [list(HEAD), ["---"] * len(HEAD), *map(row, CASES)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown(HEAD, map(row, CASES))
 
 
 if __name__ == "__main__":
