@@ -165,8 +165,8 @@ def arrange(
     conflicts = np.count_nonzero(matrix[cell] != reports[is_report])
     if conflicts:
         raise DataError(
-            f"{_repeat(int(conflicts))} a user and round with another value; keep one row for "
-            "each user and round"
+            f"{counted(int(conflicts), 'row')} repeat{'s' * (conflicts == 1)} a user and round "
+            "with another value; keep one row for each user and round"
         )
     return rounds, matrix.reshape(n, tau)
 
@@ -180,10 +180,6 @@ def _declared_order(
         return []
     there = {identity(content) for content in cells.seen}
     return [label for label in order.labels if identity(label) in there]
-
-
-def _repeat(rows: int) -> str:
-    return "1 row repeats" if rows == 1 else f"{rows} rows repeat"
 
 
 def few(names: list[str]) -> str:

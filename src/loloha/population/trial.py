@@ -117,10 +117,6 @@ class Trial:
                 truth[name] = start + step * np.where(np.isnan(mean), np.nan, value)
         return summary | {f"{name}_truth": row for name, row in truth.items()}
 
-    def _number_columns(self) -> dict[str, Any]:
-        """The numbers in each row of a round."""
-        return {} if self.numbers is None else round_columns(self.numbers, self.protocol.bins)
-
     @property
     def note(self) -> str:
         """One line that says where the numbers come from."""
@@ -207,7 +203,8 @@ class Trial:
             "parameters": {"protocol": self.protocol.to_dict(), **self.protocol.numbers},
         }
         table = self.result.table(self.level)
-        table = replace(table, about=about, more=table.more | self._number_columns())
+        numbers = round_columns(self.numbers or {}, self.protocol.bins)
+        table = replace(table, about=about, more=table.more | numbers)
         for form in ("parquet", "csv"):
             with (folder / f"estimates.{form}").open("wb") as file:
                 file.writelines(written(table.pieces(), form))

@@ -31,14 +31,10 @@ def noise(family: str, k: int, g: int, eps: float) -> float:
     return q_star * (1 - q_star) * (spread / (1 - c0)) ** 2
 
 
-def shared_by(family: str, k: int, g: int, n: int) -> float:
-    """With how many users, oneself included, each of ``n`` users shares a key on average."""
-    return n / hash_family(family, k, g).members
-
-
 def hides_keys(family: str, k: int, g: int, n: int) -> bool:
     """Whether a family may be chosen for its variance alone: of few keys, each names its user."""
-    return family == LinearHash.name or shared_by(family, k, g, n) >= LEAST_SHARED
+    # By how many of ``n`` users, oneself included, share a key on average.
+    return family == LinearHash.name or n / hash_family(family, k, g).members >= LEAST_SHARED
 
 
 def symbols_near(family: str, k: int, eps: float) -> Iterable[int]:
