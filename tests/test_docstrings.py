@@ -51,7 +51,9 @@ def test_internal_functions_have_one_line() -> None:
             first = name.partition(".")[0]
             is_command = module.startswith("loloha.cli.") and not name.startswith("_")
             public = (module, first) in documented or module in RETURNED
-            if not (public or is_command or first == "routes"):
+            # A function within these answers a request: its docstring is in openapi.json.
+            is_route = first in ("routes", "_add_operations") and "." in name
+            if not (public or is_command or is_route):
                 lines = len((ast.get_docstring(node) or "").splitlines())  # type: ignore[arg-type]
                 long += [f"{module}:{name}"] * (lines > 1)
     assert len(documented) > 100

@@ -145,8 +145,10 @@ def _add_operations(app: FastAPI, context: Context) -> None:
             await context.check(lambda: context.store.ping())
 
     async def ready() -> Response:
-        """Answers 200 if the store answers, its last write succeeded and the clock is right."""
-        # So has that of a log of reports, where there is one.
+        """Answers 200 if the store answers, its last write succeeded and the clock is right.
+
+        So has that of a log of reports, where there is one.
+        """
         await must_be_ready()
         return healthy()
 
