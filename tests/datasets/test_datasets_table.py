@@ -311,6 +311,37 @@ def test_quoted_cells_can_span_lines(tmp_path: Path) -> None:
     assert study(csv(tmp_path, 'r0\n"a\nb"\nc\n')).labels == ("a\nb", "c")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'r0,r1\na,b\nb,"a\na,b\nb,a\n',
+        'r0,r1\na,b\nb,"a',
+        'r0,r1\na,b\nb,"a"",b\n',
+        'r0\r\na\r\n"b\r\na\r\n',
+        'r0,r1\na,b\nb,"a\n,,end of the file\n',
+    ],
+    ids=["last column", "last line", "doubled", "one column", "its own end"],
+)
+def test_a_quote_that_is_never_closed_takes_no_row_with_it(tmp_path: Path, text: str) -> None:
+    """In the last column it made one cell of all that follows, and their users were gone."""
+    with pytest.raises(DataError, match="closed"):
+        datasets.table(csv(tmp_path, text))
+
+
+def test_quotes_inside_of_a_cell_are_its_own(tmp_path: Path) -> None:
+    data = study(csv(tmp_path, 'r0,r1\n5",a "b\n"5""",a "b'))
+    assert cells(data) == [['5"', 'a "b'], ['5"', 'a "b']]
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+def test_utf_16_without_its_mark_is_no_csv(tmp_path: Path, coding: str) -> None:
+    """Its single column had labels with a NUL before and after each letter."""
+    file = tmp_path / "t.csv"
+    file.write_bytes("r0\na\nb\n".encode(coding))
+    with pytest.raises(DataError, match="UTF-16"):
+        datasets.table(file)
+
+
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
 def test_csv_files_may_be_compressed(tmp_path: Path, suffix: str, pack: Any) -> None:
     file = tmp_path / f"t.csv{suffix}"

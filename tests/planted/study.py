@@ -4,6 +4,13 @@ from planted.mutant import DRAWS, POPULATION, POPULATION_LAW, Mutant
 
 POPULATIONS = [
     Mutant(
+        "a quote that is never closed swallows the rest of a CSV",
+        "datasets/csv.py",
+        "end not in ragged",
+        "bool(ragged and end not in ragged)",
+        "datasets/test_datasets_table.py -k never_closed",
+    ),
+    Mutant(
         "a population's memo is drawn anew in every round",
         "population/samplers/symbol.py",
         "    if chain.second is None:\n        return kept\n",

@@ -17,6 +17,7 @@ LARGEST_ROW = 1 << 24
 """Bytes of the longest row, header included."""
 _QUOTED = re.compile(rb'"[^"]*("|$)')
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?sep=.?"?[ \t]*[\r\n]', re.IGNORECASE)
+_END = "end of the file"
 _UTF8 = "source must be a CSV in UTF-8, compressed as its suffix says"
 
 Opener = Callable[[], IO[bytes]]
@@ -30,10 +31,12 @@ def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
         named = [name for name in names if name.strip()]
         refuse_repeated(named)
         types = dict.fromkeys(named, pyarrow.string())
-    ragged: list[int] = []
+    # A row more, with a field too many: a quote that is never closed swallows it.
+    end = delimiter * len(names) + _END
+    ragged: list[str] = []
 
     def skip(row: Any) -> str:
-        ragged.append(row.actual_columns)
+        ragged.append(row.text)
         return "skip"
 
     convert = reader.ConvertOptions(include_columns=list(types), column_types=types)
@@ -46,14 +49,19 @@ def read_csv(opener: Opener, types: dict[str, Any] | None = None) -> Any:
         opener() as stream,
     ):
         table = reader.read_csv(
-            _WholeLines(stream),
+            _WholeLines(stream, end),
             read_options=reader.ReadOptions(block_size=LARGEST_ROW),
             parse_options=_parsing(delimiter, skip),
             convert_options=convert,
         )
-    if ragged:
+    if end not in ragged:
         raise DataError(
-            f"each row must have {len(names)} fields like the header, got {len(ragged)} rows that "
+            "each quote that begins a cell must be closed, got one that is not; close it, or write "
+            "the cell in quotes and double those that belong to it"
+        )
+    if others := len(ragged) - 1:
+        raise DataError(
+            f"each row must have {len(names)} fields like the header, got {others} rows that "
             "have not; quote cells that hold the delimiter"
         )
     return table
@@ -66,6 +74,7 @@ def read_header(opener: Opener) -> tuple[list[str], str]:
         head = stream.read(LARGEST_ROW)
         # Arrow would decode rows with too many fields where nobody can catch its error.
         codecs.getincrementaldecoder("utf-8")().decode(head)
+    _refuse_nul(head)
     if _SEP.match(head):
         raise DataError(
             "source must begin with the names of its columns, got a line sep=, which is for "
@@ -97,19 +106,33 @@ def open_packed(path: Path) -> IO[bytes]:
 
 
 class _WholeLines(io.RawIOBase):
-    """A stream whose parts never end between CR and LF: there Arrow loses the LF of a cell."""
+    """A stream and one line more, in parts that never end between CR and LF.
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._kept = stream, b""
+    There Arrow loses the LF of a cell.
+    """
+
+    def __init__(self, stream: IO[bytes], end: str) -> None:
+        self._stream, self._kept, self._end = stream, b"", f"\n{end}\n".encode()
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         part = self._kept + self._stream.read(size - len(self._kept) if size >= 0 else -1)
+        _refuse_nul(part)
         ends = 0 < size == len(part) > 1 and part.endswith(b"\r")
         self._kept = b"\r" if ends else b""
+        if not part:
+            part, self._end = self._end, b""
         return part[:-1] if ends else part
+
+
+def _refuse_nul(part: bytes) -> None:
+    """No text in UTF-8 has a NUL, and every line of UTF-16 has many."""
+    if b"\0" in part:
+        raise DataError(
+            "source must be a CSV in UTF-8, got NUL bytes, as UTF-16 has them; save it as CSV UTF-8"
+        )
 
 
 def _parsing(delimiter: str, invalid: Callable[[Any], str]) -> Any:
