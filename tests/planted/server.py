@@ -6,6 +6,20 @@ NUMBER = "server/test_number.py"
 
 SERVER = [
     Mutant(
+        "rounds that miss users share the memo noise of those who were there",
+        "server/observations.py",
+        "np.maximum(self.n, 1)[:, None] / self.population",
+        "1.0",
+        "server/test_series.py -k noise_of_a_sample",
+    ),
+    Mutant(
+        "rounds that miss users are taken to have all of them",
+        "server/observations.py",
+        "np.full_like(n, self.population)",
+        "n",
+        "server/test_series.py -k noise_of_a_sample",
+    ),
+    Mutant(
         "a value at its threshold is below it",
         "encodings/ordered.py",
         "int(v >= cast('int', key))",
@@ -445,8 +459,8 @@ SERVER = [
     Mutant(
         "rounds of panels share the memo noise of all",
         "server/observations.py",
-        "memo / self.every",
-        "memo",
+        "1 / self.every",
+        "1.0",
         "server/test_series.py -k panels",
     ),
 ]

@@ -202,6 +202,9 @@ OPTIONS = {
         str, "fig1, fig2, fig3, fig4, table1, table2, or all (the default).", "[PART]..."
     ),
     "pause": Option(float, "Seconds between two looks at a log that grows."),
+    "population": Option(
+        int, "Users of whom each round has a random sample; by default nobody is missing.", least=1
+    ),
     "port": Option(int, "By default 8770; 0 takes any that is free."),
     "preview": Option(
         bool, "Show the bytes of this round's report, or of an example, and what they say."
@@ -322,11 +325,7 @@ GROUPS: dict[str, Callable[[], list[str]]] = {
         "domain", "range", "bins", "layout", "user", "round", "value", "on_unknown", "data_dir"
     ],
     "terms": lambda: [
-        "late_seconds",
-        "early_seconds",
-        "minimum_cohort",
-        "publish_every",
-        "keep_days",
+        "late_seconds", "early_seconds", "minimum_cohort", "publish_every", "keep_days"
     ],
     "parameters": lambda: [name for name in parameter.names() if name != "k"],
 }  # fmt: skip

@@ -27,6 +27,7 @@ def series(
     campaign: str | None = None,
     filter_: bool = False,
     first: int = 0,
+    population: int | None = None,
     expected: float | None = None,
     fdr: float | None = None,
     watch: str | None = None,
@@ -52,6 +53,7 @@ def series(
     table_file.check_shown(top, level, out, force)
     with console.working("reading estimates"):
         observations, scale = _observations(sources, campaign, first, level)
+        observations = observations.of_users(population)
     rule = _rule(expected, fdr, watch, observations)
     with console.working(f"estimating {len(observations.rounds)} rounds together"):
         estimated = of_rounds(observations, smooth=not filter_, level=level)

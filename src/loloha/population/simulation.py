@@ -178,6 +178,7 @@ class Simulation(Numeric):
             list(map(str, self.labels)) if known else None,
             self._starts if known else None,
             every=self.every,
+            population=len(self.loss) if self.every == 1 else None,
         )
 
     def series(self, level: float = 0.95) -> Series:

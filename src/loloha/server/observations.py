@@ -21,7 +21,7 @@ from loloha.server.number import Numbers
 from loloha.server.projection import decreasing, project_simplex
 from loloha.server.statespace import Observed
 from loloha.server.tally import Tally
-from loloha.server.variance import Channel, eligible_of, spread
+from loloha.server.variance import Channel, drawn_from, eligible_of, spread
 
 LEAST_LASTING = 1e-6
 """Share of the memo noise that is taken to stay for ever, and to fade, at least."""
@@ -54,6 +54,8 @@ class Observations:
         Its fingerprint.
     every : int
         In how many rounds a user reports once: more than 1 of panels.
+    population : int or None
+        Users of whom the reports of each round are a random sample; by default nobody is missing.
     """
 
     protocol: Protocol
@@ -65,6 +67,7 @@ class Observations:
     start: list[str] | None = None
     campaign: str | None = None
     every: int = 1
+    population: int | None = None
 
     @classmethod
     def of(cls, source: Any) -> Observations:
@@ -171,9 +174,19 @@ class Observations:
 
     def of_panels(self, every: int | None) -> Observations:
         """With rounds in each of which one panel of so many reports, if a number is given."""
-        if every is None:
+        if (
+            every is None
+            or checks.integer("every", every, 1, RAREST, "see the schedule") == self.every
+        ):
             return self
-        return replace(self, every=checks.integer("every", every, 1, RAREST, "see the schedule"))
+        # Whoever had a report in each round was one panel.
+        return replace(self, every=every, population=None)
+
+    def of_users(self, population: int | None) -> Observations:
+        """With so many users of whom each round has a sample, if a number is given."""
+        if population is None:
+            return self
+        return replace(self, population=drawn_from(population, int(self.n.max())))
 
     def labelled(self, labels: Sequence[Any] | None) -> Observations:
         """With these labels, if any are given."""
@@ -189,14 +202,28 @@ class Observations:
     @property
     def numbers(self) -> Numbers:
         """Mean and quantiles of each round by itself, where numbers are asked for."""
-        return Numbers.of(self.protocol, self.estimates, self.eligible, self._users)
+        return Numbers.of(self.protocol, self.estimates, self.eligible, self.sampled_from)
 
     @property
-    def _users(self) -> Ints:
+    def sampled_from(self) -> Ints:
         """Of whom the reports of each round are a sample, int64[tau, 1]."""
         n = np.maximum(self.n, 1)[:, None]
+        if self.population is not None:
+            return np.full_like(n, self.population)
         # The users of a panel are drawn from all of them, who would take so many panels.
         return n if self.every == 1 else np.full_like(n, n.max() * self.every)
+
+    @property
+    def returning(self) -> Any:
+        """Share of a round's memo noise that it has in common with others, float64[tau, 1].
+
+        Where a share p of all users reports, p^2 of them report in two rounds: p for each of these.
+        """
+        if self.population is not None:
+            return np.maximum(self.n, 1)[:, None] / self.population
+        # Rounds share memos where they are a multiple of `every` apart: means over windows, in the
+        # long run, share an `every`-th. In shorter ones it is a bound.
+        return 1 / self.every
 
     def plausible(self, means: Floats, variances: Any = 1.0) -> Floats:
         """Frequencies that these could be, float64[..., bins]; shares where bins are values."""
@@ -215,13 +242,11 @@ class Observations:
         )
         f = np.clip(mean, 0.0, 1.0)
         n, eligible = np.maximum(self.n, 1)[:, None], np.where(seen, self.eligible, 1)
-        variance = spread(Channel.realised(self.protocol), self._users, eligible, f)
+        variance = spread(Channel.realised(self.protocol), self.sampled_from, eligible, f)
         memo = np.zeros_like(variance)
         if self.protocol.longitudinal:
             memo = np.minimum(spread(Channel.memoised(self.protocol), n, eligible, f), variance)
-        # Rounds share memos where they are a multiple of `every` apart: means over windows, in the
-        # long run, share an `every`-th. In shorter ones it is a bound.
-        memo = memo / self.every
+        memo = memo * self.returning
         elapsed = np.diff(self.rounds, prepend=self.rounds[0] - 1)
         plausible = self.plausible(mean, 1 / np.maximum(reached, 0.5))
         lasting = self.protocol.encoding.lasting_share(plausible)

@@ -51,14 +51,13 @@ def _share(posterior: Posterior) -> Inversion:
 
 def _mean_states(observations: Observations, shares: Floats) -> statespace.States:
     """Of the mean as a share of the range, with variances as `Observations.observed` has them."""
-    protocol, every = observations.protocol, observations.every
+    protocol, users = observations.protocol, observations.sampled_from.astype(np.float64)
     n = np.maximum(observations.n, 1)[:, None].astype(np.float64)
-    users = n if every == 1 else n.max() * every
     known = np.where(np.isfinite(shares), observations.n[:, None], 0)
     f = np.clip(np.nansum(known * shares, axis=0) / known.sum(axis=0), 0, 1)
     variance = mean_scatter(protocol, Channel.realised(protocol), n, users).at(f)
     memo = mean_scatter(protocol, Channel.memoised(protocol), n, n).at(f)
-    memo = np.minimum(memo, variance) / every
+    memo = np.minimum(memo, variance) * observations.returning
     whole = observations.observed()
     lasting = whole.lasting.mean(keepdims=True)
     observed = Observed(shares, memo, variance - memo, f, lasting, whole.elapsed)
@@ -277,6 +276,7 @@ def series(
     level: float = 0.95,
     labels: Sequence[Any] | None = None,
     every: int | None = None,
+    population: int | None = None,
 ) -> EstimatedSeries:
     """Frequencies over rounds, with what the rounds share taken into account.
 
@@ -297,6 +297,9 @@ def series(
     every : int, optional
         In how many rounds a user reports once, as the campaign's schedule says; 1 by default.
         Frequencies are then those among all users, of whom each round has one panel.
+    population : int, optional
+        Users of whom the reports of each round are a random sample; frequencies are those among
+        them. By default nobody is missing; a simulation knows its users.
 
     Returns
     -------
@@ -305,7 +308,8 @@ def series(
     Raises
     ------
     ParameterError
-        If no round has a report, something is no round, or there is not one label a bin.
+        If no round has a report, something is no round, there is not one label a bin, or the
+        population is smaller than a round.
     MergeError
         If the protocols differ.
 
@@ -317,7 +321,7 @@ def series(
     Source: MATH section 19.
     """
     checks.level(level)
-    observations = Observations.of(source).labelled(labels).of_panels(every)
+    observations = Observations.of(source).labelled(labels).of_panels(every).of_users(population)
     observed = observations.observed()
     parameters = statespace.fit(observed)
     return EstimatedSeries(

@@ -139,6 +139,11 @@ def cases() -> Iterator[SeriesCase]:
                 f"{100 * churn:g} % move, 30 % are silent", protocol,
                 partial(drifting, churn), silent=0.3,
             )  # fmt: skip
+    # Where reports lie little, who is silent is most of the noise.
+    large = OLOLOHA(k=ololoha.k, eps_inf=5.0, eps_1=4.0)
+    yield SeriesCase(
+        "2 % move, 30 % are silent, at 5, 4", large, partial(drifting, 0.02), silent=0.3
+    )
     for protocol in (ololoha, l_grr):
         for churn in (0.0, 0.02, 0.1):
             yield SeriesCase(
