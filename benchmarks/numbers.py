@@ -23,9 +23,10 @@ USUAL = "lognormal, σ = 0.6"
 FEWER = {33: 17.0, 96: 100.0}
 """Goals: how many times fewer users than a projected histogram takes."""
 COVERED = 0.93, 0.97
-WIDE = 15
-"""Bins from which on intervals of quantiles may not cover more: they are whole bins, and where the
-quantile lies well within one, that is in nearly every interval."""
+COVERED_QUANTILE = 0.95
+"""At least, of smooth populations: intervals of quantiles keep their level at a gap, too."""
+WIDTH = 0.4
+"""At most, of intervals of quantiles: a share of the range."""
 HEAD = (
     "k | values | mean, % of the range | n Var / range² | median, bins"
     " | 90 % quantile, bins (% of the range) | mean covered | median covered | 90 % covered"
@@ -58,13 +59,18 @@ class Measured(NamedTuple):
             yield f"users must be {FEWER[self.k]:g} times fewer, are {times:.1f} ± {error:.1f}"
         if self.high > 0.05:
             yield f"the 90 % quantile must be within 5 % of the range, is {100 * self.high:.1f} %"
+        mean, *quantiles = self.covered
         least, most = COVERED
+        if not least <= mean <= most:
+            yield f"intervals of a mean must cover {least} to {most}, cover {mean:.3f}"
         for what, share, width in zip(
-            ("a mean", "a median", "a 90 % quantile"), self.covered, (WIDE, *self.widths),
-            strict=True,
-        ):  # fmt: skip
-            if share < least or (share > most and width >= WIDE):
-                yield f"intervals of {what} must cover {least} to {most}, cover {share:.3f}"
+            ("a median", "a 90 % quantile"), quantiles, self.widths, strict=True
+        ):
+            if share < COVERED_QUANTILE or width > WIDTH * self.k:
+                yield (
+                    f"intervals of {what} must cover {COVERED_QUANTILE} and take {WIDTH} of the "
+                    f"range, cover {share:.3f} and take {width / self.k:.2f}"
+                )
 
     @property
     def row(self) -> str:

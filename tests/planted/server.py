@@ -63,6 +63,13 @@ SERVER = [
         NUMBER + " -k interval_of_a_quantile",
     ),
     Mutant(
+        "the interval of a quantile takes the fit of flat shares for one block",
+        "server/quantile_interval.py",
+        "_blocks(len(ratios))[thresholds]",
+        "_blocks(len(ratios))[np.ones_like(thresholds)]",
+        NUMBER + " -k at_a_gap",
+    ),
+    Mutant(
         "symbols of three are hashed by their parity",
         "hashing/linear.py",
         "self.g == 2",

@@ -2,12 +2,13 @@
 
 import math
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from scipy.stats import chi2
 
 import loloha
 from loloha.distribution import exact_distribution
@@ -15,7 +16,7 @@ from loloha.errors import ParameterError
 from loloha.report import Report
 from loloha.server.estimate import Estimate
 from loloha.server.number import Numbers, mean_scatter
-from loloha.server.quantile_interval import Blocks, deviance
+from loloha.server.quantile_interval import Blocks, likely
 from loloha.server.variance import Channel
 
 BUDGETS = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -126,15 +127,36 @@ def test_the_interval_of_a_quantile_is_that_of_the_likelihood(seed: int) -> None
         ]
         for v in [None, *allowed]:
             best[v] = max(best.get(v, -math.inf), value)
+    below = np.array([np.count_nonzero(eligible[:v]) for v in range(k)])
+    longer = np.maximum(below, below[-1] - below)
+    ratios = np.array([2 * (best[None] - best[v]) for v in range(k)])
     for confidence in (0.6, 0.8, 0.95):
-        most = deviance(confidence) / 2
         # A grid finds a little less than the most.
-        inner = [v for v in range(k) if best[None] - best[v] <= most - 0.02]
-        outer = [v for v in range(k) if best[None] - best[v] <= most + 0.02]
+        inner = np.flatnonzero(likely(ratios + 0.04, longer, confidence))
+        outer = np.flatnonzero(likely(ratios - 0.04, longer, confidence))
         low, high = numbers.quantile_interval(level, confidence)
         assert min(outer) <= low <= min(inner, default=low)
         assert max(inner, default=high) <= high <= max(outer)
         assert low <= high
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 7])
+def test_a_likelihood_ratio_is_a_mixture_of_chi_squares_by_the_blocks_of_a_fit(m: int) -> None:
+    """Blocks of every order of unequal shares, each on the wrong side by the toss of a coin."""
+    rng = np.random.default_rng(m)
+    reports, ones = rng.uniform(0.1, 9, size=(2, m))
+    counted = np.zeros(m + 1)
+    for order in permutations(range(m)):
+        some = np.array(order)
+        fit = isotonic_regression(ones[some] / reports[some], weights=reports[some]).x
+        wrong = len(np.unique(fit))
+        counted[: wrong + 1] += [math.comb(wrong, i) / 2**wrong for i in range(wrong + 1)]
+    counted /= math.factorial(m)
+    for ratio in (0.5, 3.0, 7.3, 30.0):
+        larger = float(counted[1:] @ chi2.sf(ratio, range(1, m + 1)))
+        ratios, thresholds = np.full(m + 1, ratio), np.full(m + 1, m)
+        assert not likely(ratios, thresholds, 1 - larger - 1e-9).any()
+        assert likely(ratios, thresholds, 1 - larger + 1e-9).all()
 
 
 def test_pooled_neighbours_know_their_likelihood() -> None:
@@ -244,9 +266,8 @@ def test_intervals_of_few_users_cover(values: tuple[int, ...]) -> None:
     few = Numbers.of(protocol, shares[some], eligible[some], len(values))
     low, high = few.quantile_interval(0.5)
     covered = chances[some][(low <= median) & (median <= high)].sum() / chances[some].sum()
-    # The least favourable case: all values from 0 to 2 are a median.
-    even = [v for v in values if v == 1] == [] and at == 1
-    assert covered > (0.9 if even else 0.93)
+    # Also in the least favourable case: half of them at each end.
+    assert covered > 0.945
 
 
 @pytest.mark.parametrize("spread", [pytest.param(2, marks=pytest.mark.long), 8])
@@ -272,6 +293,30 @@ def test_intervals_cover(spread: int) -> None:
     assert (held > 0.91 * rounds).all(), held / rounds
     # The mean's is not wider than it need be; a quantile is a whole bin.
     assert held[0] < 0.99 * rounds
+
+
+@pytest.mark.parametrize(
+    ("k", "level"), [(96, 0.5), (20, 0.3), pytest.param(250, 0.9, marks=pytest.mark.long)]
+)
+def test_a_quantile_at_a_gap_is_covered(k: int, level: float) -> None:
+    """A share of ``level`` at each of several values and the others far above: seed 8.
+
+    At .95 the chance of 35 misses among 400 is 6e-4; at most 57 % were covered by intervals for
+    shares that fall.
+    """
+    n, rounds = 2000, 400
+    rng = np.random.default_rng(8)
+    low = rng.integers(0, k // 4, size=round(level * n))
+    values = np.concatenate([low, np.full(n - len(low), k - 1)])
+    missed = 0
+    for _ in range(rounds):
+        keys = rng.integers(1, k, size=n)
+        chances = CHANNEL.q + CHANNEL.contrast * (values >= keys)
+        tally = one_bit(k).tally()
+        tally.update(keys, (rng.random(n) < chances).astype(np.int64))
+        first, last = tally.estimate().quantile_interval(level)
+        missed += not first <= low.max() <= last
+    assert missed < 35
 
 
 @pytest.mark.parametrize("target", ["distribution", "mean"])

@@ -15,7 +15,7 @@ from loloha.errors import ParameterError
 from loloha.protocols import Protocol
 from loloha.server.interval import Inversion, Scatter
 from loloha.server.projection import decreasing
-from loloha.server.quantile_interval import deviance, quantile_ends
+from loloha.server.quantile_interval import quantile_ends
 from loloha.server.variance import Channel, plain
 
 QUANTILES = (0.1, 0.5, 0.9)
@@ -169,17 +169,17 @@ class Numbers:
         Notes
         -----
         All values v are in it for which the likelihood, largest under S(j) >= 1 - level up to j = v
-        and S(j) <= 1 - level beyond, is not far below the largest of any decreasing S: by what its
-        ratio is as a rule (Banerjee and Wellner 2001). docs/numbers.md has the coverage: more than
-        is asked where one value surely holds the quantile, far less where S is flat at it, as
-        between two groups of equal size that lie far apart.
+        and S(j) <= 1 - level beyond, is not far below the largest of any decreasing S. How far, is
+        that of the distribution that makes it largest, flat at the quantile: so at least
+        ``confidence`` is kept whatever the distribution is, and more where it falls there.
+        docs/maths.md, section 20; docs/numbers.md has coverage and widths.
         """
         rest = 1 - checks.level(level)
-        most = deviance(checks.level(confidence)) / 2
+        checks.level(confidence)
         ones, eligible = self._thresholds()
         ends = np.array(
             [
-                quantile_ends(*row, self.channel, rest, most)
+                quantile_ends(*row, self.channel, rest, confidence)
                 for row in zip(ones, eligible, strict=True)
             ]
         ).reshape(*np.shape(self.eligible)[:-1], 2)

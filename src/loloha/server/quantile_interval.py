@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
-from loloha.arrays import Floats
+from loloha.arrays import Bools, Floats, Ints
 from loloha.server.variance import Channel
 
-# Quantiles of twice the logarithm of the likelihood ratio at one point of a decreasing function,
-# the same for all of them where there are many reports: M. Banerjee and J. Wellner, Annals of
-# Statistics 29 (2001).
-_CONFIDENCES = (0.25, 0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
-_RATIOS = (0.06402, 0.28506, 0.80694, 0.98729, 1.22756, 1.60246, 2.26916, 3.83630)
-
-
-def deviance(confidence: float) -> float:
-    """What twice the log likelihood ratio exceeds with a chance of 1 - ``confidence``."""
-    # Nearly linear in the logarithm of that chance, with a slope of 1 in the end.
-    at, known = -math.log1p(-confidence), -np.log1p(-np.array(_CONFIDENCES))
-    beyond = max(0.0, at - float(known[-1]))
-    return float(np.interp(at, [0.0, *known], [0.0, *_RATIOS])) + beyond
+_LEVELS = 48
+"""A fit of 2^14 thresholds has as many blocks on one side with a chance below 10^-20."""
+_ROUNDING = 1e-9
 
 
 def quantile_ends(
-    ones: Floats, eligible: Floats, channel: Channel, rest: float, most: float
+    ones: Floats, eligible: Floats, channel: Channel, rest: float, confidence: float
 ) -> tuple[float, float]:
     """The least and the greatest value that the quantile may be."""
     if not eligible.any():
@@ -37,8 +28,40 @@ def quantile_ends(
     turned = [(m - y, m) for y, m in reversed(drawn)]
     mirrored = Channel(1 - channel.q, 1 - channel.p, channel.contrast)
     right = np.array(_likelihoods(turned, Blocks(mirrored, 1 - rest, 1.0)))[::-1]
-    within = np.flatnonzero(free - left - right <= most)
+    below = np.concatenate([[0], np.cumsum(eligible > 0)])
+    longer = np.maximum(below, below[-1] - below)
+    within = np.flatnonzero(likely(2 * (free - left - right), longer, confidence))
     return float(within[0]), float(within[-1])
+
+
+def likely(ratios: Floats, thresholds: Ints, confidence: float) -> Bools:
+    """Which of twice the log likelihood ratios this ``confidence`` accepts, whatever the shares."""
+    # They are largest where all shares on one side, of so many ``thresholds``, are just what the
+    # quantile allows, and those on the other far from it. Then a fit has as many blocks on the
+    # wrong side as a permutation has cycles that a coin picks (E. Sparre Andersen 1954), however
+    # unequal the reports are; each adds a chi-square.
+    half = np.maximum(ratios, 0) / 2
+    # The chance of a chi-square of 0, 1, 2, ... degrees of freedom to be larger.
+    tails = [np.zeros(len(half)), np.array([math.erfc(math.sqrt(x)) for x in half.tolist()])]
+    term = [np.exp(-half), np.exp(-half) * np.sqrt(half) * 2 / math.sqrt(math.pi)]
+    for degrees in range(2, _LEVELS):
+        tails.append(tails[-2] + term[degrees % 2])
+        term[degrees % 2] = term[degrees % 2] * half / (degrees / 2)
+    larger = (_blocks(len(ratios))[thresholds].T * tails).sum(axis=0)
+    accepted: Bools = (larger > 1 - confidence) | (half < _ROUNDING)
+    return accepted
+
+
+@lru_cache(maxsize=4)
+def _blocks(most: int) -> Floats:
+    """Chances of 0, 1, ... blocks on the wrong side, by how many thresholds there are."""
+    chances = np.zeros((most + 1, _LEVELS))
+    chances[0, 0] = 1.0
+    for m in range(1, most + 1):
+        # One more element begins a cycle, which a coin picks, or enters one of the others.
+        chances[m] = (1 - 1 / (2 * m)) * chances[m - 1]
+        chances[m, 1:] += chances[m - 1, :-1] / (2 * m)
+    return chances
 
 
 def _likelihoods(rows: list[tuple[float, float]], blocks: Blocks) -> list[float]:
