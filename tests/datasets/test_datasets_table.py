@@ -5,6 +5,7 @@ import datetime
 import decimal
 import gzip
 import json
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -22,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loloha import datasets
+from loloha.campaign.domain import Range
 from loloha.campaign.scalar import alike, clean
 from loloha.datasets import DataError, Dataset, ExtraError, PrivacyWarning, label, layout
 from loloha.errors import DomainError, ParameterError
@@ -285,12 +287,57 @@ def test_a_csv_of_plain_numbers_has_numbers_for_labels(tmp_path: Path) -> None:
     assert study(csv(tmp_path, "r0,r1\n1,2.5\n1e-05,2\n")).labels == (1e-05, 1, 2, 2.5)
 
 
-@pytest.mark.parametrize(
-    "code", ["007", "+7", "1e3", "1.10", "x", "7" * 19, "1e999", "1_0", "inf", "٣"]
-)
+@pytest.mark.parametrize("code", ["007", "+7", "1e3", "1.10", "x", "7" * 19, "1_0", "٣"])
 def test_one_code_in_a_csv_makes_every_label_text(tmp_path: Path, code: str) -> None:
     data = study(csv(tmp_path, f"r0,r1\n10,{code}\n9,NA\n"))
     assert data.labels == tuple(sorted(["10", code, "9", "NA"]))
+
+
+INFINITE = ["inf", "-INF", "+Infinity", "1e999", "-1E400", "NAN", "-nan", "nan(ind)", "\u221e"]
+
+
+@pytest.mark.parametrize("number", INFINITE)
+def test_numbers_of_a_csv_that_are_not_finite_are_refused(tmp_path: Path, number: str) -> None:
+    """As labels, of a list too, and as rounds; among words they are words."""
+    for text, options in (
+        (f"r0,r1\n10,{number}\n2.50,NA\n", {}),
+        (f"user,round,value\na,1,x\na,{number},y\n", {}),
+    ):
+        with pytest.raises(DataError, match="numbers must be finite, got 1 that"):
+            study(csv(tmp_path, text), **options)
+    listed = tmp_path / "labels.txt"
+    listed.write_text(f"10\n9\n{number}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="numbers must be finite, got 1 that"):
+        study(csv(tmp_path, "r0,r1\n10,9\n9,9\n"), domain=listed)
+    words = study(csv(tmp_path, f"r0,r1\n10,{number}\n9,ten\n"))
+    assert set(words.labels) == {"10", number, "9", "ten"}
+    agreed = Range(0, 10, 2)
+    with pytest.raises(DomainError, match=r"got 1 cells outside .each must be a number from 0 to"):
+        study(csv(tmp_path, f"r0,r1\n10,{number}\n9,2\n"), domain=agreed)
+
+
+FLOATS = np.array([[1.5, 2.0], [math.inf, 2.0], [1.5, 1.5]])
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        (FLOATS, {}),
+        (-FLOATS.astype(np.float32), {}),
+        (FLOATS, {"domain": [1.5, 2.0, math.inf]}),
+        (
+            pd.DataFrame({"r0": pd.Categorical(FLOATS[:, 0]), "r1": pd.Categorical(FLOATS[:, 0])}),
+            {},
+        ),
+        (pa.table({"user": [1, 1], "round": FLOATS[:2, 0], "value": ["x", "y"]}), {}),
+        (pa.table({"user": FLOATS[:, 0] + [0, 0, 1], "r1": [1, 2, 1]}), {}),
+    ],
+)
+def test_numbers_that_are_not_finite_are_no_label_round_or_user(
+    source: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(DataError, match=r"finite|indistinguishable"):
+        study(source, **options)
 
 
 def test_text_in_a_csv_loses_the_blanks_around_it(tmp_path: Path) -> None:

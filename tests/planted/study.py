@@ -136,6 +136,13 @@ DOORS = [
         "datasets/test_datasets_doors.py -k two_users",
     ),
     Mutant(
+        "an infinite number of a CSV makes all labels text",
+        "datasets/label.py",
+        "is_number = numbers and infinite == known - numbers",
+        "is_number = False",
+        "datasets/test_datasets_table.py -k of_a_csv_that_are_not_finite",
+    ),
+    Mutant(
         "rounds that are dates sort as text",
         "datasets/label.py",
         "all(map(UNSORTABLE.search, texts))",

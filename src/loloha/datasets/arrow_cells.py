@@ -81,7 +81,7 @@ def refuse_rounded(role: str, column: Any) -> None:
         return
     numbers = column.cast(kind).to_numpy().astype(np.float64)
     largest = 1 << {16: 11, 32: 24, 64: 53}[kind.bit_width]
-    rounded = np.count_nonzero(np.abs(numbers[np.isfinite(numbers)]) >= largest)
+    rounded = np.count_nonzero(np.abs(numbers) >= largest)
     if rounded:
         raise DataError(
             f"{role} must be text, integers or floats below {largest}, got {rounded} cells that "

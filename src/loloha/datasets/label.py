@@ -38,6 +38,10 @@ SORTABLE = re.compile(
 GAPS = frozenset({"NA", "NaN", "nan", "null"})
 GAP_WORDS = ("NA", "N/A", "NaN", "null", "None")
 """What programs write for a missing value, in any case; in text it is a label."""
+INFINITE = re.compile(
+    r"[+-]?(inf(inity)?|\u221e|nan(\([a-z]*\))?|[0-9.]+e\+?[0-9]{3,})", re.IGNORECASE
+)
+"""What programs write for a number that is not finite, or beyond the largest that they have."""
 OUTSIDE = -2
 
 Indices = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
@@ -51,6 +55,7 @@ def gap_words(labels: Iterable[Hashable]) -> list[str]:
 
 def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
     """Sorted distinct labels of the cells."""
+    refuse_infinite(cells.seen, cells.is_text)
     contents = {identity(content): content for content in typed(cells) if not is_missing(content)}
     kinds = sorted({kind(content) for content in contents.values()})
     if len(kinds) > 1:
@@ -67,6 +72,25 @@ def sort_labels(cells: Cells, natural: bool = False) -> list[Hashable]:
         raise DataError(
             f"cells must have an order, got {kinds[0]}; turn them into text, or pass domain="
         ) from None
+
+
+def refuse_infinite(contents: Iterable[Any], is_text: bool) -> None:
+    """Refuse numbers that are not finite; written in text, where all others are numbers."""
+    known = {content for content in contents if not is_missing(content) and content not in GAPS}
+    if is_text:
+        numbers = {text for text in known if not isinstance(parse(text), str)}
+        infinite = {text for text in known - numbers if INFINITE.fullmatch(text)}
+        is_number = numbers and infinite == known - numbers
+    else:
+        reals = (float, decimal.Decimal)
+        infinite = {x for x in known if isinstance(x, reals) and not math.isfinite(x)}
+        is_number = True
+    if infinite and is_number:
+        raise DataError(
+            f"numbers must be finite, got {len(infinite)} that are not (as inf, or 1e400) among "
+            f"{len(known)} different ones; correct such cells, or leave them blank if nothing was "
+            "reported"
+        )
 
 
 def _must_sort(texts: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from loloha.datasets.label import (
     gap_words,
     kind,
     parse_all,
+    refuse_infinite,
     sort_labels,
 )
 from loloha.datasets.label_list import Domain, read_domain
@@ -210,8 +211,8 @@ def _index(
         advice = other if isinstance(given, Agreed) else "pass a domain that has them"
         raise DomainError(
             f"source must hold only labels of the domain, got {outside} cells outside"
-            f"{_kinds(cells, labels)}; correct them, {advice}, or take them as not reported with "
-            "on_unknown='missing'"
+            f"{_wanted(cells, given, labels)}; correct them, {advice}, or take them as not "
+            "reported with on_unknown='missing'"
         )
     indices[is_outside] = MISSING
     if np.all(indices == MISSING):
@@ -221,13 +222,16 @@ def _index(
 
 def _listed(cells: Cells, given: Domain) -> Sequence[Hashable]:
     """Labels of a domain; those of a text file take the type of the cells they are for."""
+    refuse_infinite(given.labels, given.is_text)
     if given.is_text and (cells.is_text or not any(kind(seen) == "text" for seen in cells.seen)):
         return parse_all([str(label) for label in given.labels])
     return given.labels
 
 
-def _kinds(cells: Cells, labels: Sequence[Hashable]) -> str:
-    """Say so where cells and labels are of different kinds, the likely reason for no match."""
+def _wanted(cells: Cells, given: Domain | Agreed | None, labels: Sequence[Hashable]) -> str:
+    """What a campaign asks for; or say where cells and labels are of different kinds."""
+    if isinstance(given, Agreed):
+        return f" (each must be {given.wanted})"
     kinds = {kind(seen) for seen in cells.seen if seen is not None}
     listed = {kind(label) for label in labels}
     if cells.is_text or kinds & listed:
