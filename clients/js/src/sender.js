@@ -91,14 +91,17 @@ export class Sender {
     if (isSilenced()) return null;
     const withdrawals = this.#withdrawals;
     const known = await this.#read();
-    if (!known.enrolments.length && isOptedOut()) return null;
-    const found = known.enrolments.length ? [] : await this.#ask(urls, token, limit, known);
+    const isKnown = known.enrolments.length;
+    if (!isKnown && isOptedOut()) return null;
+    const found = isKnown || (await this.#ask(urls, token, limit, known));
     return this.#change(async (state) => {
       const isNew = !state.enrolments.length;
-      // A collector may be slow: the user's last word counts, here and in other tabs.
-      const isLast = !isNew || (withdrawals === this.#withdrawals && (await textOf(known)) === (await textOf(state)));
-      must(isLast, "consent must not be withdrawn before it is kept; ask the user", StateError);
-      if (isNew) state.enrolments = found.map((one) => enrolled(one, state.answered, wait));
+      if (isNew) {
+        // A collector may be slow: the user's last word counts, here and in other tabs.
+        const isLast = withdrawals === this.#withdrawals && (await textOf(known)) === (await textOf(state));
+        must(isLast, "consent must be given anew; ask the user", StateError);
+        state.enrolments = found.map((one) => enrolled(one, state.answered, wait));
+      }
       const { enrolments } = state;
       must(
         enrolments.length === wanted.size &&

@@ -102,7 +102,7 @@ function complete(more, read) {
 export async function textOf({ enrolments, limit, spent, committed, answered }) {
   // What a state without it means is left out.
   const said = (name, without) => !Object.is(committed, without) && { [name]: committed };
-  const hasRounds = Object.keys(answered).length;
+  const hasRounds = Object.keys(answered).join("");
   let plain = { type: LEDGER, version: 1, spent, answered, ...said("committed", spent) };
   if (enrolments.length) {
     plain = {
@@ -126,7 +126,9 @@ const plainOf = async (enrolment) => ({
 
 /** What is left once consent ends: what was spent, committed and answered; no key, no memo, no report. */
 export function ledgerAfter({ enrolments, spent, committed, answered }) {
-  const ledger = { ...nothing(), spent, committed: committed || spent, answered: { ...answered } };
+  // Who asks a collector meanwhile must see that an agreement ended, of which nothing else may be left. It is
+  // counted as the rounds of no campaign: releases that know of no count keep them.
+  const ledger = { ...nothing(), spent, committed: committed || spent, answered: { ...answered, "": [[0, 1 + (answered[""]?.at(-1)?.[1] ?? 0)]] } };
   for (const { campaign: { fingerprint }, client } of enrolments) {
     const { account } = client;
     ledger.spent += account.spent;

@@ -101,7 +101,7 @@ test("agreements take the same limits in both languages, and leave the same", as
     await agree(least);
     await assert.rejects(agree(least - 0.5), ParameterError, text);
     const left = parse((await textOf(ledgerAfter(await reader()(text)))) ?? "{}");
-    const rounds = Object.entries(left.answered ?? {}).filter(([name, some]) => some.length || name in withdrawn.answered);
+    const rounds = Object.entries(left.answered ?? {}).filter(([name, some]) => (name && some.length) || name in withdrawn.answered);
     const { checksum, ...plain } = { ...left, answered: Object.fromEntries(rounds) };
     assert.equal(canonical(plain), canonical(withdrawn));
   }

@@ -87,7 +87,7 @@ class World {
   gone = new Set();
   pausedFor = new Set();
   now = 0;
-  /** Agreements that are under way: whose, and the states that they may have begun with. */
+  /** Agreements that are under way: whose, and whether a withdrawal came after. */
   agreeing = new Set();
   failed = [];
 
@@ -134,10 +134,10 @@ class World {
   #written(text, before) {
     this.texts.push(text);
     const [old, made] = [before, text].map((one) => JSON.parse(one ?? "{}").enrolments ?? []);
-    // An agreement that spent nothing may leave the state as it was before: nobody can see that it is over.
-    const isAsked = [...this.agreeing].some(({ known, isOff }) => known.has(before) && !isOff);
+    const isAsked = [...this.agreeing].some(({ isOff }) => !isOff);
     this.check(old.length || !made.length || isAsked, "nobody is enrolled by a consent that a withdrawal came after");
-    for (const one of this.agreeing) if (!one.hasRead) one.known.add(text);
+    // In any tab; who has read nothing yet may see it.
+    for (const one of this.agreeing) one.isOff ||= !made.length && one.hasRead;
     for (const { client: { secret }, queue } of made) for (const [, message] of queue) this.owners.set(message, secret);
     for (const { client: { secret }, queue } of old) {
       const now = made.find(({ client }) => client.secret === secret);
@@ -187,7 +187,7 @@ class World {
   }
 
   async agree(who) {
-    const asked = { who, known: new Set([this.browser.text]) };
+    const asked = { who };
     this.agreeing.add(asked);
     await who.sender.agree(urls).finally(() => this.agreeing.delete(asked));
   }
