@@ -20,7 +20,7 @@ import pytest
 from collecting import START
 from loloha.campaign import Campaign
 from loloha.sender import Sender
-from loloha.sender.connection import Answer, Unreachable
+from loloha.sender.connection import Answer, Begin, Unreachable
 
 JSON = {"content-type": "application/json"}
 
@@ -146,14 +146,17 @@ class Collector:
     def get(self, path: str) -> Answer:
         return Answer(200, JSON, self.campaigns[path.split("/")[3]].to_json())
 
-    def post(self, path: str, body: bytes, _: str) -> Answer:
+    def post(self, path: str, body: bytes, _: str, begin: Begin) -> Answer:
         if not self.up:
             raise Unreachable("collector must answer")
-        if not path.endswith("/v1/reports"):
-            return Answer(200, JSON, json.dumps(self.take(body.decode())).encode())
-        parts = [json.dumps(part, separators=(",", ":")) for part in json.loads(body)]
-        answers = [{"status": 200, "body": self.take(part)} for part in parts]
-        return Answer(200, JSON, json.dumps({"answers": answers}).encode())
+        is_one = not path.endswith("/v1/reports")
+        parts = [] if is_one else json.loads(body)
+        # Byte for byte, or as one of several.
+        texts = [json.dumps(part, separators=(",", ":")) for part in parts] or [body.decode()]
+        taken: list[dict[str, Any]] = []
+        begin(lambda: taken.extend(map(self.take, texts)))
+        answers = {"answers": [{"status": 200, "body": one} for one in taken]}
+        return Answer(200, JSON, json.dumps(taken[0] if is_one else answers).encode())
 
     def take(self, body: str) -> dict[str, Any]:
         message = json.loads(body)

@@ -283,6 +283,13 @@ SENDERS = [
         "sender/test_halted.py -k end_date",
     ),
     Mutant(
+        "what is deleted while its collector is asked to wait is sent again",
+        "sender/connection.py",
+        "begin(partial(self._open.request, method, path, body, dict(headers)))",
+        "self._open.request(method, path, body, dict(headers))",
+        "sender/test_sender.py -k deleted_while",
+    ),
+    Mutant(
         "what waits is sent though DO_NOT_TRACK is set",
         "sender/delivery.py",
         "            fates.reason = OPTED_OUT\n",

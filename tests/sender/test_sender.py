@@ -5,7 +5,9 @@ import math
 import stat
 import subprocess
 import sys
+from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urljoin
 
@@ -18,7 +20,7 @@ pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 from collecting import ADMIN_KEY, HOUR, START, Clock, campaign
 from loloha.errors import CampaignError, DomainError, ParameterError, StateError
 from loloha.sender.sender import Connection, Sender
-from sending import ONCE, address, rounds
+from sending import ONCE, Patience, address, rounds
 from serving import answering
 
 JSON = {"content-type": "application/json"}
@@ -139,6 +141,43 @@ def test_withdrawing_deletes_queue_and_state_and_says_what_that_means(
         with pytest.raises(StateError, match="consent"):
             one.report("a")
         assert "deleted" in one.withdraw()
+
+
+@pytest.mark.parametrize("end", ["withdraw", "reset"])
+@pytest.mark.parametrize("when", ["between attempts", "while it connects"])
+@pytest.mark.parametrize("together", [False, True])
+def test_what_is_deleted_while_it_is_delivered_is_sent_no_more(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, together: bool, when: str,
+    end: str,
+) -> None:  # fmt: skip
+    """By another thread: the rest of the queue is not tried either."""
+    agreed = [campaign(), campaign("another")][: 1 + together]
+    # One connection at a time is answered.
+    gone = {"connection": "close"}
+    documents = [(200, gone, one.to_json()) for one in agreed]
+    busy = (503, gone, b"") if when == "between attempts" else None
+    patience = Patience(attempts=3, sleep=lambda _: getattr(device, end)())
+    with (
+        answering([*documents, *[(200, gone, b"{}")] * len(agreed), *[busy] * 9]) as (url, seen),
+        sender(tmp_path, clock, patience=patience) as device,
+    ):
+        device.agree(*(f"{url}/v1/campaigns/{one.fingerprint}" for one in agreed))
+        for round in range(3):
+            device.report_all(dict.fromkeys(device.campaigns, "a"), round=round)
+        if when == "while it connects":
+            connect = HTTPConnection.connect
+
+            def late(self: HTTPConnection) -> None:
+                connect(self)
+                other = Thread(target=getattr(device, end))
+                other.start()
+                other.join()
+
+            monkeypatch.setattr(HTTPConnection, "connect", late)
+        before = len(seen)
+        delivered = device.deliver_all()
+    assert len(seen) == before + (when == "between attempts")
+    assert not any(each.sent or each.waiting for each in delivered.values())
 
 
 def test_resetting_is_explicit_and_keeps_the_loss(url: str, tmp_path: Path, clock: Clock) -> None:

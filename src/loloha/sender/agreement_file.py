@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock, get_ident
@@ -18,6 +18,13 @@ R = TypeVar("R")
 
 
 LEDGER = ".spent"
+
+Waiting = tuple[Enrolment, int, str]
+"""A queued message: whose, and of which round."""
+
+
+class QueueChanged(Exception):
+    """What was to be sent was deleted or settled meanwhile; it was not sent."""
 
 
 def _agreement(path: str, content: bytes) -> Agreement:
@@ -168,9 +175,22 @@ class AgreementFile:
 
     # -- whole steps: the queue
 
-    def waits(self, enrolment: Enrolment, round: int, message: str) -> bool:
-        """Whether this message is still in the queue of its enrolment."""
-        now = self.same(enrolment)
+    def begin(self, messages: Iterable[Waiting], send: Callable[[], None]) -> None:
+        """Send messages, while nobody can delete them; QueueChanged where one waits no more."""
+
+        def step() -> None:
+            if not all(self._waits(*entry) for entry in messages):
+                raise QueueChanged
+            send()
+
+        self.alone(step)
+
+    def waiting(self, messages: Iterable[Waiting]) -> list[Waiting]:
+        """Which of these messages are still in the queues of their enrolments."""
+        return self.alone(lambda: [entry for entry in messages if self._waits(*entry)])
+
+    def _waits(self, enrolment: Enrolment, round: int, message: str) -> bool:
+        now = self._same(enrolment)
         return now is not None and now.queue.get(round) == message
 
     def settle(self, enrolment: Enrolment, round: int, message: str) -> bool:

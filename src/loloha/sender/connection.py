@@ -93,6 +93,13 @@ def is_token(text: Any) -> bool:
     return isinstance(text, str) and text.isascii() and text.isprintable() and text.strip() != ""
 
 
+Begin = Callable[[Callable[[], None]], None]
+
+
+def _at_once(send: Callable[[], None]) -> None:
+    send()
+
+
 class Connection:
     """A connection to one collector, opened when it is needed and again when it breaks.
 
@@ -123,9 +130,12 @@ class Connection:
         """GET a path."""
         return self.request("GET", path)
 
-    def post(self, path: str, body: bytes, media: str) -> Answer:
-        """POST a body of a media type; safe to repeat, as everything a collector takes is."""
-        return self.request("POST", path, body, {"Content-Type": media})
+    def post(self, path: str, body: bytes, media: str, begin: Begin = _at_once) -> Answer:
+        """POST a body of a media type; safe to repeat, as everything a collector takes is.
+
+        ``begin(send)`` begins each attempt, once there is a connection, and may refuse to.
+        """
+        return self.request("POST", path, body, {"Content-Type": media}, begin=begin)
 
     def request(
         self,
@@ -135,6 +145,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         *,
         once: bool = False,
+        begin: Begin = _at_once,
     ) -> Answer:
         """Send a request until it is answered by anything but "come back later", or ``once``."""
         sent = {"Accept": "application/json", **(headers or {})}
@@ -145,7 +156,7 @@ class Connection:
         for attempt in range(1, attempts + 1):
             asked = None
             try:
-                answer = self._once(method, path, body, sent)
+                answer = self._once(method, path, body, sent, begin)
             except ssl.SSLCertVerificationError as error:
                 self.close()
                 raise Unreachable(_distrusted(error)) from error
@@ -176,15 +187,21 @@ class Connection:
         self.close()
 
     def _once(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        begin: Begin,
     ) -> Answer:
         if self._open is None:
             self._open = self._connect()
-        if self._open.sock is not None:
-            self._open.sock.settimeout(self._timeout)
+        if self._open.sock is None:
+            self._open.connect()
+        self._open.sock.settimeout(self._timeout)
         until = time.monotonic() + _REQUEST_STEPS * self._timeout
         self._open.response_class = partial(_Response, until, self._timeout)  # type: ignore[assignment]
-        self._open.request(method, path, body, dict(headers))
+        begin(partial(self._open.request, method, path, body, dict(headers)))
         response = self._open.getresponse()
         content = _body(response)
         fields: dict[str, str] = {}

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from loloha.sender.agreement import STATES, Enrolment, state_in
-from loloha.sender.agreement_file import AgreementFile
+from loloha.sender.agreement_file import AgreementFile, QueueChanged
 from loloha.sender.collector import JSON
 from loloha.sender.connection import Answer, Connection, Unreachable, path_of
 from loloha.sender.opt_out import OPTED_OUT, is_opted_out
@@ -108,10 +109,11 @@ class Courier:
         path = f"{path_of(enrolment.url)}/reports"
         with self.connect(enrolment) as connection:
             for round, message in sorted(enrolment.queue.items()):
-                if not self.state.waits(enrolment, round, message):
-                    continue
+                begin = partial(self.state.begin, [(enrolment, round, message)])
                 try:
-                    answer = connection.post(path, message.encode(), JSON)
+                    answer = connection.post(path, message.encode(), JSON, begin)
+                except QueueChanged:
+                    continue
                 except Unreachable as error:
                     fates.reason = str(error)
                     break
@@ -153,14 +155,18 @@ class Courier:
             for round, message in sorted(enrolment.queue.items())
         ]
         while True:
-            queued = [entry for entry in queued if self.state.waits(*entry)]
-            some, queued = queued[:MOST_TOGETHER], queued[MOST_TOGETHER:]
+            waiting = self.state.waiting(queued)
+            some, queued = waiting[:MOST_TOGETHER], waiting[MOST_TOGETHER:]
             if len({enrolment.url for enrolment, _, _ in some}) < 2:
                 return
             body = f"[{','.join(message for _, _, message in some)}]".encode()
             try:
                 with self.connect(several[0]) as connection:
-                    answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON)
+                    begin = partial(self.state.begin, some)
+                    answer = connection.post(f"{path_of(base)}/v1/reports", body, JSON, begin)
+            except QueueChanged:
+                queued = waiting
+                continue
             except Unreachable as error:
                 for enrolment in several:
                     fates[enrolment.url].reason = str(error)
