@@ -1,16 +1,20 @@
 """A collector's client: every call against a collector that runs."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the collector's extra is not installed")
 
+import loloha
 from collecting import ADMIN_KEY, START, Clock, campaign, clients, messages
 from loloha.collector.settings import Settings
 from loloha.errors import CampaignError, ParameterError
 from loloha.sender.collector import JSON, Collector, Receipt
+from loloha.sender.connection import Answer
 from serving import Served
 
 
@@ -76,3 +80,83 @@ def test_receipts_add_up() -> None:
     total = Receipt(3, 1, {"late": 2}) + Receipt(1, 0, {"late": 1, "early": 4})
     assert total == Receipt(4, 1, {"late": 3, "early": 4})
     assert total.sent == 12
+
+
+class Scripted:
+    """A connection that notes what is asked, and gives the answers in turn, or the last again."""
+
+    def __init__(self, *answers: Any, status: int = 200) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.answers = [Answer(status, {}, json.dumps(plain).encode()) for plain in answers]
+
+    def request(self, method: str, path: str, *rest: Any, **more: Any) -> Answer:
+        self.asked.append((method, path, *rest, *more))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def get(self, path: str) -> Answer:
+        return self.request("GET", path)
+
+    def post(self, path: str, body: bytes, media: str) -> Answer:
+        return self.request("POST", path, body, media)
+
+
+def asking(path: str, *answers: Any, status: int = 200) -> tuple[Collector, Scripted]:
+    collector, connection = Collector(f"http://here{path}"), Scripted(*answers, status=status)
+    collector._connection = connection  # type: ignore[assignment]
+    return collector, connection
+
+
+def test_each_result_has_its_own_address() -> None:
+    path = f"/lo/v1/campaigns/{'a' * 64}"
+    collector, connection = asking(path, {"rounds": [7], "now": {"first_open": 3, "last_open": 5}})
+    assert collector.rounds(first=2) == [7]
+    assert collector.open_rounds() == range(3, 6)
+    for shown in (
+        collector.estimates(4, level=0.9, value=["a b", "c"]),
+        collector.series(),
+        collector.smoothed(last=3),
+        collector.alarms(),
+        collector.privacy(),
+    ):
+        assert shown["rounds"] == [7]
+    asked = [path.removeprefix("/lo/v1/campaigns/" + "a" * 64) for _, path in connection.asked]
+    assert asked == [
+        "/rounds?first=2", "", "/rounds/4/estimates?level=0.9&value=a+b&value=c",
+        "/series", "/smoothed?last=3", "/alarms", "/privacy",
+    ]  # fmt: skip
+
+
+def test_campaigns_are_listed_page_by_page_the_oldest_first() -> None:
+    pages = [
+        {"campaigns": [{"fingerprint": "c"}, {"fingerprint": "d"}], "more": True},
+        {"campaigns": [{"fingerprint": "b"}], "more": False},
+    ]
+    collector, connection = asking("/lo", *pages)
+    assert [one["fingerprint"] for one in collector.campaigns()] == ["b", "c", "d"]
+    assert connection.asked == [("GET", "/lo/v1/campaigns"), ("GET", "/lo/v1/campaigns?before=c")]
+    collector, connection = asking("", pages[1])
+    collector.campaigns(archived=True)
+    assert connection.asked == [("GET", "/v1/campaigns?archived=true")]
+
+
+@pytest.mark.parametrize(("key", "ticket"), [("00", "f" * 32), ("zz", "f" * 32), (7, "f" * 32)])
+def test_an_assigned_key_that_could_mark_a_device_is_refused(key: Any, ticket: Any) -> None:
+    one = campaign("assigned", protocol=loloha.BiLOLOHA(k=5, eps_inf=2.0, eps_1=1.0))
+    for assigned in ({"key": key, "ticket": ticket}, {"key": key}, {}):
+        collector, _ = asking(f"/v1/campaigns/{one.fingerprint}", assigned)
+        with pytest.raises(CampaignError, match="must assign a key and a ticket"):
+            collector.assign_key(one)
+
+
+@pytest.mark.parametrize(("status", "counted"), [(204, True), (200, False), (503, False)])
+def test_an_opt_out_is_counted_where_the_collector_says_so(
+    status: int, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
+    collector, connection = asking(f"/v1/campaigns/{'b' * 64}", {}, status=status)
+    assert collector.decline() is counted
+    ((method, path, body, _, once),) = connection.asked
+    assert (method, path[-9:], body, once) == ("POST", "/opt-outs", b"", "once")
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    assert collector.decline() is False
+    assert len(connection.asked) == 1
