@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import math
 import uuid
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 import loloha
 from loloha import checks
 from loloha.campaign import Campaign, Labels, Range, Schedule
-from loloha.campaign.scalar import exact, is_missing, whole
+from loloha.campaign.scalar import exact, identity, is_missing, unboxed, whole
 from loloha.errors import CampaignError, DomainError
 
 DAY = datetime.date(2026, 1, 5)
@@ -153,3 +154,35 @@ def test_a_document_of_foreign_scalars_is_the_one_of_plain_ones() -> None:
     )
     assert foreign.schedule.ends(np.int8(127)) == 12_800
     assert foreign.schedule.round_at(np.uint8(250)) == 2
+
+
+def test_spellings_of_one_thing_are_one_identity() -> None:
+    noon = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
+    there = noon.astimezone(datetime.timezone(datetime.timedelta(hours=3)))
+    far = datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=3)))
+    groups: list[list[Any]] = [
+        ["Zu\u0308rich", " Z\u00fcrich ", np.str_("Z\u00fcrich"), pa.scalar("Z\u00fcrich")],
+        [1, 1.0, Decimal("1.00"), np.int8(1), np.float32(1), Fraction(1), pa.scalar(1)],
+        [0.3, Decimal("0.3"), np.float32("0.3"), Fraction(3, 10)],
+        ["1"], [True, np.True_], [False], [math.inf, np.float64("inf")], [-math.inf],
+        [noon, there, pa.scalar(noon)], [noon.replace(tzinfo=None)], [far], [DAY],
+        [UNIQUE, str(UNIQUE)],
+        [None, "", " ", math.nan, Decimal("nan"), pd.NaT, pd.NA, np.datetime64("NaT")],
+    ]  # fmt: skip
+    found = [{identity(value) for value in group} for group in groups]
+    assert [len(group) for group in found] == [1] * len(groups)
+    assert len(set.union(*found)) == len(groups)
+    assert found[-1] == {None}
+
+
+def test_a_moment_that_python_has_not_stays_as_it_is() -> None:
+    for odd in (
+        np.datetime64("12345-01-01"),
+        np.datetime64(1, "ns"),
+        pa.scalar(1, pa.timestamp("ns")),
+    ):
+        assert type(unboxed(odd)) is not int
+    beyond = pa.scalar(1 << 62, pa.timestamp("s"))
+    assert unboxed(beyond) is beyond
+    assert unboxed(pa.scalar(5)) == 5
+    assert is_missing(pa.scalar(None))

@@ -194,3 +194,46 @@ def test_a_report_shows_the_key_or_that_there_is_none(encoding: Encoding) -> Non
     assert all(map(encoding.is_sent, shown))
     assert encoding.is_sent(None) == (shown == {None})
     assert not encoding.is_sent(-1)
+
+
+@encodings
+def test_the_array_forms_take_so_many_bytes_and_name_each_key(encoding: Encoding) -> None:
+    reports = [Report(encoding.sent(key), answers_of(encoding)[0]) for key in keys_of(encoding)]
+    keys, ys = encoding.arrays(reports)
+    size = 0 if keys is None else keys.nbytes
+    assert encoding.row_bytes == (size / len(reports), ys.nbytes / len(reports))
+    rows = [()] * len(reports) if keys is None else keys.reshape(len(reports), -1).tolist()
+    for row, report in zip(rows, reports, strict=True):
+        if row:
+            assert encoding.key_of(tuple(row)) == report.key
+        with pytest.raises(ValueError, match="as many numbers"):
+            encoding.key_of((*row, 1))
+
+
+@encodings
+def test_keys_matter_where_the_memo_symbol_depends_on_them(encoding: Encoding) -> None:
+    keys, k = keys_of(encoding), getattr(encoding, "k", encoding.bins)
+    cells = {tuple(encoding.memo_index(key, v) for v in range(k)) for key in keys}
+    # Which buckets are sampled is no secret of the hash's kind: it decides what is reported at all.
+    if type(encoding) is not SampledBuckets:
+        assert encoding.keyed == (len(cells) > 1)
+    if encoding.key_count is not None and not isinstance(encoding, SampledBuckets):
+        assert encoding.key_count == len({encoding.sent(key) for key in keys})
+    shared = [len({encoding.memo_index(key, 0), encoding.memo_index(key, 1)}) == 1 for key in keys]
+    if type(encoding) in (Symbols, OneHot, Hashed):
+        assert encoding.collision == Fraction(sum(shared), len(keys))
+        p, q = Fraction(3, 4), Fraction(1, 8)
+        mixed = sum((p if same else q) for same in shared) / len(keys)
+        assert encoding.supporting(p, q) == (p, mixed)
+
+
+def test_counts_that_are_not_valid_are_not_admitted() -> None:
+    for encoding in TESTS:
+        report = Report(encoding.sent(keys_of(encoding)[0]), answers_of(encoding)[0])
+        keys, ys = encoding.arrays([report, report])
+        wrong = ys.copy()
+        wrong[1] = 255 if encoding.packed else 99
+        counts = np.zeros(encoding.cells, dtype=np.int64)
+        assert encoding.admit(counts, keys, wrong) is False
+        assert not counts.any()
+        assert encoding.valid(keys, wrong).tolist() == [True, False]

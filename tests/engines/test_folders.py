@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import pytest
 
 from loloha import OLOLOHA, BiLOLOHA
 from loloha.cli import main
-from loloha.engines import RoundTally, linked, sql, tally
+from loloha.engines import RoundTally, linked, local, sql, tally
 from loloha.engines.result import by_round
 from loloha.engines.spark import local_session
 from loloha.errors import ParameterError, WireError
@@ -174,3 +175,17 @@ def test_the_commands_read_no_folder_names(draw, make_log, capsys, monkeypatch):
     pq.write_table(pa.table(duckdb.connect().sql(query)), "result.parquet")
     assert main(["tally", "--campaign", "p.json", "--result", "result.parquet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rounds"][0]["n"] == 40
+
+
+def test_a_file_is_read_in_pieces_that_end_with_the_group_that_fills_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"y": range(65)}), path, row_group_size=10)
+    for most, rows in (
+        (10, [10] * 6 + [5]), (20, [20, 20, 20, 5]), (21, [30, 30, 5]), (65, [65]), (99, [65]),
+    ):  # fmt: skip
+        monkeypatch.setattr(local, "PIECE_ROWS", most)
+        pieces = list(local.pieces_of(SimpleNamespace(path=path)))  # type: ignore[arg-type]
+        assert [piece.rows for piece in pieces] == rows
+        assert [group for piece in pieces for group in piece.groups] == [*range(7)]

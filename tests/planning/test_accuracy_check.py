@@ -1,16 +1,25 @@
 """The accuracy check of a campaign: the same numbers as the plan, and promises that are kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import loloha
 from loloha.campaign import Campaign, Labels, Schedule
-from loloha.planning.accuracy_check import check_accuracy
+from loloha.errors import CampaignError
+from loloha.planning.accuracy_check import (
+    check_accuracy,
+    require_fit_keys,
+    require_strong_privacy,
+    weaknesses,
+)
 from loloha.planning.numeric import histogram_noise
 from loloha.planning.prospect import prospect
 from loloha.population import supports
 from loloha.population.samplers import Draws, History, sample_reports
+from loloha.privacy.rounded import percent
 from loloha.protocols import Protocol
 from loloha.server.estimate import Estimate
 
@@ -97,3 +106,56 @@ def test_the_mean_of_a_histogram_is_as_uncertain_as_a_plan_says() -> None:
         tally.update(keys, ys)
         means.append(tally.estimate().frequencies @ (np.arange(33) - 16) / 32)
     assert 200 * np.var(means) == pytest.approx(histogram_noise(protocol), rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said"),
+    [
+        (loloha.LGRR(k=5, eps_inf=5.0, eps_1=1.0), []),
+        (loloha.LGRR(k=5, eps_inf=5.01, eps_1=1.0), ["eps_inf = 5.01 is above the limit of 5"]),
+        (loloha.GRR(k=5, eps=2.0), ["spends 2 anew"]),
+        (loloha.GRR(k=5, eps=6.0), ["eps = 6 is above the limit of 5", "spends 6 anew"]),
+    ],
+)
+def test_weak_privacy_is_named_and_must_be_accepted(protocol: Protocol, said: list[str]) -> None:
+    found = weaknesses(protocol)
+    assert len(found) == len(said)
+    assert all(part in reason for part, reason in zip(said, found, strict=True))
+    assert check_accuracy(campaign(protocol), 10**9).warnings == found
+    require_strong_privacy(campaign(protocol), accept_weak_privacy=True)
+    if found:
+        with pytest.raises(CampaignError, match="must keep within the stated limit"):
+            require_strong_privacy(campaign(protocol))
+    else:
+        require_strong_privacy(campaign(protocol))
+
+
+def test_what_cannot_be_told_is_warned_of_by_its_numbers() -> None:
+    at = {n: check_accuracy(campaign(STEEP), n) for n in (2, N, 10**7)}
+    assert [len(seen.warnings) for seen in at.values()] == [1, 1, 0]
+    assert "With 2 reports a round no frequency" in at[2].warnings[0]
+    assert (
+        f"shows with 95 % probability from a frequency of {percent(at[N].visible)}"
+        in (at[N].warnings[0])
+    )
+    assert f"({percent(at[N].error_95)}) exceeds" in at[N].warnings[0]
+    assert f"({percent(1 / 33)}):" in at[N].warnings[0]
+    assert (at[2].to_dict()["visible"], at[2].visible) == (None, np.inf)
+    plain = at[N].to_dict()
+    assert plain["warnings"] == list(at[N].warnings)
+    assert plain["visible"] == at[N].visible
+    assert plain["cap"] == pytest.approx(STEEP.cap, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("hash", "keys", "refused"),
+    [("affine", "assigned", True), ("affine", "drawn", False), ("prime", "assigned", False)],
+)
+def test_keys_that_tell_nothing_are_not_assigned(hash: str, keys: str, refused: bool) -> None:
+    protocol = loloha.OLOLOHA(k=9, eps_inf=2.0, eps_1=1.0, g=3, hash=hash)
+    asked = replace(campaign(protocol), keys=keys)
+    if refused:
+        with pytest.raises(CampaignError, match="keys must be 'drawn' for hash='affine' and g = 3"):
+            require_fit_keys(asked)
+    else:
+        require_fit_keys(asked)

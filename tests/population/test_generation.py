@@ -10,6 +10,7 @@ from loloha import BLH, LGRR, LOSUE, OLOLOHA, BiLOLOHA, DBitFlipPM
 from loloha.distribution import exact_distribution
 from loloha.engines import tally
 from loloha.errors import DomainError, ParameterError
+from loloha.population import generation
 from loloha.population.samplers import Draws, History, sample_reports
 from loloha.reportlog import ReportLog, from_arrow, generate
 
@@ -104,6 +105,29 @@ def test_chunks_keep_each_users_key_for_ever(tmp_path, monkeypatch):
         parquet.close()
     assert keys[0] == keys[1] == keys[2]
     assert len(reporters) == 150
+
+
+def test_as_many_users_are_made_at_once_as_fit(monkeypatch):
+    """What a user takes: 16 bytes of pseudonym, 32 of objects, the key and the answer a round."""
+    sizes = {
+        LGRR(k=5, eps_inf=2.0, eps_1=1.0): (16 + 32 + 8, 5, 8),
+        BiLOLOHA(k=5, eps_inf=2.0, eps_1=1.0): (16 + 32 + 8 + 8, 2, 8),
+        DBitFlipPM(k=40, eps_inf=2.0, b=40, d=10): (16 + 32 + 80 + 2, 11, 2),
+    }
+    for protocol, (a_round, memo, answer) in sizes.items():
+        assert protocol.encoding.memo_symbols >= min(memo, 3)
+        for rounds in (1, 3):
+            a_user = rounds * a_round + min(protocol.encoding.memo_symbols, rounds) * answer
+            monkeypatch.setattr(generation, "_BYTES_AT_ONCE", 10 * a_user + a_user - 1)
+            assert generation._users_at_once(protocol, rounds) == 10, (protocol, rounds)
+            monkeypatch.setattr(generation, "_BYTES_AT_ONCE", a_user - 1)
+            assert generation._users_at_once(protocol, rounds) == 1
+        monkeypatch.undo()
+    protocol = LGRR(k=5, eps_inf=2.0, eps_1=1.0)
+    monkeypatch.setattr(generation, "_REPORTS_AT_ONCE", 100)
+    assert generation._users_at_once(protocol, 3) == 33
+    monkeypatch.setattr(generation, "_MOST_USERS_AT_ONCE", 7)
+    assert generation._users_at_once(protocol, 3) == 7
 
 
 def test_estimates_find_the_truth(tmp_path):
