@@ -49,10 +49,9 @@ def run_fleet(
         )
     first = checks.integer("first", first, 0, LARGEST_ROUND, "rounds count from 0")
     batch = checks.integer("batch", batch, 1, LARGEST_UPLOAD, "10000 is a good size")
-    history = History(values, campaign.protocol.k)
     generator = np.random.default_rng(rng)
-    if campaign.schedule.every > 1:
-        history = due(history, campaign.schedule.every, generator, first)
+    history = History(values, campaign.protocol.k)
+    history = due(history, campaign.schedule.every, generator, first)
     if begins is not None:
         begins(history.present)
     kept = local()

@@ -85,9 +85,7 @@ def generate(
     def make(number: int, first: int, last: int) -> _Chunk:
         block = values[np.arange(first, last)[:, None] % len(values), columns]
         source = np.random.default_rng([seed, number])
-        history = History(block, protocol.k)
-        if every > 1:
-            history = due(history, every, source)
+        history = due(History(block, protocol.k), every, source)
         made = [
             (source.bytes(REPORTER_BYTES * len(ys)), keys, ys)
             for _, keys, ys in sample_reports(protocol, history, Draws(source))

@@ -123,6 +123,8 @@ def supports(
 
 def due(history: History, every: int, rng: np.random.Generator, first: int = 0) -> History:
     """What is left if each user reports in one round of ``every``, drawn for life."""
+    if every == 1:
+        return history
     rounds = first + np.arange(history.tau)
     residues = rng.integers(every, size=(history.n, 1))
     return History(np.where(rounds % every == residues, history.values, -1), history.k)
