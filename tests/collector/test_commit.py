@@ -263,3 +263,57 @@ def test_gathering_keeps_every_upload_in_its_place(sqlite_url: str) -> None:
     assert found == [UploadOutcome.of(one) for one in wanted]
     assert np.concatenate(codes).tolist().count(0) == 6
     store.close()
+
+
+class Waits:
+    """A condition that notes until when it is waited for, and whether that is over."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+    def wait_for(self, is_over: Callable[[], bool], seconds: float) -> None:
+        self.seen.append((is_over(), pytest.approx(seconds)))
+
+
+def test_uploads_gather_until_the_next_commit_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    committer = committer_of(None)
+    waits = committer._arrived = Waits()  # type: ignore[assignment]
+    monkeypatch.setattr(commit, "monotonic", lambda: 100.0)
+    committer._pace_of_commits = commit.Pace(99, 1.0, 7)
+    for began, waiting, stopping in ((99.6, 6, 0), (99.0, 7, 0), (98.0, 0, 1), (100.0, 8, 1)):
+        monkeypatch.setattr(committer, "_waiting", lambda waiting=waiting: waiting)
+        committer._stopping = bool(stopping)
+        committer._gather(began, 1)
+    assert waits.seen == [(False, 0.6), (True, 0.0), (True, 0.0), (True, 1.0)]
+
+
+def test_uploads_gather_for_a_while_after_a_commit_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(commit, "sleep", slept.append)
+    committer = committer_of(None)
+    committer._pace_of_commits = commit.Pace(99, 0.25)
+    for reports in (1, commit.FEW_REPORTS - 1, commit.FEW_REPORTS, 10**6):
+        committer._gather(0.0, reports)
+    assert slept == [0.25, 0.25]
+
+
+def test_a_commit_that_hangs_or_failed_is_no_health(monkeypatch: pytest.MonkeyPatch) -> None:
+    committer = committer_of(None)
+    assert not committer.failing
+    committer._began = 5.0
+    for now, hangs in ((5.0 + commit.HANGING_SECONDS, False), (5.1 + commit.HANGING_SECONDS, True)):
+        monkeypatch.setattr(commit, "monotonic", lambda now=now: now)
+        assert committer.failing is hangs
+    with pytest.raises(StoreError, match="a commit hangs"):
+        committer.must_work()
+    committer._failed = StoreError("the disk is full")
+    assert committer.failing
+    assert committer._pause == commit.PROBE_SECONDS != commit.SECONDS
+    with pytest.raises(StoreError, match="the disk is full"):
+        committer.must_work()
+    committer._failed, committer._began = None, 1e9
+    committer.must_work()
+    assert committer._pause == commit.SECONDS

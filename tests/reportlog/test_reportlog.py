@@ -308,3 +308,31 @@ def test_the_same_reports_are_the_same_file(draw, make_log):
     protocol = LGRR(k=11, eps_inf=2.0, eps_1=1.0)
     log = make_log(protocol, (1, reports), (1, reports))
     assert log.scan().rows == 10
+
+
+def test_what_is_there_can_be_told_without_reading_it(draw, make_log):
+    log = make_log(
+        PROTOCOL, (0, draw(PROTOCOL, 5, 1)), (0, draw(PROTOCOL, 3, 2)), (4, draw(PROTOCOL, 6, 3))
+    )
+    contents = log.scan()
+    assert (contents.rows, contents.largest_round) == (14, 8)
+    names = {t: frozenset(file.path.name for file in of) for t, of in contents.rounds.items()}
+    assert log.names() == names
+    assert log.names(rounds=[4, 9]) == {4: names[4]}
+    assert ReportLog(log.folder.parent / "none", PROTOCOL).names() == {}
+    assert {f"{digest}.parquet" for digest in contents.digests(0)} == names[0]
+    assert contents.digests(7) == []
+
+
+def test_a_file_is_late_that_was_written_after_the_last_second_of_its_round(draw, make_log):
+    log = make_log(
+        PROTOCOL, (0, draw(PROTOCOL, 5, 1)), (0, draw(PROTOCOL, 3, 2)), (4, draw(PROTOCOL, 6, 3))
+    )
+    contents = log.scan()
+    paths = [file.path for of in contents.rounds.values() for file in of]
+    for path, when in zip(paths, (1000, 1001, 5001), strict=True):
+        os.utime(path, (when, when))
+    assert contents.in_time(lambda round: 5001) is contents
+    kept = contents.in_time(lambda round: 1000 * (round + 1))
+    assert [[file.path for file in of] for of in kept.rounds.values()] == [paths[:1], []]
+    assert kept.refused == {"late": tuple(paths[1:])}
